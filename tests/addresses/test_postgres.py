@@ -4,36 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.addresses.postgres import Address, foreign, is_address, meant, same_database
+from sulq.addresses.postgres import TableAddress, foreign, is_address, meant, same_database
 from sulq.errors import SetupError
 
 
 def test_our_words_are_taken_out_and_the_rest_is_left():
     """`table`, `reader` and `limit` are sulq's, everything else PostgreSQL's."""
     url = "postgresql://ann:pw@host:5433/base?table=clinic.visits&sslmode=verify-full&reader=asker&limit=90"
-    found = Address.of(url)
+    found = TableAddress.of(url)
     assert found.url == "postgresql://ann:pw@host:5433/base?sslmode=verify-full"
     assert (found.table, found.reader, found.limit) == ("clinic.visits", "asker", 90.0)
     assert str(found) == repr(found) == "postgresql://host:5433/base"
-    assert "secret" not in str(Address.of("postgresql://ann:secret?more@host/base"))
-    bare = Address.of("postgres://host/base")
+    assert "secret" not in str(TableAddress.of("postgresql://ann:secret?more@host/base"))
+    bare = TableAddress.of("postgres://host/base")
     assert (bare.url, bare.table, bare.reader, bare.limit) == ("postgres://host/base", None, None, None)
 
 
 def test_where_a_table_lies():
     """As the address says, else as in questions; in the schema public where none is said."""
-    assert Address.of("postgresql:///b").inside("visits") == ("public", "visits")
-    assert Address.of("postgresql:///b?table=a.v").inside("visits") == ("a", "v")
-    assert Address.of("postgresql:///b?table=a%2Ev").inside(None) == ("a", "v")
+    assert TableAddress.of("postgresql:///b").inside("visits") == ("public", "visits")
+    assert TableAddress.of("postgresql:///b?table=a.v").inside("visits") == ("a", "v")
+    assert TableAddress.of("postgresql:///b?table=a%2Ev").inside(None) == ("a", "v")
     with pytest.raises(SetupError, match="bad-declaration"):
-        Address.of("postgresql:///b").inside(None)
+        TableAddress.of("postgresql:///b").inside(None)
 
 
 @pytest.mark.parametrize("words", ["table=", "reader=a&reader=b", "limit=0", "limit=nan", "limit=soon", "limit=1e9"])
 def test_words_that_say_nothing_are_refused(words):
     """An empty word, one said twice, and a limit that is none."""
     with pytest.raises(SetupError, match="bad-config"):
-        Address.of(f"postgresql://ann:secret@host/b?{words}")
+        TableAddress.of(f"postgresql://ann:secret@host/b?{words}")
 
 
 def test_what_the_words_say():

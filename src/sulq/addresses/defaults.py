@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from sulq.addresses.postgres import Address, foreign, is_address
+from sulq.addresses.postgres import TableAddress, foreign, is_address
 from sulq.errors import SetupError
 
 
@@ -41,7 +41,7 @@ def ledger_of(url: str, table: str | None) -> str:
     Raises:
         SetupError: there are several tables, or a schema could not be called so.
     """
-    name = "" if table is None else "_".join(("sulq", *Address.of(url).inside(table)))
+    name = "" if table is None else "_".join(("sulq", *TableAddress.of(url).inside(table)))
     if not re.fullmatch(r"[a-z0-9_]{1,63}", name):
         raise SetupError(
             "bad-declaration",

@@ -22,7 +22,7 @@ MAX_LIMIT_SECONDS: Final = 30 * 86_400.0  # seconds
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Address:
+class TableAddress:
     """One table's place; as text it shows no user and no password."""
 
     url: str  # for PostgreSQL's own library

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from sulq.addresses.defaults import beside, copy_of, stem
-from sulq.addresses.postgres import Address, is_address, same_database
+from sulq.addresses.postgres import TableAddress, is_address, same_database
 from sulq.errors import SetupError, SetupWarning
 
 SUFFIXES: Final = (".parquet", ".csv", ".csv.gz", ".duckdb")
@@ -50,7 +50,7 @@ def table_name(data: object, path: Path | None) -> str:
         return re.split(r"[./]", str(data).removesuffix(".parquet"))[-1]
     if not is_address(data):
         return "data"
-    named = Address.of(str(data)).table
+    named = TableAddress.of(str(data)).table
     if named is None:
         raise SetupError("bad-declaration", "An address names a database; name the table in it: table=...")
     return named.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The far end of HTTP: an Oracle that asks a curator elsewhere.
+"""The far end of HTTP: requests to a curator, and an Oracle made of them.
 
-May be imported: language, answers, httpx. Must never be here: the curator, engines, rows.
+Imports the wire format and the language; never a source, a ledger or the service.
 """

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.addresses.postgres import Address, is_address
+from sulq.addresses.postgres import TableAddress, is_address
 from sulq.errors import SetupError
 from sulq.kernel.keep import POSITION
 from sulq.language.domain import Int, Real, Schema
@@ -78,7 +78,7 @@ class Origin:
         """Recognise what the owner gave, or refuse it."""
         if isinstance(data, (str, Path)):
             if is_address(data):
-                return cls(None, Address.of(str(data)))
+                return cls(None, TableAddress.of(str(data)))
             if str(data).startswith(SCHEME):
                 return cls(None, NamedTable(str(data)))
             if str(data).startswith(_SERVERS):
@@ -108,9 +108,9 @@ class Origin:
         return cls(path, None, stat.st_size, stat.st_mtime_ns)
 
     @property
-    def address(self) -> Address | None:
+    def address(self) -> TableAddress | None:
         """The database's address, where the data lies in one."""
-        return self.data if isinstance(self.data, Address) else None
+        return self.data if isinstance(self.data, TableAddress) else None
 
     def place(self, name: str | None) -> tuple[str, str]:
         """The schema and name of a table in the database."""

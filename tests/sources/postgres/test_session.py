@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from sulq.addresses.postgres import Address
+from sulq.addresses.postgres import TableAddress
 from sulq.errors import SetupError
 from sulq.sources.postgres import session
 from sulq.sources.postgres.session import SETTLE, SINCE, Sessions, meaning, opened
@@ -35,14 +35,14 @@ OTHERWISE = {
 def test_a_session_is_settled_whatever_its_role_sets(setting: str) -> None:
     """Every setting is ours, whatever a role's is; control: without us it is the role's."""
     assert set(OTHERWISE) == set(SETTLE)
-    with opened(Address.of(at("t"))) as db:
+    with opened(TableAddress.of(at("t"))) as db:
         if db.info.server_version < SINCE.get(setting, 0):
             pytest.skip("this PostgreSQL has no such setting")
     name = role()
     server().do(f"ALTER ROLE {name} SET {setting} = '{OTHERWISE[setting]}'")
     with psycopg.connect(address().replace("//sulq@", f"//{name}@")) as db:
         assert db.execute(f"SHOW {setting}").fetchone()[0] != SETTLE[setting]
-    with opened(Address.of(at("t", user=name))) as db:
+    with opened(TableAddress.of(at("t", user=name))) as db:
         assert db.execute(f"SHOW {setting}").fetchone()[0] == SETTLE[setting]
 
 
@@ -50,16 +50,16 @@ def test_no_setting_is_asked_of_a_server_that_has_none(monkeypatch: pytest.Monke
     """What came with a later version is left out; control: a setting nobody has stops the session."""
     monkeypatch.setitem(SETTLE, "no_such_setting", "1")
     with pytest.raises(SetupError, match="unreadable-data"):
-        opened(Address.of(at("t")))
+        opened(TableAddress.of(at("t")))
     monkeypatch.setitem(SINCE, "no_such_setting", 10**7)
-    opened(Address.of(at("t"))).close()
+    opened(TableAddress.of(at("t"))).close()
 
 
 def test_nothing_can_be_written_unless_that_was_asked_for():
     """And a limit is what it was told to be."""
-    with opened(Address.of(at("t"))) as db, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+    with opened(TableAddress.of(at("t"))) as db, pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         db.execute("CREATE TABLE public.never (x integer)")
-    with opened(Address.of(at("t")), write=True, limit=3) as db:
+    with opened(TableAddress.of(at("t")), write=True, limit=3) as db:
         assert db.execute("SHOW statement_timeout").fetchone()[0] == "3s"
         db.execute("CREATE TEMPORARY TABLE fleeting (x integer)")  # control
 
@@ -68,8 +68,8 @@ COMPUTING = """
 import sys
 import psycopg
 from sulq.sources.postgres import session as postgres_session
-from sulq.addresses.postgres import Address
-found = postgres_session.opened(Address.of(sys.argv[2])) if sys.argv[1] == "ours" else psycopg.connect(sys.argv[2])
+from sulq.addresses.postgres import TableAddress
+found = postgres_session.opened(TableAddress.of(sys.argv[2])) if sys.argv[1] == "ours" else psycopg.connect(sys.argv[2])
 print(found.info.backend_pid, flush=True)
 found.execute("SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b")
 """
@@ -109,11 +109,11 @@ def waited(done: Callable[[], bool]) -> None:
 
 def test_a_server_that_refuses_to_notice_is_asked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Systems differ in what they can tell; control: where it is not refused it is set."""
-    with opened(Address.of(at("t"))) as db:
+    with opened(TableAddress.of(at("t"))) as db:
         assert db.execute("SHOW client_connection_check_interval").fetchone()[0] == "2s"
     for refused in ("SET no_such_setting = '2s'", "SET client_connection_check_interval = 'never'"):
         monkeypatch.setattr(session, "NOTICE", refused)
-        with opened(Address.of(at("t"))) as db:
+        with opened(TableAddress.of(at("t"))) as db:
             assert db.execute("SHOW statement_timeout").fetchone()[0] == "0"
 
 
@@ -123,7 +123,7 @@ def test_texts_are_in_utf8_or_refused(encoding: str) -> None:
     for told in (encoding, "UTF8"):
         name = named("texts")
         server().do(f"CREATE DATABASE {name} ENCODING '{told}' LOCALE 'C' TEMPLATE template0")
-        url = Address.of(address().replace("/postgres?", f"/{name}?"))
+        url = TableAddress.of(address().replace("/postgres?", f"/{name}?"))
         if told == "UTF8":
             opened(url).close()
             continue
@@ -143,7 +143,7 @@ def test_T31_a_database_that_is_not_there_is_said_to_be_so(url: str, caplog: pyt
     """No server, no such role, no such database: one sentence, with no password, role or text of the server's."""
     host = address().partition("host=")[2]
     with caplog.at_level(logging.DEBUG), pytest.raises(SetupError, match="unreadable-data") as refused:
-        opened(Address.of(url.format(canary=CANARY, host=host)))
+        opened(TableAddress.of(url.format(canary=CANARY, host=host)))
     shown = str(refused.value).replace(f"postgresql:///{CANARY}", "")  # the database's name is the owner's own
     assert CANARY not in shown + caplog.text
 
@@ -151,13 +151,13 @@ def test_T31_a_database_that_is_not_there_is_said_to_be_so(url: str, caplog: pyt
 def test_an_address_that_libpq_cannot_read():
     """A word it does not know, without showing the address."""
     with pytest.raises(SetupError, match="bad-config") as refused:
-        opened(Address.of(f"postgresql://sulq:{CANARY}@/postgres?colour=blue"))
+        opened(TableAddress.of(f"postgresql://sulq:{CANARY}@/postgres?colour=blue"))
     assert CANARY not in str(refused.value)
 
 
 def test_sessions_are_kept_unless_they_failed():
     """The next question takes the same session; one that broke is never seen again; after the end none is kept."""
-    sessions = Sessions(Address.of(address()))
+    sessions = Sessions(TableAddress.of(address()))
     with sessions.one() as db:
         first = db
     with sessions.one() as db:

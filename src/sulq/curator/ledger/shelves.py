@@ -73,7 +73,7 @@ def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
 
 def table(url: str, name: str) -> Source | None:
     """A table in PostgreSQL by its database and its oid, with those of the tables under a view or over a partition."""
-    schema, name = postgres.Address.of(url).inside(name)
+    schema, name = postgres.TableAddress.of(url).inside(name)
     store = _reached(url)
     if store is None:
         return None

@@ -57,7 +57,7 @@ class CallableClerk(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ClerkCall:
     """One row of the table."""
 
     roles: frozenset[str]
@@ -84,28 +84,28 @@ def _period(held: OpenDataset) -> float | None:
     return None if held.schedule is None else held.schedule.period
 
 
-CALLS: Final[Mapping[str, Call]] = {
-    "health": Call(NOBODY, False, lambda clerk, _: clerk.health()),
-    "whoami": Call(ANYONE, False, lambda _, request: access_calls.whoami(request)),
-    "datasets": Call(ANYONE, False, datasets),
-    "facts": Call(ANYONE, True, lambda _, request: ask_calls.facts(request)),
-    "foresee": Call(ASKERS, True, lambda _, request: ask_calls.foresee(request)),
-    "ask": Call(ASKERS, True, lambda _, request: ask_calls.ask(request)),
-    "budget": Call(ANYONE, True, lambda _, request: ledger_calls.budget(request)),
-    "transcript": Call(ANYONE, True, lambda _, request: ledger_calls.transcript(request)),
-    "receipt": Call(ANYONE, True, lambda _, request: ledger_calls.receipt(request)),
-    "verify": Call(READERS, True, lambda _, request: ledger_calls.verify(request)),
-    "export": Call(READERS, True, lambda _, request: ledger_calls.export(request)),
-    "share": Call(OWNER, True, lambda clerk, request: ledger_calls.share(clerk.access, request)),
-    "principals": Call(OWNER, False, lambda clerk, request: access_calls.principals(clerk.access, request)),
-    "add_principal": Call(
+CALLS: Final[Mapping[str, ClerkCall]] = {
+    "health": ClerkCall(NOBODY, False, lambda clerk, _: clerk.health()),
+    "whoami": ClerkCall(ANYONE, False, lambda _, request: access_calls.whoami(request)),
+    "datasets": ClerkCall(ANYONE, False, datasets),
+    "facts": ClerkCall(ANYONE, True, lambda _, request: ask_calls.facts(request)),
+    "foresee": ClerkCall(ASKERS, True, lambda _, request: ask_calls.foresee(request)),
+    "ask": ClerkCall(ASKERS, True, lambda _, request: ask_calls.ask(request)),
+    "budget": ClerkCall(ANYONE, True, lambda _, request: ledger_calls.budget(request)),
+    "transcript": ClerkCall(ANYONE, True, lambda _, request: ledger_calls.transcript(request)),
+    "receipt": ClerkCall(ANYONE, True, lambda _, request: ledger_calls.receipt(request)),
+    "verify": ClerkCall(READERS, True, lambda _, request: ledger_calls.verify(request)),
+    "export": ClerkCall(READERS, True, lambda _, request: ledger_calls.export(request)),
+    "share": ClerkCall(OWNER, True, lambda clerk, request: ledger_calls.share(clerk.access, request)),
+    "principals": ClerkCall(OWNER, False, lambda clerk, request: access_calls.principals(clerk.access, request)),
+    "add_principal": ClerkCall(
         OWNER, False, lambda clerk, request: access_calls.add_principal(clerk.access, request, clerk.datasets)
     ),
-    "revoke": Call(OWNER, False, lambda clerk, request: access_calls.revoke(clerk.access, request)),
-    "register": Call(OWNER, False, lambda clerk, request: register_calls.register(clerk.manager, request)),
-    "withdraw": Call(OWNER, True, lambda clerk, request: register_calls.withdraw(clerk.manager, request)),
-    "look": Call(OWNER, False, lambda clerk, request: register_calls.look(clerk.manager, request)),
-    "metrics": Call(OWNER, False, lambda clerk, _: clerk.metrics()),
+    "revoke": ClerkCall(OWNER, False, lambda clerk, request: access_calls.revoke(clerk.access, request)),
+    "register": ClerkCall(OWNER, False, lambda clerk, request: register_calls.register(clerk.manager, request)),
+    "withdraw": ClerkCall(OWNER, True, lambda clerk, request: register_calls.withdraw(clerk.manager, request)),
+    "look": ClerkCall(OWNER, False, lambda clerk, request: register_calls.look(clerk.manager, request)),
+    "metrics": ClerkCall(OWNER, False, lambda clerk, _: clerk.metrics()),
 }
 
 
@@ -128,7 +128,7 @@ def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
         clerk.counts.call(name, outcome, time.monotonic() - begun)
 
 
-def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[Call, Request]:
+def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[ClerkCall, Request]:
     """The row of the table and the request, if whoever calls may make it."""
     name, body = frame.get("call"), frame.get("body", {})
     call = CALLS.get(name) if isinstance(name, str) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sulq.addresses.postgres import Address
+from sulq.addresses.postgres import TableAddress
 from sulq.errors import SetupError
 from sulq.service.settings import DatasetSettings, TableSettings
 from sulq.service.worker import database
@@ -87,7 +87,7 @@ def _one_table(table: TableSettings, other: TableSettings) -> bool:
 
 def _inside(table: TableSettings) -> object:
     url = str(table.data)
-    return database.base(url), Address.of(url).inside(table.inside or table.facts.schema.table)
+    return database.base(url), TableAddress.of(url).inside(table.inside or table.facts.schema.table)
 
 
 def _hosts(url: str) -> set[tuple[str, int]]:

@@ -105,7 +105,7 @@ def _relayed(url: str) -> dict[str, Any]:
         "closed": [os.sep],
     }  # fmt: skip
     relay = {
-        "command": sandboxed([sys.executable, "-P", "-m", PROXY]),
+        "command": sandboxed([sys.executable, "-P", "-m", "sulq.service.worker.pg_proxy"]),
         "environment": kept,
         "lines": [allowed, {"to": [[way.far, way.port] for way in ways]}],
         "listen": [[way.near, way.port] for way in ways],

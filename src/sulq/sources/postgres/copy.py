@@ -19,7 +19,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
-from sulq.addresses.postgres import Address
+from sulq.addresses.postgres import TableAddress
 from sulq.errors import SetupError
 from sulq.kernel.entropy import random_bytes
 from sulq.language.privacy import Unit
@@ -56,7 +56,7 @@ class PlannedTable(NamedTuple):
         return self.registered.schema.table
 
 
-def copied(dataset: Dataset, address: Address, *, renew: bool, progress: Progress | None) -> PostgresCopy:
+def copied(dataset: Dataset, address: TableAddress, *, renew: bool, progress: Progress | None) -> PostgresCopy:
     """The copy of a dataset that is there, or a new one; this is between the owner and all of the owner's rows.
 
     Raises:
@@ -121,7 +121,7 @@ def _named(db: psycopg.Connection, tables: Sequence[PlannedTable]) -> tuple[str,
 
 def _build(
     db: psycopg.Connection,
-    address: Address,
+    address: TableAddress,
     tables: Sequence[PlannedTable],
     copy: tuple[str, dict[str, str]],
     progress: Progress | None,
@@ -156,7 +156,7 @@ def _build(
     postgres_schema.close(db, schema, address.reader)
 
 
-def _snapshot(address: Address, folder: Connection, tables: Sequence[PlannedTable]) -> None:
+def _snapshot(address: TableAddress, folder: Connection, tables: Sequence[PlannedTable]) -> None:
     """All tables as they stood at one moment, in a private file of DuckDB's.
 
     They are locked against being altered first: rows of a table that was truncated or

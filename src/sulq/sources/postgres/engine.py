@@ -17,7 +17,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from sulq.addresses.postgres import Address
+from sulq.addresses.postgres import TableAddress
 from sulq.errors import AccessDenied, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
@@ -174,7 +174,7 @@ class PostgresEngine(StoredEngine):
         self._sessions.close()
 
 
-def _address(dataset: Dataset) -> Address:
+def _address(dataset: Dataset) -> TableAddress:
     """The one database all tables lie in."""
     found = [given.origin.address for given in dataset.tables]
     first = found[0]

@@ -16,7 +16,7 @@ from typing import Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from sulq.addresses.postgres import Address
+from sulq.addresses.postgres import TableAddress
 from sulq.errors import SetupError
 
 MIN_SERVER_VERSION: Final = 140000
@@ -78,7 +78,7 @@ FROM pg_roles WHERE rolname = %(reader)s
 _log = logging.getLogger("sulq")
 
 
-def opened(address: Address, *, user: str | None = None, limit: float | None = None, write: bool = False) -> (
+def opened(address: TableAddress, *, user: str | None = None, limit: float | None = None, write: bool = False) -> (
     psycopg.Connection
 ):  # fmt: skip
     """A session that is settled, in which nothing can be written unless said.
@@ -135,7 +135,7 @@ def opened(address: Address, *, user: str | None = None, limit: float | None = N
 class Sessions:
     """The sessions questions are asked in: one a question, kept for the next unless it failed."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: TableAddress) -> None:
         self._address = address
         self._idle: list[psycopg.Connection] = []
         self._lock = threading.Lock()

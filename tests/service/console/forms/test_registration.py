@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
-from sulq.service.console.forms.registration import ColumnDraft, Registration, looked, suggested
+from sulq.service.console.forms.registration import ColumnDraft, RegistrationDraft, looked, suggested
 from sulq.service.console.guard import Fields
 
 GIVEN = {
@@ -15,8 +15,8 @@ GIVEN = {
 }  # fmt: skip
 
 
-def draft(**more: str) -> Registration:
-    return Registration.of(Fields(list((GIVEN | more).items())))
+def draft(**more: str) -> RegistrationDraft:
+    return RegistrationDraft.of(Fields(list((GIVEN | more).items())))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_what_was_said_is_carried_along() -> None:
     """Every step's form carries what the other steps said."""
     for step in ("columns", "unit", "budget", "review"):
         carried = dict(draft().hidden(step))
-        again = Registration.of(Fields(list((GIVEN | carried).items())))
+        again = RegistrationDraft.of(Fields(list((GIVEN | carried).items())))
         assert again.body() == draft().body()
 
 

@@ -107,7 +107,7 @@ class ColumnDraft:
 
 
 @dataclass(slots=True)
-class Registration:
+class RegistrationDraft:
     """All that was said so far."""
 
     columns: list[ColumnDraft]
@@ -127,7 +127,7 @@ class Registration:
     problems: dict[str, str] = field(init=False, default_factory=dict)
 
     @classmethod
-    def of(cls, fields: Fields) -> Registration:
+    def of(cls, fields: Fields) -> RegistrationDraft:
         """From a form of any step."""
         count = fields.text("columns")
         several = range(min(int(count), MAX_COLUMNS) if count.isdecimal() else 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from sulq.service.console.api import at
-from sulq.service.console.forms.registration import KINDS, STEPS, Registration, looked
+from sulq.service.console.forms.registration import KINDS, STEPS, RegistrationDraft, looked
 from sulq.service.console.guard import Fields
 from sulq.service.console.refusal import Refusal
 from sulq.service.console.views import words
@@ -22,12 +22,12 @@ TITLES = {
 
 async def begin(visit: Visit) -> Response:
     """The first step: which file."""
-    return await _step(visit, Registration.of(Fields([])), "file")
+    return await _step(visit, RegistrationDraft.of(Fields([])), "file")
 
 
 async def step(visit: Visit) -> Response:
     """One of the steps; what is not right yet is shown again, with what is missing."""
-    draft = Registration.of(await visit.form())
+    draft = RegistrationDraft.of(await visit.form())
     wanted = str(visit.request.path_params["step"])
     if wanted not in STEPS:
         raise Refusal(404, "not-found", "There is no such step.", "Start the registration again.")
@@ -43,7 +43,7 @@ async def step(visit: Visit) -> Response:
 
 async def register(visit: Visit) -> Response:
     """Write it down; the first ask waits until the rows are prepared."""
-    draft = Registration.of(await visit.form())
+    draft = RegistrationDraft.of(await visit.form())
     found = draft.reach("review")
     if found != "review":
         return await _step(visit, draft, found)
@@ -54,7 +54,7 @@ async def register(visit: Visit) -> Response:
     return visit.page("registered.html", name=draft.name, place=place(draft.name))
 
 
-async def _step(visit: Visit, draft: Registration, name: str, *, refusal: Refusal | None = None) -> Response:
+async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: Refusal | None = None) -> Response:
     files = (await visit.api.post(at("look"), {}))["files"] if name == "file" else []
     problem = draft.problems.get(name, "")
     reviewed: dict[str, object] = {"declared": {}, "unit": None, "budget": None, "warnings": []}
