@@ -117,7 +117,7 @@ def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
             return real(frame)
 
         state = door.app.app.state
-        state.job_desk = LocalJobs(state.jobs, call)
+        state.job_calls = LocalJobs(state.jobs, call)
         key = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst").json()["id"]
         assert desk_seen.wait(LONG)
         door.office.access.revoke("analyst")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Mapping
-from typing import Protocol
 
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError, SulqError
@@ -23,14 +22,6 @@ from sulq.service.web.clerk_oracle import Call, ClerkClient, ClerkOracle
 Body = Mapping[str, object]
 
 
-class JobDesk(Protocol):
-    """One's own jobs: start, look at one or all, end."""
-
-    def do(self, what: str, body: Body, *, token: str, owner: str) -> Frame:
-        """`what`: start, find, of or end; the job as its maker sees it, or all of them as `jobs`."""
-        ...
-
-
 class LocalJobs:
     """Jobs of this process."""
 
@@ -39,7 +30,7 @@ class LocalJobs:
         self._call = call
 
     def do(self, what: str, body: Body, *, token: str, owner: str) -> Frame:
-        """Do it."""
+        """`what`: start, find, of or end; the job as its maker sees it, or all of them as `jobs`."""
         if what == "start":
             dataset = str(body["dataset"])
             desk = NamedAsks(ClerkOracle(ClerkClient(self._call, token), dataset))

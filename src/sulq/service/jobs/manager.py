@@ -1,6 +1,6 @@
 """Work that takes longer than a request: progress while it runs, results while it lasts, an end when asked.
 
-A job runs in a web process (the first, `job_desk`) with its maker's token, and every question it asks
+A job runs in a web process (the first, `job_calls`) with its maker's token, and every question it asks
 is checked by the clerk like any other: a revoked token stops it. Jobs are kept in
 memory, their results up to MAX_RESULTS_BYTES; after a restart their answers are still in the ledger,
 and asking the same again is free (SR12). Each kind of job is one entry of KINDS.

@@ -64,7 +64,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     app.state.settings = service
     app.state.limits = Limits.of(service.rate or RATE)
     app.state.jobs = Jobs()
-    app.state.job_desk = LocalJobs(app.state.jobs, call)
+    app.state.job_calls = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]

@@ -114,9 +114,9 @@ def main() -> None:
     state = app.app.state
     if "jobs_listen" in told:
         passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
-        threading.Thread(target=state.job_desk.serve, args=(passed_on,), daemon=True).start()
+        threading.Thread(target=state.job_calls.serve, args=(passed_on,), daemon=True).start()
     elif "jobs" in told:
-        state.job_desk = ForwardedJobs(SocketPool(str(told["jobs"])))
+        state.job_calls = ForwardedJobs(SocketPool(str(told["jobs"])))
     server(app, service).run(sockets=[listener])
     line.close()
 

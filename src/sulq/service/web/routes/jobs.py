@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from sulq.errors import AccessDenied
-from sulq.service.jobs.forwarding import JobDesk
+from sulq.service.jobs.forwarding import ForwardedJobs, LocalJobs
 from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.manager import KINDS
 from sulq.service.web.openapi import ErrorDetail
@@ -72,8 +72,9 @@ class KindsReply(BaseModel):
 
 async def _do(caller: Caller, what: str, owner: str, **body: object) -> dict[str, object]:
     """Have something done about the caller's own jobs, in whichever web process they are."""
-    desk, token = cast("JobDesk", caller.request.app.state.job_desk), caller.clerk.token or ""
-    return await run_in_threadpool(lambda: desk.do(what, body, token=token, owner=owner))
+    jobs: LocalJobs | ForwardedJobs = caller.request.app.state.job_calls
+    token = caller.clerk.token or ""
+    return await run_in_threadpool(lambda: jobs.do(what, body, token=token, owner=owner))
 
 
 async def _name(caller: Caller, *roles: str) -> str:
