@@ -563,6 +563,7 @@ def test_every_template_is_used() -> None:
         for name in re.findall(r'"(\w+\.html)"', path.read_text(encoding="utf-8"))
     }
     named |= {f"register_{step}.html" for step in ("file", "columns", "unit", "budget", "review")}
+    named |= {f"{name}.html" for name in ("learn", "learn_new", "release", "release_new")}
     inner = {
         name
         for path in TEMPLATES.glob("*.html")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from starlette.responses import HTMLResponse, Response
 
 from sulq.answers import wire
@@ -43,7 +41,7 @@ async def price(visit: Visit) -> Response:
     except Refusal as refusal:
         # A text that is still being typed is not a mistake: the hint replaces the price, quietly.
         return HTMLResponse(page("price.html", foreseen=None, refusal=refusal, above=False, **_left(known, None)))
-    cap = words.loss(cast("Tree | None", body.get("at_most")))
+    cap = words.loss(body.get("at_most"))
     above = type(cap) is type(foreseen.price) and words.size(foreseen.price) > words.size(cap) * (1 + 1e-9)
     return HTMLResponse(page("price.html", foreseen=foreseen, refusal=None, above=above, **_left(known, foreseen)))
 

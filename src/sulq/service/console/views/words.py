@@ -5,14 +5,19 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Any, Final
 
 from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
-from sulq.service.web.answer_json import loss_of
 
+SHORT_LOSSES: Final[Mapping[frozenset[str], Any]] = {
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"queries"}): Queries,
+}
 MAX_CATEGORIES_NAMED: Final = 8  # categories named before the rest are counted
 
 
@@ -40,11 +45,15 @@ def small(value: float) -> str:
     return f"{value:.3g}"
 
 
-def loss(tree: Mapping[str, object] | None) -> Loss | Budget | None:
-    """A loss or budget from its JSON, in the canonical form or the short one."""
-    if tree is None:
+def loss(tree: object) -> Loss | Budget | None:
+    """A loss or budget from its JSON, in the canonical form or the short one; None for anything else."""
+    if not isinstance(tree, Mapping):
         return None
-    return cast("Loss | Budget", wire.from_json(dict(tree))) if "kind" in tree else loss_of(tree)
+    try:
+        found = wire.from_json(dict(tree)) if "kind" in tree else SHORT_LOSSES[frozenset(tree)](**tree)
+    except (SulqError, LookupError):
+        return None
+    return found if isinstance(found, (Epsilon, Rho, EpsilonDelta, SubLinear, Queries)) else None
 
 
 def unit(tree: object) -> Unit | None:
