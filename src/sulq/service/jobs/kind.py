@@ -13,10 +13,10 @@ from pydantic import Field, create_model
 from sulq.api.named_asks import NamedAsks
 from sulq.forms import signature
 from sulq.forms.signature import MAX_ITEMS, Form
-from sulq.language.domain import LONGEST_NAME
+from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.service.web.requests import Body
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
