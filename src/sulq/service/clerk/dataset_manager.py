@@ -151,7 +151,9 @@ class DatasetManager:
         agree(sources, ledger.book, books + books_in(folder for folder in folders if folder is not None))
         ledger.cover(sources)
 
-    def _curator(self, declared: DatasetSettings, held: OpenDataset, sources: dict[str, str], rows: dict[str, int]) -> ReusingOracle:
+    def _curator(
+        self, declared: DatasetSettings, held: OpenDataset, sources: dict[str, str], rows: dict[str, int]
+    ) -> ReusingOracle:
         ledger, rows_of = held.open_ledger(), cast("RemoteRows", held.rows)
         held.paced = None if held.schedule is None else PacedRows(rows_of, held.schedule)
         facts: list[TableFacts] = []
