@@ -39,7 +39,6 @@ LINES = {
     "engine.py": 562,
     "expressions.py": 592,
     "functions.py": 493,
-    "programs.py": 729,
     "questions.py": 516,
     "replay.py": 467,
     "values.py": 453,

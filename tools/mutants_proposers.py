@@ -108,7 +108,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a fold's weight",
         "a count beside a fold is doubled after it was planned with",
-        "compile/statements/programs.py",
+        "compile/statements/programs/compiler.py",
         '            return Sum("vectors", self.put(Stack((Unit(self.constant(1), term, term),))), keys=keys)',
         '            return Sum("vectors", self.put(Stack((Unit(self.constant(1), 2 * term, 2 * term),))), keys=keys)',
         TWO,
@@ -116,7 +116,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, the ball",
         "vectors are shortened to twice the radius that was planned with",
-        "compile/statements/programs.py",
+        "compile/statements/programs/compiler.py",
         "            return self.put(Stack(units, missing, ball=kind.ball, shorten=True))",
         "            return self.put(Stack(units, missing, ball=2 * kind.ball, shorten=True))",
         TWO,

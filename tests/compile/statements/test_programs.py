@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.compile.statements.programs import Compiler
+from sulq.compile.statements.programs.compiler import Compiler
 from sulq.compile.statistics.sums import extent
 from sulq.errors import QuestionError
 from sulq.kernel.facts import Refused

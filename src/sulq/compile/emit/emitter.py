@@ -108,23 +108,23 @@ class Emitter:
 
     def number(self, fn: RowFn) -> Piece:
         """A row function used as a number: a double."""
-        return self._once("number", fn)
+        return self.write("number", fn)
 
     def truth(self, fn: RowFn) -> Piece:
         """A row function used as a condition."""
-        return self._once("truth", fn)
+        return self.write("truth", fn)
 
     def code(self, fn: RowFn) -> Piece:
         """A row function used as a key: a whole number from 0."""
-        return self._once("code", fn)
+        return self.write("code", fn)
 
     def words(self, fn: RowFn) -> Piece:
         """A row function used as text."""
-        return self._once("words", fn)
+        return self.write("words", fn)
 
     def value(self, fn: RowFn) -> Piece:
         """A row function as what its kind is: a number, a condition, a key or a text."""
-        return self._once(self._mode(fn), fn)
+        return self.write(self._mode(fn), fn)
 
     def _mode(self, fn: RowFn) -> Mode:
         mode = MODES.get(type(fn.kind(self.schema)))
@@ -132,7 +132,8 @@ class Emitter:
             raise NotInSql(type(fn).__name__)
         return mode
 
-    def _once(self, mode: Mode, fn: RowFn) -> Piece:
+    def write(self, mode: Mode, fn: RowFn) -> Piece:
+        """A row function in one of the modes, written once."""
         known = self._known.get((mode, id(fn)))
         if known is None:
             known = self._known[mode, id(fn)] = (self._written(mode, fn), fn)  # fn is kept: its identity stays its own
@@ -149,11 +150,11 @@ class Emitter:
 
     def _first(self, mode: Mode, items: tuple[RowFn, ...]) -> Piece:
         places = ", ".join(f"{{{i}}}" for i in range(len(items)))
-        return joined(f"coalesce({places})", *(self._once(mode, item) for item in items))
+        return joined(f"coalesce({places})", *(self.write(mode, item) for item in items))
 
     def _null_if(self, mode: Mode, fn: NullIf) -> Piece:
         """The item is looked at twice: it is named, and every later mention of it is that name."""
-        item = self.named(self._once(mode, fn.item))
+        item = self.named(self.write(mode, fn.item))
         self._known[mode, id(fn.item)] = (item, fn.item)
         return joined("CASE WHEN {0} THEN NULL ELSE {1} END", self.truth(fn.equal), item)
 
@@ -321,7 +322,7 @@ class Emitter:
             return self._threshold(left.name, op, Fraction(right.value))
         if isinstance(right, RowFn):
             mode = self._mode(left)
-            return joined(f"({{0}} {sign} {{1}})", self._once(mode, left), self._once(mode, right))
+            return joined(f"({{0}} {sign} {{1}})", self.write(mode, left), self.write(mode, right))
         if isinstance(kind, Words):
             return joined(f"({{0}} {sign} {{1}})", self.words(left), self.parameter(str(right)))
         if isinstance(kind, Code):

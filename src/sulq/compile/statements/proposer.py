@@ -20,7 +20,7 @@ from sulq.compile.statements.aggregate import Query
 from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.common_functions import unite
 from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, Rows
-from sulq.compile.statements.programs import Compiler
+from sulq.compile.statements.programs.compiler import Compiler
 from sulq.compile.statements.scan import alone
 from sulq.compile.statements.shared_scan import shared
 from sulq.kernel.programs import Fold

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -11,7 +10,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
-from sulq.language.kinds import HUGE, Cells, Floats, Frame, Kind, Scalar, Truth, union
+from sulq.language.kinds import HUGE, Cells, Frame, Kind, Scalar, Truth, union
 from sulq.language.rowfn.base import (
     RowFn,
     check,
@@ -28,7 +27,7 @@ from sulq.language.rowfn.base import (
 )
 from sulq.language.rowfn.conditions import against
 
-_ARITHMETIC: Final[dict[str, Callable[[Floats, Floats], Floats]]] = {
+ARITHMETIC: Final[dict[str, np.ufunc]] = {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
@@ -86,7 +85,7 @@ class Arith(RowFn, left="A term", right="A term"):
         right, no_right = numbers(self.right, frame)
         missing = union(no_left, no_right)
         with np.errstate(all="ignore"):
-            values = _ARITHMETIC[self.op](left, right)
+            values = ARITHMETIC[self.op](left, right)
         if not self.kind(frame.schema).bounded:
             finite = np.isfinite(values)
             values, missing = np.where(finite, values, 0.0), union(missing, ~finite)
