@@ -359,7 +359,7 @@ OWN: Final = (
         "kernel/ledger/postgres.py",
         "    WHERE ({STRUCTURE} WHERE pg_class.oid IN ({OURS})) = %(sound)s",
         "    WHERE %(sound)s <> ''",
-        (f"{LEDGER}/test_postgres.py::test_T105_a_ledger_changed_under_a_live_process_takes_no_debit",),
+        (f"{LEDGER}/test_postgres_tampering.py::test_T105_a_ledger_changed_under_a_live_process_takes_no_debit",),
     ),
     Mutant(
         "sulq 0.1.0, the previous entry",
@@ -367,7 +367,7 @@ OWN: Final = (
         "kernel/ledger/postgres.py",
         "    AND EXISTS (SELECT FROM {{0}}.entries WHERE seq = %(seq)s AND hash = %(hash)b)",
         "",
-        (f"{LEDGER}/test_postgres.py::test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn",),
+        (f"{LEDGER}/test_postgres_tampering.py::test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn",),
     ),
     Mutant(
         "sulq 0.1.0, the ledger's file",
@@ -383,7 +383,7 @@ OWN: Final = (
         "curator/ledger/postgres_sources.py",
         "    if logged:",
         "    if False:",
-        (f"{LEDGER}/test_postgres.py::test_T105_no_ledger_is_begun_where_its_keys_would_be_logged",),
+        (f"{LEDGER}/test_postgres_server.py::test_T105_no_ledger_is_begun_where_its_keys_would_be_logged",),
     ),
     Mutant(
         "sulq 0.1.0, one database",

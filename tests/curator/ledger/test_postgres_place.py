@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -15,9 +15,10 @@ import sulq
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
-from sulq.errors import BudgetExceeded, SetupError, SulqError
+from sulq.errors import BudgetExceeded, SetupError
 from sulq.language.privacy import Epsilon
 from tests.curator.ledger.cases import ask, opened, pure
+from tests.curator.ledger.on_postgres import refused, schema, store_of
 from tests.curator.ledger.places import empty
 from tests.postgres import server
 
@@ -26,23 +27,6 @@ from tests.postgres import server
 def url() -> Iterator[str]:
     with empty("postgres") as found:
         yield found
-
-
-def refused(code: str, act: Callable[..., object], *args: object, **kwargs: object) -> SulqError:
-    with pytest.raises(SulqError) as refusal:
-        act(*args, **kwargs)
-    assert refusal.value.code == code
-    return refusal.value
-
-
-def schema(url: str) -> str:
-    return Address.of(url).ledger
-
-
-def store_of(ledger: Ledger) -> PostgresPlace:
-    store = ledger._writer._store
-    assert isinstance(store, PostgresPlace)
-    return store
 
 
 @pytest.mark.parametrize(
