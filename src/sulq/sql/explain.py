@@ -22,6 +22,7 @@ from sulq.language.question import Above, Choose, Holistic, OpenSums, Single, To
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
 from sulq.language.shape import shape
+from sulq.sql.rows.values import walk
 
 SUPPOSED: Final = (100, 1_000, 10_000)  # rows a group might have
 LEVEL: Final = 0.95
@@ -187,11 +188,7 @@ def _name(fn: RowFn) -> str:
     """A short name: the columns a row function reads."""
     if isinstance(fn, Each) and isinstance(fn.item, IsMissing):
         return f"whether {_name(fn.item)} is missing"
-    names: dict[str, None] = {}
-    front = [fn]
-    while front:
-        names |= dict.fromkeys(_short(part.name) for part in front if isinstance(part, Col))
-        front = [part for outer in front for part in outer.parts()]
+    names = dict.fromkeys(_short(part.name) for part in walk(fn) if isinstance(part, Col))
     return " and ".join(names) or "a constant"
 
 

@@ -7,19 +7,15 @@ from dataclasses import replace
 
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
-from sulq.sql.parse.syntax import Node, parts, rebuilt
+from sulq.sql.parse.syntax import Node, changed
 from sulq.sql.released.program import Program, Regroup, Stack, SubqueryValue
 from sulq.sql.rows.statistics import Groups
+from sulq.sql.rows.values import walk
 
 
 def read(fns: Iterable[RowFn | None]) -> set[str]:
     """The columns that row functions read."""
-    found: set[str] = set()
-    front = [fn for fn in fns if fn is not None]
-    while front:
-        found |= {fn.name for fn in front if isinstance(fn, Col)}
-        front = [part for fn in front for part in fn.parts()]
-    return found
+    return {fn.name for fn in walk(*(fn for fn in fns if fn is not None)) if isinstance(fn, Col)}
 
 
 def needed(relation: Relation, names: set[str]) -> Relation:
@@ -84,7 +80,4 @@ def _opt(node: Node | None) -> Node | None:
 
 def _expression(node: Node) -> Node:
     """Subqueries used as values have questions of their own."""
-    if isinstance(node, SubqueryValue):
-        return SubqueryValue(pruned(node.program))
-    inner = parts(node)
-    return rebuilt(node, tuple(map(_expression, inner))) if inner else node
+    return changed(node, lambda item: SubqueryValue(pruned(item.program)) if isinstance(item, SubqueryValue) else None)

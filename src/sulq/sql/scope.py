@@ -192,10 +192,13 @@ class Scope:
 
 def _swapped(node: Node, left: int, right: int) -> Node:
     """A condition whose places count the right side first."""
-    if isinstance(node, syntax.Place):
-        return syntax.Place(node.index + right if node.index < left else node.index - left, node.at)
-    inner = syntax.parts(node)
-    return syntax.rebuilt(node, tuple(_swapped(part, left, right) for part in inner)) if inner else node
+
+    def moved(item: Node) -> Node | None:
+        if not isinstance(item, syntax.Place):
+            return None
+        return syntax.Place(item.index + right if item.index < left else item.index - left, item.at)
+
+    return syntax.changed(node, moved)
 
 
 def _aliased(found: Rows | Released, alias: syntax.Name, columns: tuple[syntax.Name, ...], at: int) -> Rows | Released:

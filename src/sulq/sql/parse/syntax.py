@@ -7,6 +7,7 @@ in equality: two expressions are the same if they say the same.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -328,12 +329,23 @@ def conjuncts(node: Node | None) -> list[Node]:
     return found
 
 
+def walk(node: Node) -> Iterator[Node]:
+    """An expression and all it is made of, outside subqueries."""
+    found = [node]
+    for item in found:
+        yield item
+        found += parts(item)
+
+
 def holds(node: Node, kind: type | tuple[type, ...]) -> bool:
     """Whether an expression has a node of this kind, outside subqueries."""
-    front = [node]
-    while front:
-        item = front.pop()
-        if isinstance(item, kind):
-            return True
-        front += parts(item)
-    return False
+    return any(isinstance(item, kind) for item in walk(node))
+
+
+def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
+    """The same expression with other nodes, from above, wherever `change` gives one."""
+    found = change(node)
+    if found is not None:
+        return found
+    inner = parts(node)
+    return rebuilt(node, tuple(changed(part, change) for part in inner)) if inner else node

@@ -38,7 +38,7 @@ from sulq.sql.rows.keys import key
 from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
 from sulq.sql.rows.row_set import Rows
 from sulq.sql.rows.statistics import Groups, Stat
-from sulq.sql.rows.values import Cell, Fixed, Person
+from sulq.sql.rows.values import Cell, Fixed, Person, both
 
 MOST_SETS: Final = 64
 MOST_ITEMS: Final = 1024
@@ -210,9 +210,7 @@ class Statistics:
     def _count(self, node: Aggregate, where: RowFn | None) -> Stat:
         found = self.express.term(node.args[0])
         if isinstance(found, Person):
-            if found.present is not None:
-                there = Not(IsMissing(found.present))
-                where = there if where is None else Logic("and", (where, there))
+            where = both(where, _present(found))
             return Stat("persons" if node.distinct else "rows", where=where)
         if isinstance(found, Fixed):
             if found.value is None:
@@ -312,9 +310,7 @@ class PerPersonValues:
     ) -> tuple[str, RowFn | None]:
         how = "distinct" if distinct else "count"
         if isinstance(found, Person):
-            if found.present is not None:
-                there = Not(IsMissing(found.present))
-                where = there if where is None else Logic("and", (where, there))
+            where = both(where, _present(found))
             if distinct:
                 return "distinct", Lit(1) if where is None else _when(where, Lit(1))
             return "count", None if where is None else _when(where, Lit(1))
@@ -332,6 +328,11 @@ class PerPersonValues:
         if distinct:
             raise Refused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
         return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
+
+
+def _present(person: Person) -> RowFn | None:
+    """Whether there is a person, where there may be none."""
+    return None if person.present is None else Not(IsMissing(person.present))
 
 
 def _when(where: RowFn, then: RowFn) -> RowFn:

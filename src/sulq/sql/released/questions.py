@@ -32,6 +32,7 @@ from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.language.shape import shape
 from sulq.sql.released.columns import Cut, Leaf, Reading
 from sulq.sql.rows.statistics import Stat
+from sulq.sql.rows.values import both, walk
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
 MOMENTS: Final = ("count", "sum", "mean", "var_pop", "var_samp", "std_pop", "std_samp")
@@ -156,12 +157,6 @@ def labels(key: RowFn, schema: Schema) -> tuple[RowFn, tuple[object, ...], str |
     return fitted, found.labels, clock
 
 
-def both(*conditions: RowFn | None) -> RowFn | None:
-    """All of several conditions, those that are there."""
-    found = tuple(condition for condition in conditions if condition is not None)
-    return None if not found else found[0] if len(found) == 1 else rowfn.Logic("and", found)
-
-
 def is_whole(fn: RowFn, schema: Schema) -> bool:
     """Whether a value is a whole number by its type: made of whole columns, on a whole lattice."""
     kind = fn.kind(schema)
@@ -169,14 +164,11 @@ def is_whole(fn: RowFn, schema: Schema) -> bool:
         return True
     if not isinstance(kind, Scalar) or kind.step is None or kind.step.denominator != 1:
         return False
-    front = [fn]
-    while front:
-        if any(isinstance(part, rowfn.Lit) and isinstance(part.value, float) for part in front):
+    for part in walk(fn):
+        if isinstance(part, rowfn.Lit) and isinstance(part.value, float):
             return False
-        for part in front:
-            if isinstance(part, rowfn.Col) and not isinstance(schema.find(part.name), (Int, Bool, Category, Date)):
-                return False
-        front = [part for outer in front for part in outer.parts()]
+        if isinstance(part, rowfn.Col) and not isinstance(schema.find(part.name), (Int, Bool, Category, Date)):
+            return False
     return True
 
 

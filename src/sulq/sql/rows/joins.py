@@ -13,7 +13,7 @@ from typing import Final
 
 from sulq.language.domain import Schema, joinable
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Call, Node, Place, parts, rebuilt
+from sulq.sql.parse.syntax import Call, Node, Place, changed, walk
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.names import refers
 from sulq.sql.rows.row_set import Maker, Rows
@@ -36,22 +36,12 @@ class _Sides:
 
 def shift(node: Node, by: int) -> Node:
     """An expression whose places are counted from elsewhere."""
-    if isinstance(node, Place):
-        return Place(node.index + by, node.at)
-    inner = parts(node)
-    return rebuilt(node, tuple(shift(part, by) for part in inner)) if inner else node
+    return changed(node, lambda item: Place(item.index + by, item.at) if isinstance(item, Place) else None)
 
 
 def sides(node: Node, left: int) -> set[str]:
     """Which of the two sides an expression speaks of."""
-    found: set[str] = set()
-    front = [node]
-    while front:
-        item = front.pop()
-        if isinstance(item, Place):
-            found.add("left" if item.index < left else "right")
-        front += parts(item)
-    return found
+    return {"left" if item.index < left else "right" for item in walk(node) if isinstance(item, Place)}
 
 
 def linked(node: Node, left: int) -> bool:

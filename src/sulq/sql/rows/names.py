@@ -81,25 +81,15 @@ def look_up(column: syntax.Column, items: Sequence[ColumnName]) -> syntax.Place:
 
 def resolve(node: Node, items: Sequence[ColumnName]) -> Node:
     """An expression with every name replaced by the place of its column; subqueries are left to themselves."""
-    if isinstance(node, syntax.Column):
-        return look_up(node, items)
-    inner = syntax.parts(node)
-    return syntax.rebuilt(node, tuple(resolve(part, items) for part in inner)) if inner else node
+    return syntax.changed(node, lambda item: look_up(item, items) if isinstance(item, syntax.Column) else None)
 
 
 def known(node: Node, items: Sequence[ColumnName]) -> bool:
     """Whether every name of an expression means a column here, and none several."""
-    front = [node]
-    while front:
-        item = front.pop()
-        if isinstance(item, syntax.Column):
-            try:
-                if find(item, items) is None:
-                    return False
-            except Refused:
-                return False
-        front += syntax.parts(item)
-    return True
+    try:
+        return all(find(item, items) is not None for item in syntax.walk(node) if isinstance(item, syntax.Column))
+    except Refused:
+        return False
 
 
 def expand(star: syntax.Star, items: Sequence[ColumnName]) -> list[tuple[syntax.Place, str]]:

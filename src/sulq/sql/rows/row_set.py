@@ -16,13 +16,13 @@ from sulq.language.domain import Schema
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Table, Union, Where
 from sulq.language.relation import Select as Columns
-from sulq.language.rowfn import Col, Lit, Logic, RowFn
+from sulq.language.rowfn import Col, Lit, RowFn
 from sulq.language.shape import Shape, shape
 from sulq.sql.parse.refusal import placed
 from sulq.sql.parse.syntax import Node, Place
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.names import Item
-from sulq.sql.rows.values import Cell, Fixed, Person, Term, cell, constant_fn
+from sulq.sql.rows.values import Cell, Fixed, Person, Term, both, cell, constant_fn, walk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,9 +55,7 @@ class Rows:
 
     def where(self) -> RowFn | None:
         """The filters as one condition."""
-        if len(self.filters) > 1:
-            return Logic("and", self.filters)
-        return self.filters[0] if self.filters else None
+        return both(*self.filters)
 
     def filtered(self) -> Relation:
         """The relation with its filters applied."""
@@ -66,12 +64,7 @@ class Rows:
 
     def identifies(self, fn: RowFn) -> bool:
         """Whether a row function is made of a person's identity."""
-        front = [fn]
-        while front:
-            if any(isinstance(part, Col) and part.name in self.personal for part in front):
-                return True
-            front = [inner for part in front for inner in part.parts()]
-        return False
+        return any(isinstance(part, Col) and part.name in self.personal for part in walk(fn))
 
 
 def shaped(relation: Relation, facts: Facts, at: int) -> Shape:

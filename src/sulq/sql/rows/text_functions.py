@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from sulq.language import rowfn
@@ -13,7 +13,7 @@ from sulq.language.kinds import Code, Words
 from sulq.language.question import MAX_NODES
 from sulq.language.rowfn import RowFn
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.rows.values import Cell, Fixed, cell
+from sulq.sql.rows.values import Cell, Fixed, cell, walk
 
 MOST_PAIRS: Final = 1024
 Operand = Cell | Fixed
@@ -183,7 +183,7 @@ class Wording:
         pairs = left.kind.size * right.kind.size
         if pairs > MOST_PAIRS:
             raise Refused("too-large", f"Two categories joined have at most {MOST_PAIRS} pairs", at)
-        if pairs * len(list(itertools.islice(_nodes(left.fn, right.fn), MAX_NODES))) > MAX_NODES:
+        if pairs * len(list(itertools.islice(walk(left.fn, right.fn), MAX_NODES))) > MAX_NODES:
             raise Refused("too-large", "Too many categories are joined one after the other", at)  # T74
         labels: dict[str, int] = {}
         branches = []
@@ -196,15 +196,6 @@ class Wording:
                 both = rowfn.Logic("and", tuple(sides))
                 branches.append((both, place))
         return cell(rowfn.Choice(tuple(branches), tuple(labels)), "text", self.schema, at)
-
-
-def _nodes(*fns: RowFn) -> Iterator[RowFn]:
-    """Every node of these row functions, as often as it stands there."""
-    front = list(fns)
-    while front:
-        node = front.pop()
-        yield node
-        front += node.parts()
 
 
 def _shown(item: Fixed, at: int) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Kind, Scalar, Truth
-from sulq.language.rowfn import Arith, Case, Compare, Lit, Moment, RowFn, Value
+from sulq.language.rowfn import Arith, Case, Compare, Lit, Logic, Moment, RowFn, Value
 from sulq.sql.parse.refusal import Refused, placed
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
 
@@ -67,6 +68,20 @@ def cell(fn: RowFn, sql_type: str, schema: Schema, at: int) -> Cell:
     found = Cell(fn, sql_type, schema, at)
     _ = found.kind
     return found
+
+
+def walk(*fns: RowFn) -> Iterator[RowFn]:
+    """Row functions and all they are made of, each as often as it stands there."""
+    found = list(fns)
+    for fn in found:
+        yield fn
+        found += fn.parts()
+
+
+def both(*conditions: RowFn | None) -> RowFn | None:
+    """All of several conditions, those that are there."""
+    found = tuple(condition for condition in conditions if condition is not None)
+    return None if not found else found[0] if len(found) == 1 else Logic("and", found)
 
 
 def number_type(left: str, right: str) -> str:
