@@ -8,9 +8,9 @@ groups of open keys leave of a total is a leaf of one row (SR14).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -18,8 +18,9 @@ from sulq.answers.noise_sums import added
 from sulq.answers.presence import Counted, unknown
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats, Integers, Truths
-from sulq.language.law import Law
 from sulq.sql.released.other_row import rest
+
+T = TypeVar("T")
 
 
 class Reading(Protocol):
@@ -78,53 +79,44 @@ class Leaf:
     _kept: dict[object, object] = field(default_factory=dict)
     _of: object = None  # the answers that what is kept was worked out from
 
-    def _keeps(self, answers: Sequence[Released]) -> dict[object, object]:
+    def _once(self, answers: Sequence[Released], what: object, work: Callable[[], T]) -> T:
+        """What is worked out from these answers, once."""
         if self._of is not answers:
             self._of, self._kept = answers, {}
-        return self._kept
+        if what not in self._kept:
+            self._kept[what] = work()
+        return cast("T", self._kept[what])
 
     def released(self, answers: Sequence[Released]) -> Released:
         """The leaf's columns, a row for each group."""
-        kept = self._keeps(answers)
-        found = kept.get("released")
-        if not isinstance(found, Released):
-            parts = [cut.columns(answers[cut.question]) for cut in self.cuts]
-            units = np.concatenate([units for units, _ in parts], axis=1)
-            found = Released(units, tuple(noise for _, noises in parts for noise in noises))
-            if self.summed is not None:
-                found = coarser(found, *self.summed)
-            if self.less is not None:
-                found = rest(found, self.less.released(answers))
-            exact = all(answers[cut.question].exact for cut in self.cuts)
-            found = kept["released"] = replace(found, exact=exact)
-        return found
+        return self._once(answers, "released", lambda: self._columns(answers))
+
+    def _columns(self, answers: Sequence[Released]) -> Released:
+        parts = [cut.columns(answers[cut.question]) for cut in self.cuts]
+        units = np.concatenate([units for units, _ in parts], axis=1)
+        found = Released(units, tuple(noise for _, noises in parts for noise in noises))
+        if self.summed is not None:
+            found = coarser(found, *self.summed)
+        if self.less is not None:
+            found = rest(found, self.less.released(answers))
+        return replace(found, exact=all(answers[cut.question].exact for cut in self.cuts))
 
     def values(self, answers: Sequence[Released]) -> Floats:
         """The statistic of each group."""
-        kept = self._keeps(answers)
-        found = kept.get("value")
-        if not isinstance(found, np.ndarray):
-            found = kept["value"] = self.reading.value(self.released(answers))[:, 0]
-        return found
+        return self._once(answers, "value", lambda: self.reading.value(self.released(answers))[:, 0])
 
     def unknown(self, answers: Sequence[Released]) -> tuple[Truths, float, float] | None:
         """Which groups may have no rows, and the whole range of what is then unknown; None for counts and sums."""
-        if not isinstance(self.reading, Counted):
+        reading = self.reading
+        if not isinstance(reading, Counted):
             return None
-        kept = self._keeps(answers)
-        if "unknown" not in kept:
-            (low,), (high,) = self.reading.bounds()
-            kept["unknown"] = (unknown(self.reading, self.released(answers)), float(low), float(high))
-        return cast("tuple[Truths, float, float]", kept["unknown"])
+        (low,), (high,) = reading.bounds()
+        return self._once(answers, "unknown", lambda: unknown(reading, self.released(answers))), float(low), float(high)
 
     def interval(self, answers: Sequence[Released], beta: float) -> tuple[Floats, Floats]:
         """From where to where, except with probability beta a group."""
-        kept = self._keeps(answers)
-        found = kept.get(beta)
-        if not isinstance(found, tuple):
-            low, high = self.reading.interval(self.released(answers), beta)
-            found = kept[beta] = (low[:, 0], high[:, 0])
-        return found
+        low, high = self._once(answers, beta, lambda: self.reading.interval(self.released(answers), beta))
+        return low[:, 0], high[:, 0]
 
 
 def coarser(released: Released, sizes: tuple[int, ...], kept: tuple[int, ...]) -> Released:
@@ -136,9 +128,5 @@ def coarser(released: Released, sizes: tuple[int, ...], kept: tuple[int, ...]) -
     order = sorted(kept)
     units = np.transpose(units, [*(order.index(i) for i in kept), len(kept)]).reshape(-1, width)
     number = int(np.prod([sizes[i] for i in away]))
-    noise = tuple(Noise(_law(n.law, number), n.step, n.width) for n in released.noise)
+    noise = tuple(Noise(added(n.law, number), n.step, n.width) for n in released.noise)  # type: ignore[arg-type]
     return Released(units, noise)
-
-
-def _law(law: Law, number: int) -> Law:
-    return added(law, number)  # type: ignore[return-value]

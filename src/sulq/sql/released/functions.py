@@ -385,16 +385,9 @@ def _bucket(x: float, lo: float, hi: float, n: int) -> object:
     return max(0, min(place, n + 1))
 
 
-def _and(*values: object) -> object:
-    return False if any(v is False for v in values) else None if any(v is None for v in values) else True
-
-
-def _or(*values: object) -> object:
-    return True if any(v is True for v in values) else None if any(v is None for v in values) else False
-
-
-def _first(*values: object) -> object:
-    return next((value for value in values if value is not None), None)
+def _logic(*, decides: bool) -> Callable[..., object]:
+    """AND is decided by false, OR by true; else by what is missing."""
+    return lambda *values: decides if any(v is decides for v in values) else None if None in values else not decides
 
 
 def _extreme(pick: Callable[..., object]) -> Callable[..., object]:
@@ -422,8 +415,8 @@ def _distinct(a: object, b: object) -> bool:
 
 
 LAX: Final[dict[str, Callable[..., object]]] = {
-    "and": _and,
-    "or": _or,
+    "and": _logic(decides=False),
+    "or": _logic(decides=True),
     "not": lambda a: None if a is None else not a,
     "is null": lambda a: a is None,
     "is true": lambda a: a is True,
@@ -431,7 +424,7 @@ LAX: Final[dict[str, Callable[..., object]]] = {
     "is distinct from": _distinct,
     "is not distinct from": lambda a, b: not _distinct(a, b),
     "in": _isin,
-    "coalesce": _first,
+    "coalesce": lambda *values: next((value for value in values if value is not None), None),
     "nullif": _nullif,
     "greatest": _extreme(max),
     "least": _extreme(min),

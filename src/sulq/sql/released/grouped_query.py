@@ -32,7 +32,7 @@ from sulq.sql.parse.syntax import (
     parts,
 )
 from sulq.sql.released.expressions import After, Released
-from sulq.sql.released.program import Key, Program, StatAt
+from sulq.sql.released.program import Key, Program, Regroup, StatAt
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.keys import key
 from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
@@ -162,9 +162,8 @@ def aggregates_of(node: Node) -> list[Aggregate]:
 class Statistics:
     """Collects the statistics of one query's groups, each once."""
 
-    def __init__(self, express: Express, identifies: Callable[[RowFn], bool]) -> None:
+    def __init__(self, express: Express) -> None:
         self.express = express
-        self.identifies = identifies
         self.stats: list[Stat] = []
         self.bound: dict[Node, Node] = {}
 
@@ -172,11 +171,8 @@ class Statistics:
         """Take every aggregate of an expression."""
         for item in aggregates_of(node):
             if item not in self.bound:
-                self.bound[item] = self._put(self.stat(item))
-
-    def _put(self, stat: Stat) -> Node:
-        self.stats.append(stat)
-        return StatAt(len(self.stats) - 1)
+                self.bound[item] = StatAt(len(self.stats))
+                self.stats.append(self.stat(item))
 
     def stat(self, node: Aggregate) -> Stat:
         """An aggregate of private rows as a statistic."""
@@ -233,7 +229,6 @@ def released(
     bound: dict[Node, Node] = {}
     keys: list[RowFn] = []
     places: dict[int, int] = {}
-    types: dict[Node, str] = {}
     for i, node in enumerate(groups.keys):
         found = express.term(node)
         if isinstance(found, Fixed):
@@ -245,27 +240,35 @@ def released(
         places[i] = len(keys)
         label: Node = Key(len(keys))
         bound[node] = Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
-        types[node] = found.type
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
-    statistics = Statistics(express, rows.identifies)
-    orders = [(ordering(order, columns, rows.items), order) for order in select.order]
+    statistics = Statistics(express)
+    orders = [ordering(order, columns, rows.items) for order in select.order]
     having = None if select.having is None else resolve(select.having, rows.items)
-    for node in (*columns.nodes, *(node for node, _ in orders), *(() if having is None else (having,))):
+    for node in (*columns.nodes, *orders, *(() if having is None else (having,))):
         statistics.collect(node)
     after = After(bound | statistics.bound, rows.items, single, grouped=bool(keys))
-    shown = tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True))
     source = Groups(rows.relation, rows.where(), tuple(keys), sets, tuple(statistics.stats))
-    found_program = Program(
+    found_program = program_of(select, columns, after, source, None if having is None else after.expr(having))
+    return Released(found_program, tuple(map(ColumnName, columns.names)))
+
+
+def program_of(
+    select: Select, columns: Listed, after: After, source: Groups | Regroup | Program, having: Node | None
+) -> Program:
+    """A SELECT over a released table."""
+    return Program(
         source,
-        shown,
-        None if having is None else after.expr(having),
-        tuple((after.expr(node), order.descending, order.nulls_first) for node, order in orders),
+        tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True)),
+        having,
+        tuple(
+            (after.expr(ordering(order, columns, after.items)), order.descending, order.nulls_first)
+            for order in select.order
+        ),
         select.limit,
         select.offset,
         select.distinct,
     )
-    return Released(found_program, tuple(ColumnName(name) for name in columns.names))
 
 
 PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "mean", "min": "min", "max": "max"}

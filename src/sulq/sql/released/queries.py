@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Aggregate, Call, Node, Order, Place, Query, Select, Union
+from sulq.sql.parse.syntax import Aggregate, Call, Node, Place, Query, Select, Union
 from sulq.sql.released.expressions import After, Released
-from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering
+from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering, program_of
 from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt, There
 from sulq.sql.rows.names import ColumnName, resolve
 from sulq.sql.rows.statistics import Groups, Stat
@@ -27,23 +27,10 @@ def over_released(query: Select, source: Released, where: list[Node], single: Si
     if aggregates(query):
         regroup, after = _regrouped(query, source, columns, before, condition)
         having = None if query.having is None else after.expr(resolve(query.having, source.items))
-        found = _program(query, columns, after, regroup, having)
+        found = program_of(query, columns, after, regroup, having)
     else:
-        found = _program(query, columns, before, source.program, condition)
+        found = program_of(query, columns, before, source.program, condition)
     return Released(found, tuple(ColumnName(name) for name in columns.names))
-
-
-def _program(query: Select, columns: Listed, after: After, source: Program | Regroup, having: Node | None) -> Program:
-    orders = [(ordering(order, columns, after.items), order) for order in query.order]
-    return Program(
-        source,
-        tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True)),
-        having,
-        tuple((after.expr(node), order.descending, order.nulls_first) for node, order in orders),
-        query.limit,
-        query.offset,
-        query.distinct,
-    )
 
 
 def _regrouped(
@@ -104,21 +91,16 @@ def stacked(query: Union, left: Released, right: Released) -> Released:
     columns = Listed(tuple(Place(i) for i in range(len(names))), names, names)
     fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(names))}
     after = After(fields, left.items, _never, grouped=True)
-    orders = tuple(_order(order, columns, left.items, after) for order in query.order)
     found = Program(
         Stack((left.program, right.program)),
         tuple((name, Place(i)) for i, name in enumerate(names)),
         None,
-        orders,
+        tuple((after.expr(ordering(one, columns, left.items)), one.descending, one.nulls_first) for one in query.order),
         query.limit,
         query.offset,
         not query.every,
     )
     return Released(found, left.items)
-
-
-def _order(order: Order, columns: Listed, items: Sequence[ColumnName], after: After) -> tuple[Node, bool, bool]:
-    return after.expr(ordering(order, columns, items)), order.descending, order.nulls_first
 
 
 def _never(query: Query) -> Program:
