@@ -11,7 +11,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Category, Date, Int, Schema
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.sql.compile import compile as compiled
-from sulq.sql.expected_error import Foreteller, slip, wished
+from sulq.sql.expected_error import ErrorForecast, slip, wished
 from tests.stub import facts
 
 SCHEMA = Schema.of(
@@ -20,14 +20,14 @@ SCHEMA = Schema.of(
 TOLD = facts(SCHEMA, Unit("pid", 1), EpsilonDelta(50, 1e-6))
 
 
-def teller(text: str) -> Foreteller:
-    return Foreteller(compiled(text, TOLD).program, TOLD, lambda question, spend: draw(question, TOLD, spend))
+def forecast(text: str) -> ErrorForecast:
+    return ErrorForecast(compiled(text, TOLD), TOLD, lambda question, spend: draw(question, TOLD, spend))
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.1)])
 def test_SR7_a_sum_is_as_wide_however_many_rows_there_are(spend):
     """Counts and sums do not depend on rows; means do, inversely; keys and constants are exact (SR7)."""
-    found = teller("SELECT city, COUNT(*) AS n, SUM(age) AS s, AVG(age) AS m, 1 AS one FROM people GROUP BY city")
+    found = forecast("SELECT city, COUNT(*) AS n, SUM(age) AS s, AVG(age) AS m, 1 AS one FROM people GROUP BY city")
     plan = found.plan(spend)
     few, many = (found.widths(plan, rows=rows, beta=0.05) for rows in (1_000, 10_000))
     assert (few[0], few[4]) == (0, 0)
@@ -42,17 +42,17 @@ def test_SR7_a_sum_is_as_wide_however_many_rows_there_are(spend):
 
 def test_errors_are_measured_by_declared_ranges():
     """A mean by its bounds, a count by the rows, a sum by both; of nothing private, nothing."""
-    found = teller("SELECT COUNT(*), SUM(age), AVG(age) FROM people")
+    found = forecast("SELECT COUNT(*), SUM(age), AVG(age) FROM people")
     assert found.scales(found.plan(Epsilon(1)), rows=1_000) == pytest.approx((1_000, 60_000, 60), rel=0.02)
-    free = teller("SELECT DISTINCT city FROM people")
+    free = forecast("SELECT DISTINCT city FROM people")
     assert free.plan(Epsilon(1)) is None
     assert free.widths(None, rows=10, beta=0.05) == (0.0,)
-    assert free.explained("x", Epsilon(1), 0.05).price is None
+    assert free.explained(Epsilon(1), 0.05).price is None
 
 
 def test_moments_have_a_width_in_days():
     """The bar of a date is measured in days; what no interval is known for is infinite."""
-    found = teller("SELECT MAX(day) AS d, COUNT(*) > 5 AS many FROM people")
+    found = forecast("SELECT MAX(day) AS d, COUNT(*) > 5 AS many FROM people")
     day, many = found.widths(found.plan(Epsilon(1)), rows=5_000, beta=0.05)
     assert 0 <= day < 366
     assert many == math.inf
@@ -60,7 +60,7 @@ def test_moments_have_a_width_in_days():
 
 def test_noise_is_worth_rows():
     """How many rows of the widest value the noise may outweigh: inverse to the spend."""
-    found = teller("SELECT AVG(age) FROM people")
+    found = forecast("SELECT AVG(age) FROM people")
     one, ten = (slip(found.plan(Epsilon(spend)), 0.05) for spend in (1, 10))
     assert 5 <= one <= 12
     assert ten <= 2

@@ -16,29 +16,35 @@ from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Question
+from sulq.sql.compile import Compiled
 from sulq.sql.explain import SUPPOSED, Explanation, Foretold
 from sulq.sql.released.cells import Figure, interval
 from sulq.sql.released.forecast import LEANS, supposed
 from sulq.sql.released.program import Program
 from sulq.sql.released.render import prepare
 
-WIDEST: Final = 10**60  # a width that is wished for
-SOME: Final = 10_000  # rows a table is supposed to have where its size is not declared
+MAX_WIDTH: Final = 10**60  # a width that is wished for
+UNDECLARED_SIZE_ROWS: Final = 10_000  # rows a table is supposed to have where its size is not declared
 Foresee = Callable[[Question, Loss | None], Plan]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Foreteller:
+class ErrorForecast:
     """A query whose accuracy can be asked for before it is: `foresee` is the Oracle's, which reads no row.
 
     `other`: there is to be a row for the groups not shown. It is paid for and left out
     of the accuracies, as its own depends on how many groups there will be.
     """
 
-    program: Program
+    compiled: Compiled
     facts: Facts
     foresee: Foresee
     other: str | None = None
+
+    @property
+    def program(self) -> Program:
+        """What is done with the released values."""
+        return self.compiled.program
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,7 +81,7 @@ class Foreteller:
                 found[i].append(max(values, key=abs, default=0.0))
         return tuple(max(abs(high - low), abs(spread)) or 1.0 for spread, low, high in found)
 
-    def explained(self, text: str, spend: Loss | None, beta: float, notes: tuple[str, ...] = ()) -> Explanation:
+    def explained(self, spend: Loss | None, beta: float, notes: tuple[str, ...] = ()) -> Explanation:
         """The query in words: what it asks, why it costs that, how accurate it would be."""
         plan = self.plan(spend)
         rows = SUPPOSED
@@ -85,7 +91,7 @@ class Foreteller:
             Foretold(name, tuple(widths[i] for widths in table)) for i, name in enumerate(self.names) if i in noisy
         )
         about = () if plan is None else kept_rows(plan.question, self.facts)
-        return Explanation(text, plan, self.facts, columns, rows, beta, (*about, *notes))
+        return Explanation(self.compiled.text, plan, self.facts, columns, rows, beta, (*about, *notes))
 
     def sure(self, plan: Plan | None, column: int, beta: float) -> bool:
         """Whether a column's accuracy is the same however many rows there are."""
@@ -96,7 +102,7 @@ class Foreteller:
         """The columns that rest on noise."""
         if plan is None:
             return set()
-        _, table = self._supposed(plan, SOME, "spread", whole=False)
+        _, table = self._supposed(plan, UNDECLARED_SIZE_ROWS, "spread", whole=False)
         return {i for cells in table for i, cell in enumerate(cells) if cell.origin is not None}
 
     def _supposed(
@@ -163,6 +169,6 @@ def wished(within: object, names: Sequence[str]) -> dict[int, float]:
 
 
 def _width(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value <= WIDEST:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value <= MAX_WIDTH:
         raise QuestionError("bad-loss", "within is a positive number, or one for each column by its name.")
     return float(value)
