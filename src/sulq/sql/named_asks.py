@@ -18,7 +18,8 @@ from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.privacy import Loss
 from sulq.language.question import WHOLE
 from sulq.language.rowfn import Col, Each, OrMissing, RowFn
-from sulq.sql.released.questions import Asking, Rows, labels, leaves_of
+from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.sum_collector import RowGroups, SumCollector, labels
 from sulq.sql.rows.statistics import Stat
 
 
@@ -62,8 +63,8 @@ def _asked(
     facts: Facts = oracle.facts
     if not isinstance(fresh, bool) or (where is not None and not isinstance(where, RowFn)):
         raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0, and fresh is True or False.")
-    asking = Asking(facts, spend)
-    rows = Rows(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
+    asking = SumCollector(facts, spend)
+    rows = RowGroups(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
     leaves = leaves_of(asking, rows, stats)
     question = asking.question()
     if question is None:  # pragma: no cover - every statistic asks for something

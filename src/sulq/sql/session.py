@@ -239,7 +239,8 @@ def _counts(groups: Groups) -> Sums:
     """How many values each statistic of each group rests on."""
     if any(stat.distinct for stat in groups.stats):
         raise QuestionError("bad-question", "within= has no price for DISTINCT values.", "Name spend= instead.")
-    values = tuple(both(*(Not(IsMissing(arg)) for arg in stat.args), stat.where) or Lit(1) for stat in groups.stats)
+    there = (both(*(Not(IsMissing(arg)) for arg in stat.args), stat.where) for stat in groups.stats)
+    values = tuple(Lit(1) if fn is None else fn for fn in there)
     return Sums(values, groups.where, groups.keys, (), groups.over)
 
 

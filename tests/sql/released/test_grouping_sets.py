@@ -12,7 +12,7 @@ from sulq.language.question import OpenSums
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bins, Col, OrMissing
 from sulq.sql.released.grouping_sets import adds, ascending, ask, sources
-from sulq.sql.released.questions import Asking
+from sulq.sql.released.sum_collector import SumCollector
 from sulq.sql.rows.statistics import Groups, Stat
 from tests.sql.programs import database
 
@@ -31,7 +31,7 @@ def test_SR13_a_coarse_set_is_added_up_where_that_is_better():
 
 def test_a_set_summed_from_another_asks_nothing_more():
     """Sums of a coarser set are read from the finer one; people are not, for nobody is counted twice."""
-    asking = Asking(database().facts, Epsilon(1))
+    asking = SumCollector(database().facts, Epsilon(1))
     keys = (Col("city"), Col("smoker"))
     ask(asking, Groups(Table(), None, keys, ((0, 1), (0,), ()), (ROWS,)))
     assert len(asking.question().questions) == 1
@@ -43,27 +43,27 @@ def test_a_set_summed_from_another_asks_nothing_more():
 def test_keys_that_nobody_listed_are_open():
     """Whole numbers of too many values make open sums; a number that is not whole is no key."""
     facts = database().facts
-    asking = Asking(facts, EpsilonDelta(1, 1e-6))
+    asking = SumCollector(facts, EpsilonDelta(1, 1e-6))
     wide = Col("age") * 100_000
     (found,) = ask(asking, Groups(Table(), None, (wide,), (), (ROWS, Stat("persons"), Stat("mean", (Col("age"),)))))
     assert found.groups is None
     assert isinstance(asking.question().questions[0], OpenSums)
     for key in (Col("income") / 3, Col("age") / 7):
         with pytest.raises(QuestionError):
-            ask(Asking(facts, Rho(1)), Groups(Table(), None, (key,), (), (ROWS,)))
+            ask(SumCollector(facts, Rho(1)), Groups(Table(), None, (key,), (), (ROWS,)))
     for stat in (
         Stat("max", (Col("age"),)),
         Stat("count", (Col("age"),), distinct=True),
         Stat("persons", where=Col("smoker")),
     ):
         with pytest.raises(QuestionError) as refusal:
-            ask(Asking(facts, Rho(1)), Groups(Table(), None, (wide,), (), (stat,)))
+            ask(SumCollector(facts, Rho(1)), Groups(Table(), None, (wide,), (), (stat,)))
         assert refusal.value.code == "open-keys"
 
 
 def test_labels_are_read_and_sorted():
     """Dates are dates, bins are intervals, and missing labels come last."""
-    asking = Asking(database().facts, Epsilon(1))
+    asking = SumCollector(database().facts, Epsilon(1))
     keys = (Col("visit"), OrMissing(Bins(Col("age"), (0, 60, 120))))
     (found,) = ask(asking, Groups(Table(), None, keys, (), (ROWS,)))
     rows = [labels for _, labels in found.rows([], 2)]

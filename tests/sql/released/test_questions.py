@@ -8,11 +8,11 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from sulq.answers.quantiles import Picked
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
-from sulq.language.question import WHOLE, Choose, Sums
-from sulq.language.rowfn import Arith, Bernstein, Col, Each, Lit
-from sulq.sql.released.questions import Asking, Rows, both, is_whole, labels, leaves_of
+from sulq.language.question import WHOLE, Sums
+from sulq.language.rowfn import Arith, Bernstein, Col, Lit
+from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.sum_collector import RowGroups, SumCollector
 from sulq.sql.rows.statistics import Stat
 from tests.sql.programs import database, people, table, truth
 
@@ -98,8 +98,8 @@ def test_without_noise_a_statistic_asked_alone_is_that_of_duckdb(stat, name, spe
 
 
 def questions(stats: list[Stat], spend: Loss, keys: tuple[str, ...] = ("city",)) -> list[Sums]:
-    asking = Asking(database().facts, spend)
-    leaves_of(asking, Rows(WHOLE, None, tuple(Col(key) for key in keys)), stats)
+    asking = SumCollector(database().facts, spend)
+    leaves_of(asking, RowGroups(WHOLE, None, tuple(Col(key) for key in keys)), stats)
     found = asking.question()
     assert found is not None
     return [question for question in found.questions if isinstance(question, Sums)]
@@ -132,47 +132,6 @@ def test_equal_sums_are_asked_once():
     stats = [Stat("sum", (Col("age") * 2,)), Stat("sum", (Col("age") * 2,))]
     (only,) = questions(stats, Epsilon(1))
     assert len(only.values) == 1
-
-
-def test_all_quantiles_of_a_value_share_one_tree():
-    """More quantiles of the same value ask nothing more."""
-    one = questions([Stat("quantile_cont", (INCOME,), q=HALF)], Epsilon(1))
-    many = [Stat("quantile_cont", (INCOME,), q=Fraction(i, 10)) for i in range(11)] + [Stat("min", (INCOME,))]
-    assert len(questions(many, Epsilon(1))) == len(one)
-
-
-def test_a_single_quantile_is_also_chosen_where_that_is_nearer():
-    """Of a value with many bins one quantile is chosen too; not of few bins, several, extremes, nor SubLinear (SR4)."""
-    ninth = Stat("quantile_disc", (INCOME,), q=Fraction(9, 10))
-    asking = Asking(database().facts, Epsilon(1))
-    (leaf,) = leaves_of(asking, Rows(WHOLE, None, ()), [ninth])
-    assert isinstance(leaf.reading, Picked)
-    assert isinstance(asking.question().questions[-1], Choose)
-    for rows, stats in (
-        (Rows(WHOLE, None, ()), [Stat("quantile_disc", (AGE,), q=HALF)]),
-        (Rows(WHOLE, None, ()), [ninth, Stat("max", (INCOME,))]),
-        (Rows(WHOLE, None, (), alone=False), [ninth]),
-        (Rows(WHOLE, None, ()), [Stat("quantile_cont", (INCOME,), q=Fraction(i, 20)) for i in range(1, 20)]),
-    ):
-        found = leaves_of(Asking(database().facts, Epsilon(1)), rows, stats)
-        assert not any(isinstance(leaf.reading, Picked) for leaf in found)
-
-
-def test_conditions_are_joined_and_keys_read():
-    """Small helpers: conditions that are there, labels of keys, what is whole by its type."""
-    schema = database().facts.schema
-    assert both(None, None) is None
-    assert both(None, SMOKER) is SMOKER
-    assert both(SMOKER, AGE > 3).items[0] is SMOKER
-    assert labels(Col("city"), schema)[1] == ("Yafo", "Haifa", "Lod")
-    fitted, found, clock = labels(VISIT, schema)
-    assert isinstance(fitted, Each)
-    assert (len(found), clock) == (366, "date")
-    assert is_whole(AGE * 2 + 1, schema)
-    assert is_whole(SMOKER, schema)
-    assert not is_whole(INCOME, schema)
-    assert not is_whole(AGE * 2.0, schema)
-    assert not is_whole(Col("city"), schema)
 
 
 def test_a_constant_by_its_bounds_needs_only_a_count():

@@ -10,7 +10,19 @@ import pytest
 from sulq.language.rowfn import Arith, Col, Lit, Moment, Value
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.parse.syntax import Interval
-from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitted, read_bool, read_moment, read_number
+from sulq.sql.rows.values import (
+    Cell,
+    Fixed,
+    as_number,
+    both,
+    cell,
+    constant_fn,
+    fitted,
+    read_bool,
+    read_moment,
+    read_number,
+    walk,
+)
 from tests.sql.asking import same, table
 
 
@@ -62,3 +74,17 @@ def test_cells_as_numbers() -> None:
     with pytest.raises(Refused) as caught:
         cell(Col("nobody"), "int", schema, 7)
     assert (caught.value.code, caught.value.at) == ("unknown-column", 7)
+
+
+def test_conditions_that_are_there_are_joined() -> None:
+    """No condition is none, one is itself, several are joined by AND."""
+    one, two = Col("married"), Col("age") > 3
+    assert both(None, None) is None
+    assert both(None, one) is one
+    assert same(both(one, two), one & two)
+
+
+def test_a_walk_meets_every_part() -> None:
+    """A row function comes before its parts, nearer parts before farther ones."""
+    fn = (Col("a") + 1) * Col("b")
+    assert [item.name for item in walk(fn) if isinstance(item, Col)] == ["b", "a"]

@@ -15,7 +15,8 @@ from sulq.language.rowfn import RowFn
 from sulq.language.shape import shape
 from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import moment, number
-from sulq.sql.released.questions import Asking, Rows, labels, leaves_of
+from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.sum_collector import RowGroups, SumCollector, labels
 from sulq.sql.rows.statistics import Groups, Stat
 
 MOST_LISTED: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
@@ -74,7 +75,7 @@ def _read(label: object, clock: str | None) -> object:
     return label
 
 
-def ask(asking: Asking, groups: Groups, *, rest: bool = False) -> list[Set]:
+def ask(asking: SumCollector, groups: Groups, *, rest: bool = False) -> list[Set]:
     """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13).
 
     `rest`: also for the totals beside groups found in the data, which tell of those not shown (SR14).
@@ -82,7 +83,7 @@ def ask(asking: Asking, groups: Groups, *, rest: bool = False) -> list[Set]:
     sets = groups.sets or (tuple(range(len(groups.keys))),)
     if any(not 0 <= key < len(groups.keys) for keys in sets for key in keys):
         raise QuestionError("bad-question", "A grouping set names keys by their places.")
-    schema = asking.schema(Rows(groups.over, groups.where, ()))
+    schema = asking.schema(RowGroups(groups.over, groups.where, ()))
     sizes = [_size(key, schema) for key in groups.keys]
     opened = [math.prod(sizes[key] for key in keys) > MOST_LISTED for keys in sets]
     listed = [i for i, is_open in enumerate(opened) if not is_open]
@@ -117,9 +118,9 @@ def _coarser(leaf: Leaf, spread: tuple[tuple[int, ...], tuple[int, ...]]) -> Lea
     return replace(leaf, summed=spread, _kept={}, _of=None)
 
 
-def _rows(groups: Groups, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> Rows:
+def _rows(groups: Groups, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> RowGroups:
     fitted = tuple(groups.keys[key] if open_ else labels(groups.keys[key], schema)[0] for key in keys)
-    return Rows(groups.over, groups.where, fitted, open_, alone=len(groups.sets) < 2)
+    return RowGroups(groups.over, groups.where, fitted, open_, alone=len(groups.sets) < 2)
 
 
 def _groups(groups: Groups, keys: tuple[int, ...], schema: Schema) -> tuple[tuple[object, ...], ...]:
@@ -131,7 +132,9 @@ def _groups(groups: Groups, keys: tuple[int, ...], schema: Schema) -> tuple[tupl
     return tuple(found)
 
 
-def _open(asking: Asking, groups: Groups, keys: tuple[int, ...], rows: Rows, schema: Schema, *, rest: bool) -> Set:
+def _open(
+    asking: SumCollector, groups: Groups, keys: tuple[int, ...], rows: RowGroups, schema: Schema, *, rest: bool
+) -> Set:
     """Groups that are found in the data and shown if enough people are in them (SR14)."""
     leaves = leaves_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)
     kinds = [groups.keys[key].kind(schema) for key in keys]
@@ -142,7 +145,7 @@ def _open(asking: Asking, groups: Groups, keys: tuple[int, ...], rows: Rows, sch
     return replace(found, rest=tuple(asking.rest(leaves)), texts=tuple(map(_worded, kinds)))
 
 
-def _additive(asking: Asking, rows: Rows, stats: Sequence[Stat]) -> list[Stat]:
+def _additive(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[Stat]:
     """Statistics whose rest is a total less the groups shown: people add up only where each has one row."""
     found = shape(rows.over, asking.facts)
     single = found.owned and found.rows == 1
@@ -189,7 +192,7 @@ def adds(stat: Stat) -> bool:
 def sources(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], *, gaussian: bool) -> list[int]:
     """For each grouping set the set it is read from: itself, or a finer one whose groups are added up.
 
-    Asking k sets at once divides the spend by k: each has noise of k units (Laplace) or
+    SumCollector k sets at once divides the spend by k: each has noise of k units (Laplace) or
     root k (Gaussian); adding up m groups multiplies a set's noise by root m. Taken
     greedily so that the product of all sets' noise is small.
     """

@@ -8,171 +8,34 @@ nothing more. Nothing here sees a row; a mistake costs accuracy, never privacy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
 from sulq.answers import wire
 from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
-from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.errors import QuestionError
-from sulq.kernel.scores import LARGEST_ENTRY, Rank
 from sulq.language import rowfn
-from sulq.language.domain import Bool, Category, Date, Int, Schema
-from sulq.language.facts import Facts
+from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth
-from sulq.language.privacy import EpsilonDelta, Loss, Rho, SubLinear
-from sulq.language.question import Choose, OpenSums, Sums, Together
 from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
-from sulq.language.shape import shape
 from sulq.sql.released.columns import Cut, Leaf, Reading
+from sulq.sql.released.order_statistics import tree
+from sulq.sql.released.sum_collector import RowGroups, SumCollector, cut_at, exact, is_whole
 from sulq.sql.rows.statistics import Stat
-from sulq.sql.rows.values import both, walk
+from sulq.sql.rows.values import both
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
 MOMENTS: Final = ("count", "sum", "mean", "var_pop", "var_samp", "std_pop", "std_samp")
 SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")
 PAIRS: Final = ("covar_pop", "covar_samp", "corr")
 ORDERS: Final = ("min", "max", "quantile_cont", "quantile_disc")
-_HOW: Final = {"min": "min", "max": "max", "quantile_cont": "cont", "quantile_disc": "disc"}
-_AT: Final = {"min": Fraction(0), "max": Fraction(1)}
-MOST_EXACT: Final = 2**17  # bins of all groups together that hold one value each: noise is drawn for each of them
-MOST_COARSE: Final = 2**15  # bins of all groups together where that does not suffice
-FEWEST: Final = 256  # bins of a group, however many groups there are
-LARGEST_WEIGHT: Final = 6  # a tree gets at most so many times the spend of a count
-# Of a value's spend, for its total beside open groups: the rest of m groups is as noisy as m + 4 of them, and
-# every group shown by an eighth noisier at most.
-TOTAL_SHARE: Final = Fraction(1, 4)
 
 
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """One question in the making: its values, and what part of the spend each should get."""
-
-    over: Relation
-    where: RowFn | None
-    by: tuple[RowFn, ...]
-    open: bool
-    score: Rank | None = None
-    values: list[RowFn] = field(default_factory=list)
-    weights: list[Fraction] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """The rows statistics are of: a relation, a condition and the keys of its groups."""
-
-    over: Relation
-    where: RowFn | None
-    keys: tuple[RowFn, ...]
-    open: bool = False
-    alone: bool = True  # no other grouping set is added up from these groups
-    score: Rank | None = None  # of a choice: which bin of the last key is looked for
-
-
-class Asking:
-    """Collects the sums that all statistics of a query need."""
-
-    def __init__(self, facts: Facts, spend: Loss | None) -> None:
-        self.facts = facts
-        self.gaussian = isinstance(spend, (Rho, EpsilonDelta))
-        self.chooses = not isinstance(facts.budget, SubLinear)
-        self._asked: list[_Asked] = []
-        self._places: dict[str, int] = {}
-
-    def question(self) -> Together | None:
-        """All of them at one debit; None where nothing is asked."""
-        if not self._asked:
-            return None
-        made = []
-        for asked in self._asked:
-            shares = (*([Fraction(1)] if asked.open else []), *asked.weights)
-            cls = OpenSums if asked.open else Sums
-            question: Sums | OpenSums | Choose
-            question = cls(tuple(asked.values), asked.where, asked.by, shares, asked.over)
-            if asked.score is not None and isinstance(question, Sums):
-                question = Choose(question, asked.score)
-            made.append((question, sum(shares, Fraction(0))))
-        return Together(tuple(question for question, _ in made), tuple(share for _, share in made))
-
-    def put(self, rows: Rows, fn: RowFn, weight: Fraction | int = 1) -> tuple[int, int]:
-        """Ask for the sum of a value, once: the places of its question and of its block there."""
-        place = self.place(rows)
-        asked, text = self._asked[place], wire.encode(fn)
-        if text not in asked.places:
-            asked.places[text] = len(asked.values)
-            asked.values.append(fn)
-            asked.weights.append(Fraction(weight))
-        block = asked.places[text]
-        asked.weights[block] = max(asked.weights[block], Fraction(weight))
-        return place, block + asked.open  # of open keys the first block is the number of people
-
-    def place(self, rows: Rows) -> int:
-        """The question over these rows."""
-        text = wire.encode([rows.over, rows.where, list(rows.keys), rows.open, rows.score])
-        if text not in self._places:
-            self._places[text] = len(self._asked)
-            self._asked.append(_Asked(rows.over, rows.where, rows.keys, rows.open, rows.score))
-        return self._places[text]
-
-    def rest(self, leaves: Sequence[Leaf]) -> list[Leaf]:
-        """What the groups of leaves, found in the data and shown, leave of all rows: a total more for each sum."""
-        totals = {}
-        # In the order of the sums themselves: the same question however the statistics are listed.
-        for place, block in sorted(
-            {(cut.question, block) for leaf in leaves for cut in leaf.cuts for block in cut.blocks}
-        ):
-            asked = self._asked[place]
-            fn, weight = asked.values[block - 1], asked.weights[block - 1]  # the first block is the people
-            totals[place, block] = self.put(Rows(asked.over, asked.where, ()), fn, weight * TOTAL_SHARE)
-
-        def total(cut: Cut) -> Cut:
-            return _cut(*(totals[cut.question, block] for block in cut.blocks), picked=cut.picked)
-
-        return [replace(leaf, cuts=tuple(map(total, leaf.cuts)), less=leaf, _kept={}, _of=None) for leaf in leaves]
-
-    def schema(self, rows: Rows) -> Schema:
-        """The columns these rows have."""
-        return shape(rows.over, self.facts).schema
-
-    def cells(self, rows: Rows) -> int:
-        """How many groups the keys make."""
-        return math.prod(len(labels(key, self.schema(rows))[1]) for key in rows.keys)
-
-
-def labels(key: RowFn, schema: Schema) -> tuple[RowFn, tuple[object, ...], str | None]:
-    """A key as a question takes it, its labels, and the clock they are read by."""
-    kind = key.kind(schema)
-    clock = kind.clock if isinstance(kind, Scalar) else None
-    fitted = key if isinstance(kind, Code) else rowfn.Each(key)
-    found = fitted.kind(schema)
-    if not isinstance(found, Code):
-        raise QuestionError("wrong-kind", "This cannot be a key.")
-    return fitted, found.labels, clock
-
-
-def is_whole(fn: RowFn, schema: Schema) -> bool:
-    """Whether a value is a whole number by its type: made of whole columns, on a whole lattice."""
-    kind = fn.kind(schema)
-    if isinstance(kind, Truth):
-        return True
-    if not isinstance(kind, Scalar) or kind.step is None or kind.step.denominator != 1:
-        return False
-    for part in walk(fn):
-        if isinstance(part, rowfn.Lit) and isinstance(part.value, float):
-            return False
-        if isinstance(part, rowfn.Col) and not isinstance(schema.find(part.name), (Int, Bool, Category, Date)):
-            return False
-    return True
-
-
-def leaves_of(asking: Asking, rows: Rows, stats: Sequence[Stat]) -> list[Leaf]:
+def leaves_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[Leaf]:
     """A leaf for each statistic of the groups of these rows."""
     found: dict[int, Leaf] = {}
     bundles: dict[tuple[str, ...], list[int]] = {}
@@ -202,7 +65,7 @@ def leaves_of(asking: Asking, rows: Rows, stats: Sequence[Stat]) -> list[Leaf]:
     for i, stat in enumerate(stats):
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
             value = rowfn.Lit(1) if stat.where is None else stat.where
-            found[i] = Leaf((_cut(asking.put(rows, value)),), Plain(), whole=True)
+            found[i] = Leaf((cut_at(asking.put(rows, value)),), Plain(), whole=True)
     return [found[i] for i in range(len(stats))]
 
 
@@ -210,10 +73,6 @@ def _bundle(stat: Stat) -> tuple[str, ...]:
     """Statistics of the same values, over the same rows, are asked together."""
     kind = stat.name if stat.name in ("rows", "persons") else "pair" if stat.name in PAIRS else "one"
     return (kind, str(stat.distinct), wire.encode(stat.where), *(wire.encode(arg) for arg in stat.args))
-
-
-def _cut(*places: tuple[int, int], fold: int = 1, picked: tuple[int, ...] | None = None) -> Cut:
-    return Cut(places[0][0], tuple(block for _, block in places), fold, picked)
 
 
 # -- rows that are not those of the table: each person once, each value once
@@ -227,14 +86,14 @@ def _coded(key: RowFn, schema: Schema) -> RowFn:
     return key
 
 
-def _derived(rows: Rows, schema: Schema, where: RowFn | None) -> tuple[Relation, list[tuple[str, RowFn]]]:
+def _derived(rows: RowGroups, schema: Schema, where: RowFn | None) -> tuple[Relation, list[tuple[str, RowFn]]]:
     """The rows of a filter, and the columns that hold their keys."""
     condition = both(rows.where, where)
     source = rows.over if condition is None else Where(rows.over, condition)
     return source, [(f"k{i}", _coded(key, schema)) for i, key in enumerate(rows.keys)]
 
 
-def _persons(asking: Asking, rows: Rows, where: RowFn | None) -> Leaf:
+def _persons(asking: SumCollector, rows: RowGroups, where: RowFn | None) -> Leaf:
     """Different people of each group: one row for each person and group, counted."""
     if rows.open:
         if where is not None:
@@ -243,11 +102,11 @@ def _persons(asking: Asking, rows: Rows, where: RowFn | None) -> Leaf:
     source, columns = _derived(rows, asking.schema(rows), where)
     names = tuple(name for name, _ in columns)
     people = PerPerson(Select(source, tuple(columns)) if columns else source, names, ())
-    place = asking.put(Rows(people, None, tuple(rowfn.Col(name) for name in names)), rowfn.Lit(1))
-    return Leaf((_cut(place),), Plain(), whole=True)
+    place = asking.put(RowGroups(people, None, tuple(rowfn.Col(name) for name in names)), rowfn.Lit(1))
+    return Leaf((cut_at(place),), Plain(), whole=True)
 
 
-def _over(asking: Asking, rows: Rows, stat: Stat) -> tuple[Rows, tuple[RowFn, ...]]:
+def _over(asking: SumCollector, rows: RowGroups, stat: Stat) -> tuple[RowGroups, tuple[RowFn, ...]]:
     """The rows and values of a statistic: a filter makes values missing, DISTINCT leaves one row for each value."""
     if stat.distinct:
         if rows.open:
@@ -256,7 +115,7 @@ def _over(asking: Asking, rows: Rows, stat: Stat) -> tuple[Rows, tuple[RowFn, ..
         source, columns = _derived(rows, schema, stat.where)
         values = [(f"x{i}", _coded(arg, schema)) for i, arg in enumerate(stat.args)]
         over = Distinct(Select(source, (*columns, *values)))
-        return Rows(over, None, tuple(rowfn.Col(name) for name, _ in columns)), tuple(
+        return RowGroups(over, None, tuple(rowfn.Col(name) for name, _ in columns)), tuple(
             rowfn.Col(name) for name, _ in values
         )
     if stat.where is None:
@@ -276,7 +135,7 @@ def _filtered(fn: RowFn, where: RowFn, schema: Schema) -> RowFn:
 
 
 def _one(
-    asking: Asking, rows: Rows, args: tuple[RowFn, ...], wanted: list[Stat], *, count_rows: bool
+    asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat], *, count_rows: bool
 ) -> tuple[list[Leaf], Leaf | None]:
     """Leaves for all that is wanted of one value and, if it may bring it along, the number of rows."""
     (fn,) = args
@@ -289,7 +148,7 @@ def _one(
 
 
 def _moments(
-    asking: Asking, rows: Rows, fn: RowFn, names: set[str], *, count_rows: bool
+    asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], *, count_rows: bool
 ) -> tuple[dict[str, Leaf], Leaf | None]:
     """The fewest sums for a count, a sum, a mean and a spread of one value."""
     schema = asking.schema(rows)
@@ -314,21 +173,21 @@ def _moments(
     return made, Leaf((cuts["rows"],), total, whole=True) if count_rows else None
 
 
-def _single(asking: Asking, rows: Rows, fn: RowFn, names: set[str], schema: Schema) -> dict[str, Leaf]:
+def _single(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], schema: Schema) -> dict[str, Leaf]:
     """A count alone, or a sum alone: exact."""
     made = {}
     if "count" in names:
         value = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
-        made["count"] = Leaf((_cut(asking.put(rows, value)),), Plain(), whole=True)
+        made["count"] = Leaf((cut_at(asking.put(rows, value)),), Plain(), whole=True)
     if "sum" in names:
         bounded(fn, schema)
-        made["sum"] = Leaf((_cut(asking.put(rows, fn)),), Plain(), whole=is_whole(fn, schema))
+        made["sum"] = Leaf((cut_at(asking.put(rows, fn)),), Plain(), whole=is_whole(fn, schema))
     return made
 
 
-def _constant(asking: Asking, rows: Rows, fn: RowFn, names: set[str], value: Fraction) -> dict[str, Leaf]:
+def _constant(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], value: Fraction) -> dict[str, Leaf]:
     """Of a value that is constant by its bounds only the count is not known."""
-    cut = _cut(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
+    cut = cut_at(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
     given: dict[str, Reading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
     return {name: Leaf((cut,), given.get(name, PublicNumber(Fraction(0))), whole=name == "count") for name in names}
 
@@ -337,7 +196,7 @@ Found = tuple[dict[str, Reading], dict[str, Cut], Reading]
 
 
 def _bernstein(
-    asking: Asking, rows: Rows, fn: RowFn, kind: Scalar, schema: Schema, *, degree: int, split: bool
+    asking: SumCollector, rows: RowGroups, fn: RowFn, kind: Scalar, schema: Schema, *, degree: int, split: bool
 ) -> Found:
     """All moments up to a degree from terms that add up to the same for each row (SR18).
 
@@ -349,7 +208,7 @@ def _bernstein(
     w, away = b - a, rounding(kind.step, step)
     place = asking.put(rows, terms, degree)
     width = degree + 1
-    cut = _cut(place, picked=tuple(range(width))) if split else _cut(place)
+    cut = cut_at(place, picked=tuple(range(width))) if split else cut_at(place)
     one = 1 / w**degree
     readings: dict[str, Reading] = {
         "count": WeightedSum((one,) * width),
@@ -358,11 +217,11 @@ def _bernstein(
     }
     for name in SPREADS:
         readings[name] = Spread(w, root=name.startswith("std"), ddof=int(name.endswith("samp")), rounding=away)
-    return readings, dict.fromkeys(readings, cut) | {"rows": _cut(place)}, WeightedSum((one,) * (width + split))
+    return readings, dict.fromkeys(readings, cut) | {"rows": cut_at(place)}, WeightedSum((one,) * (width + split))
 
 
 def _centred(
-    asking: Asking, rows: Rows, fn: RowFn, ends: tuple[Fraction, Fraction], schema: Schema, *, split: bool
+    asking: SumCollector, rows: RowGroups, fn: RowFn, ends: tuple[Fraction, Fraction], schema: Schema, *, split: bool
 ) -> Found:
     """A count and the sum of the distance from the middle: best for Gaussian noise (SR18).
 
@@ -370,32 +229,28 @@ def _centred(
     one-sided sums of a number in [0, 1], at the price of one count.
     """
     lo, hi = ends
-    middle = _exact((lo + hi) / 2)
+    middle = exact((lo + hi) / 2)
     away = fn - middle
     present: RowFn = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
     count = asking.put(rows, rowfn.Bernstein(rowfn.IsMissing(fn)) if split else present, 2 * COUNT_WEIGHT[0])
     total = asking.put(rows, away, 2 * COUNT_WEIGHT[1])
     kind = bounded(away, schema)
     grain = rounding(kind[2].step, scalar_grid(kind[0], kind[1], kind[2].step)[0])
-    alone = _cut(count, picked=(1,) if split else None)
-    pair = _cut(count, total, picked=(1, 2) if split else None)
+    alone = cut_at(count, picked=(1,) if split else None)
+    pair = cut_at(count, total, picked=(1, 2) if split else None)
     readings: dict[str, Reading] = {
         "count": Plain(),
         "sum": WeightedSum((Fraction(middle), Fraction(1))),
         "mean": CentredMean(lo, hi, Fraction(middle), grain),
     }
-    cuts = {"count": alone, "sum": pair, "mean": pair, "rows": _cut(count)}
+    cuts = {"count": alone, "sum": pair, "mean": pair, "rows": cut_at(count)}
     return readings, cuts, WeightedSum((Fraction(1),) * (1 + split))
-
-
-def _exact(number: Fraction) -> int | float:
-    return int(number) if number.denominator == 1 and abs(number) <= 2**53 else float(number)
 
 
 # -- statistics of two values
 
 
-def _pairs(asking: Asking, rows: Rows, args: tuple[RowFn, ...], wanted: list[Stat]) -> list[Leaf]:
+def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat]) -> list[Leaf]:
     """Covariances and the correlation of two values, over the rows where both are there."""
     schema = asking.schema(rows)
     middles, halves = [], []
@@ -417,81 +272,4 @@ def _pairs(asking: Asking, rows: Rows, args: tuple[RowFn, ...], wanted: list[Sta
         "covar_samp": PairCovariance(two, 1, away),
         "corr": Correlation(two, away),
     }
-    return [Leaf((_cut(*places),), readings[stat.name]) for stat in wanted]
-
-
-# -- order statistics
-
-
-def tree(asking: Asking, rows: Rows, fn: RowFn, wanted: Sequence[tuple[str, Fraction | None]]) -> list[Leaf]:
-    """Quantiles and extremes of one value: one tree of counts for all of them."""
-    if rows.open:
-        raise QuestionError("open-keys", "Quantiles are asked of groups that are known in advance.")
-    schema = asking.schema(rows)
-    lo, hi, kind = bounded(fn, schema)
-    bins = _bed(lo, hi, kind, max(asking.cells(rows), 1))
-    levels, branch = branching(bins.bins, pure=not asking.gaussian)
-    sizes = nodes(bins.bins, levels, branch)
-    noise = levels ** (2 if asking.gaussian else 3) * (branch - 1) / 4
-    weight = max(1.0, min(noise, LARGEST_WEIGHT**2) ** (1.0 if asking.gaussian else 0.5))
-    share = Fraction(weight).limit_denominator(100)
-    cuts = []
-    for level, size in enumerate(sizes):
-        key = binned(fn, bins, branch ** (levels - 1 - level), size)
-        place = asking.put(Rows(rows.over, rows.where, (*rows.keys, key)), rowfn.Lit(1), share / levels)
-        cuts.append(_cut(place, fold=size))
-    whole = is_whole(fn, schema) and kind.clock is None
-    asked = [(_HOW[name], _AT.get(name, q if q is not None else Fraction(1, 2))) for name, q in wanted]
-    chosen = _chosen(asking, asked, levels, branch) if rows.alone else set()
-    made = []
-    for how, at in asked:
-        reading: Reading = Quantile(bins, branch, sizes, how, at)
-        own = tuple(cuts)
-        if (how, at) in chosen:
-            reading = Picked(Quantile(bins, branch, sizes, how, at))
-            finest = Rows(rows.over, rows.where, (*rows.keys, key), score=_rank(how, at))
-            own = (*own, _cut(asking.put(finest, rowfn.Lit(1), share / (3 * len(chosen)))))
-        made.append(Leaf(own, reading, whole=whole and how != "cont", clock=kind.clock))
-    return made
-
-
-def _bed(lo: Fraction, hi: Fraction, kind: Scalar, cells: int) -> Bed:
-    """The bins of a value in each of so many groups: one a value if there is room, else as many as are drawn soon."""
-    finest = bed(lo, hi, kind.step, max(min(MOST_BINS, MOST_EXACT // cells), FEWEST))
-    single = kind.step is not None and finest.width == kind.step
-    return finest if single else bed(lo, hi, kind.step, max(MOST_COARSE // cells, FEWEST))
-
-
-def _chosen(
-    asking: Asking, wanted: Sequence[tuple[str, Fraction]], levels: int, branch: int
-) -> set[tuple[str, Fraction]]:
-    """The quantiles that are also chosen directly: where that is foreseen to be nearer than the tree's own estimate.
-
-    In rows, for a person's one row at a spend of 1: a choice at a quarter of the spend,
-    divided over m of them, is off by about 3 max(q, 1-q) of its scale; the tree's
-    contrast of l(b-1) counts at half weight each, less what fitting the levels saves.
-    """
-    inner = {(how, q) for how, q in wanted if how in ("cont", "disc") and 0 < q < 1}
-    inner = {(how, q) for how, q in inner if 2 * q.denominator <= LARGEST_ENTRY}
-    if not asking.chooses or not inner or any(how in ("min", "max") for how, _ in wanted):
-        return set()
-    far = max(max(q, 1 - q) for _, q in inner)
-    counts = levels * (branch - 1)
-    if asking.gaussian:
-        choice, tree_ = 1.5 * far * math.sqrt(2 * len(inner)), 0.4 * math.sqrt(levels * counts / 2)
-    else:
-        choice, tree_ = 12.0 * far * len(inner), 0.8 * levels * math.sqrt(counts / 2)
-    return inner if choice < tree_ else set()
-
-
-def _rank(how: str, q: Fraction) -> Rank:
-    """The rank looked for, between two rows: that of PERCENTILE_DISC, or of PERCENTILE_CONT's lower neighbour."""
-    a, d = q.numerator, q.denominator
-    return Rank(2 * a, 2 * d, -1 if how == "disc" else 1 - 2 * a)
-
-
-def binned(fn: RowFn, bins: Bed, together: int, size: int) -> RowFn:
-    """The key of a level of the tree: the number of the bin a value falls into, several bins `together`."""
-    width = bins.width * together
-    index = (fn - _exact(bins.start)) / _exact(width) if width != 1 else fn - _exact(bins.start)
-    return rowfn.Each(rowfn.Maths("floor", index).clip(0, size - 1))
+    return [Leaf((cut_at(*places),), readings[stat.name]) for stat in wanted]

@@ -20,7 +20,7 @@ from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import moment
 from sulq.sql.released.grouping_sets import Set, ascending, ask
 from sulq.sql.released.program import Key, LeftOut, Program, Regroup, Stack, StatAt, SubqueryValue, There
-from sulq.sql.released.questions import Asking
+from sulq.sql.released.sum_collector import SumCollector
 from sulq.sql.rows.statistics import Groups, Stat
 
 LONGEST_LABEL: Final = 200
@@ -42,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member.
+    """RowGroups of figures under names; `clear`: whether every row that could be there is there, marked by its member.
 
     `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
     ORDER BY with LIMIT). Noise helps a row to be chosen, so an interval that holds for
@@ -94,7 +94,7 @@ class Asked:
 
 def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | None = None) -> Asked:
     """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together."""
-    asking = Asking(facts, spend)
+    asking = SumCollector(facts, spend)
     sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
     if other is not None:
         _some_hidden([one for several in sets.values() for one in several], other)
@@ -182,7 +182,7 @@ class Reader:
         return Table(names, rows, members, clear, tries)
 
     def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool, int]:
-        """Rows, whether all that could be there are, and from how many they were chosen."""
+        """RowGroups, whether all that could be there are, and from how many they were chosen."""
         if isinstance(source, Groups):
             # Of groups found in the data those of too few people are not there, and nobody knows how many.
             return self._groups(source), all(one.groups is not None for one in self._asked.sets[id(source)]), 1
