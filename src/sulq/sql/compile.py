@@ -107,7 +107,9 @@ class Compiler:
     def _select(self, query: Select, rows: Rows, env: Env, *, top: bool) -> Rows | Released:
         columns = listed(query, rows.items)
         if top and query.distinct and not aggregates(query):
-            query = _distinct_as_groups(query, len(columns.nodes))
+            # DISTINCT of the outermost query is GROUP BY of all its columns.
+            places = tuple(Literal(i + 1, "int", query.at) for i in range(len(columns.nodes)))
+            query = replace(query, distinct=False, groups=places)
         if not aggregates(query):
             return self._projected(query, rows, columns)
         groups = grouped(query, columns, rows.items)
@@ -220,11 +222,6 @@ def _read(term: Term) -> set[str]:
     """The columns of laid out rows that a term is made of."""
     inner = [term.cell, term.present] if isinstance(term, Person) else [term]
     return read(item.fn if isinstance(item, Cell) else item for item in inner if not isinstance(item, Fixed))
-
-
-def _distinct_as_groups(query: Select, count: int) -> Select:
-    """SELECT DISTINCT of the outermost query is GROUP BY of all its columns."""
-    return replace(query, distinct=False, groups=tuple(Literal(i + 1, "int", query.at) for i in range(count)))
 
 
 __all__ = ["Compiled", "Compiler", "compile"]

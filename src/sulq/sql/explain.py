@@ -7,6 +7,7 @@ is more than a sum from made-up rows (`supposed`).
 
 from __future__ import annotations
 
+import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,14 @@ from sulq.sql.rows.values import walk
 
 SUPPOSED: Final = (100, 1_000, 10_000)  # rows a group might have
 LEVEL: Final = 0.95
+LAW_NAMES: Final[dict[type, str]] = {
+    LaplaceLaw: "discrete Laplace noise",
+    GaussianLaw: "discrete Gaussian noise",
+    BinomialLaw: "coin noise",
+    PassedLaw: "discrete Gaussian noise and a threshold",
+    FlipLaw: "permute-and-flip choice",
+    ExponentialLaw: "exponential choice",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +84,11 @@ class Explanation:
             yield "nothing private is asked: the answer costs nothing"
             return
         yield f"price {self.plan.spend}; protects {self.plan.unit}; guarantee {self.plan.guarantee}"
-        questions = _singles(self.plan)
-        shares = _shares(self.plan, len(questions))
+        asked = self.plan.question
+        questions = asked.questions if isinstance(asked, Together) else (asked,)
+        shares = (asked.shares if isinstance(asked, Together) else ()) or (Fraction(1),) * len(questions)
         for i, (question, part) in enumerate(zip(questions, self.plan.parts, strict=True)):
-            which = f"question {i + 1} of {len(questions)}, {float(shares[i]):.0%} of the spend"
+            which = f"question {i + 1} of {len(questions)}, {float(shares[i] / sum(shares)):.0%} of the spend"
             yield f"{which if len(questions) > 1 else 'question'}: {_asked(question, part, self.facts)}"
             yield from (f"  {line}" for line in _why(question, part, self.facts))
         yield from self._accuracies()
@@ -99,18 +109,7 @@ class Explanation:
                 yield f"  {column.name.ljust(wide)}  {cases} rows a group"
 
     def _repr_html_(self) -> str:
-        text = str(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return f"<pre>{text}</pre>"
-
-
-def _singles(plan: Plan) -> tuple[Single, ...]:
-    return plan.question.questions if isinstance(plan.question, Together) else (plan.question,)
-
-
-def _shares(plan: Plan, parts: int) -> list[Fraction]:
-    given = plan.question.shares if isinstance(plan.question, Together) else ()
-    whole = sum(given)
-    return [share / whole for share in given] or [Fraction(1, parts)] * parts
+        return f"<pre>{html.escape(str(self), quote=False)}</pre>"
 
 
 def _asked(question: Single, part: Part, facts: Facts) -> str:
@@ -163,21 +162,8 @@ def _hidden(part: Part, i: int, law: Law) -> str:
     off = float(law.accuracy(1 - LEVEL) * noise.step)
     what = "score within" if part.score is not None else "each sum within"
     best = " of the best" if part.score is not None else ""
-    return (
-        f"{part.norm} sensitivity {plain(part.sensitivity[i])}, {_law(law)}, {what} {figure(off)}{best} at {LEVEL:.0%}"
-    )
-
-
-def _law(law: Law) -> str:
-    names: dict[type, str] = {
-        LaplaceLaw: "discrete Laplace noise",
-        GaussianLaw: "discrete Gaussian noise",
-        BinomialLaw: "coin noise",
-        PassedLaw: "discrete Gaussian noise and a threshold",
-        FlipLaw: "permute-and-flip choice",
-        ExponentialLaw: "exponential choice",
-    }
-    return names.get(type(law), type(law).__name__)
+    name = LAW_NAMES.get(type(law), type(law).__name__)
+    return f"{part.norm} sensitivity {plain(part.sensitivity[i])}, {name}, {what} {figure(off)}{best} at {LEVEL:.0%}"
 
 
 def _bounds(step: Fraction, low: int, high: int) -> str:

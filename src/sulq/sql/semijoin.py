@@ -20,7 +20,7 @@ from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.joins import SAME_PERSON, alike
 from sulq.sql.rows.names import Item, known, refers, resolve
 from sulq.sql.rows.row_set import Rows, shaped
-from sulq.sql.rows.values import Fixed, Person, Term, cell
+from sulq.sql.rows.values import Fixed, Person, Term, cell, valued
 from sulq.sql.scope import Env, Scope
 
 
@@ -203,14 +203,10 @@ def _plain(query: Select) -> bool:
 
 
 def _value(term: Term, at: int) -> Term:
-    if isinstance(term, Person):
-        if term.cell is None:
-            why = "The person's column is not declared, so it is matched with nothing but a person"
-            raise Refused("unknown-column", why, at)
-        return term.cell
-    if isinstance(term, Fixed):
+    found = valued(term, at, "is matched with nothing but a person")
+    if isinstance(found, Fixed):
         raise Refused("sql-unsupported", "A constant matched with a subquery is not answered", at)
-    return term
+    return found
 
 
 def _subqueries(node: Node) -> list[tuple[Within | Exists, bool]]:

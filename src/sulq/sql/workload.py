@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -68,5 +69,4 @@ class Workload:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        text = repr(self).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        return f"<pre>{text}</pre>"
+        return f"<pre>{html.escape(repr(self), quote=False)}</pre>"

@@ -18,6 +18,7 @@ MOST_SETS: Final = 64
 MOST_ITEMS: Final = 1024
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 SYSTEM_TABLES: Final = ("pg_", "sqlite_", "duckdb_")
+CLAUSES: Final = ("order", "limit", "offset", "with_")
 Clauses = tuple[tuple[syntax.Order, ...], int | None, int, tuple[tuple[syntax.Name, syntax.Query], ...]]
 
 
@@ -36,20 +37,7 @@ class QueryReader(ExpressionReader):
         return unsupported(construct(node), self.at(node), "Write one SELECT statement.")
 
     def _select(self, node: exp.Expr) -> syntax.Select:
-        known = [
-            "expressions",
-            "distinct",
-            "from_",
-            "joins",
-            "where",
-            "group",
-            "having",
-            "order",
-            "limit",
-            "offset",
-            "with_",
-        ]
-        self.only(node, *known)
+        self.only(node, "expressions", "distinct", "from_", "joins", "where", "group", "having", *CLAUSES)
         at = self.at(node)
         if not 1 <= len(node.expressions) <= MOST_ITEMS:
             raise Refused("sql-syntax", f"A SELECT lists 1 to {MOST_ITEMS} columns", at)
@@ -81,7 +69,7 @@ class QueryReader(ExpressionReader):
         return self.node(node), None
 
     def _union(self, node: exp.Expr) -> syntax.Union:
-        self.only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_")
+        self.only(node, "this", "expression", "distinct", *CLAUSES)
         order, limit, offset, tables = self._clauses(node)
         every = not node.args.get("distinct")
         left, right = self.query(node.this), self.query(node.expression)

@@ -326,6 +326,12 @@ def date_trunc(part: object, value: object) -> object:
     }.get(str(part).lower())
 
 
+def bucket(value: object, low: object, high: object, bins: object) -> object:
+    """The number of the equal bin a number falls into; 0 below the first, one more than the last above it."""
+    x, lo, hi, n = number(value), number(low), number(high), int(number(bins))
+    return None if lo == hi or n < 1 else max(0, min(math.floor((x - lo) / (hi - lo) * n) + 1, n + 1))
+
+
 STRICT: Final[dict[str, Callable[..., object]]] = {
     "+": plus,
     "-": minus,
@@ -351,7 +357,7 @@ STRICT: Final[dict[str, Callable[..., object]]] = {
     "degrees": _real(math.degrees),
     "radians": _real(math.radians),
     "pi": lambda: math.pi,
-    "width_bucket": lambda x, lo, hi, n: _bucket(number(x), number(lo), number(hi), int(number(n))),
+    "width_bucket": bucket,
     "like": like,
     "ilike": lambda text, pattern, escape="\\": like(text, pattern, escape, lower=True),
     "||": lambda a, b: (words(a) + words(b))[:MAX_TEXT_LETTERS],
@@ -378,13 +384,6 @@ STRICT: Final[dict[str, Callable[..., object]]] = {
 }
 
 
-def _bucket(x: float, lo: float, hi: float, n: int) -> object:
-    if lo == hi or n < 1:
-        return None
-    place = math.floor((x - lo) / (hi - lo) * n) + 1
-    return max(0, min(place, n + 1))
-
-
 def _logic(*, decides: bool) -> Callable[..., object]:
     """AND is decided by false, OR by true; else by what is missing."""
     return lambda *values: decides if any(v is decides for v in values) else None if None in values else not decides
@@ -406,10 +405,6 @@ def _isin(value: object, *options: object) -> object:
     return None if None in options else False
 
 
-def _nullif(a: object, b: object) -> object:
-    return None if a is not None and b is not None and compare("=", a, b) else a
-
-
 def _distinct(a: object, b: object) -> bool:
     return (a is None) != (b is None) if a is None or b is None else compare("<>", a, b)
 
@@ -425,7 +420,7 @@ LAX: Final[dict[str, Callable[..., object]]] = {
     "is not distinct from": lambda a, b: not _distinct(a, b),
     "in": _isin,
     "coalesce": lambda *values: next((value for value in values if value is not None), None),
-    "nullif": _nullif,
+    "nullif": lambda a, b: None if _distinct(a, b) is False and a is not None else a,
     "greatest": _extreme(max),
     "least": _extreme(min),
     "concat": lambda *a: "".join(words(v) for v in a if v is not None)[:MAX_TEXT_LETTERS],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -169,7 +168,7 @@ class Reader:
         candidates, chosen = len(made), any(member.origin is not None for _, member, _ in made)
         for i in reversed(range(len(program.order))):
             _, down, nulls_first = program.order[i]
-            made.sort(key=functools.partial(_place, i=i, down=down, nulls_first=nulls_first))
+            made = _ordered(made, i, down=down, nulls_first=nulls_first)
         if program.limit is not None or program.offset:
             made = [one for one in made if one[1].value is True]
             end = None if program.limit is None else program.offset + program.limit
@@ -267,24 +266,19 @@ def _figure(leaf: Leaf, answers: Sequence[Released], place: int, groups: int) ->
 Made = tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]
 
 
-def _place(one: Made, *, i: int, down: bool, nulls_first: bool) -> tuple[int, object]:
+def _place(one: Made, i: int, *, nulls_first: bool) -> tuple[int, object]:
     """Where a row comes in an order: missing values together, at the end that was asked for; unknown ones last."""
     value, origin = one[2][i].value, one[2][i].origin
     if value is None:
         return (0 if nulls_first and origin is None else 2, 0)
-    found = ascending(value)[1]
-    return (1, _Down(found) if down else found)
+    return (1, ascending(value)[1])
 
 
-@dataclass(frozen=True, slots=True)
-@functools.total_ordering
-class _Down:
-    """A value that comes before smaller ones."""
-
-    value: object
-
-    def __lt__(self, other: object) -> bool:
-        return isinstance(other, _Down) and bool(other.value < self.value)  # type: ignore[operator]
+def _ordered(made: list[Made], i: int, *, down: bool, nulls_first: bool) -> list[Made]:
+    """Rows by the i-th column of ORDER BY, equal ones as they were."""
+    places = [_place(one, i, nulls_first=nulls_first) for one in made]
+    keys = [(-rank if down else rank, value) for rank, value in places]
+    return [made[j] for j in sorted(range(len(made)), key=lambda j: keys[j], reverse=down)]
 
 
 def _different(made: list[Made]) -> list[Made]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -32,6 +33,7 @@ from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitt
 
 CLOCKS: Final = ("date", "timestamp")
 Operand = Cell | Fixed
+YEARS: Final = {"decade": ("floor", 10), "century": ("ceil", 100), "millennium": ("ceil", 1000)}
 MICRO: Final = 86_400_000_000
 
 
@@ -96,9 +98,7 @@ class Arithmetic:
 
     def call(self, op: str, args: list[Operand], at: int) -> Operand:
         """A function of numbers or dates."""
-        if op in CALLS:
-            return CALLS[op](self, args, at)
-        return unsupported(f"{op}() on rows", at)
+        return CALLS[op](self, args, at)
 
     def neg(self, args: list[Operand], at: int) -> Operand:
         """The opposite number."""
@@ -185,13 +185,10 @@ class Arithmetic:
         """A part of a date or timestamp: to PostgreSQL no whole number, so that a quotient of it is not cut off."""
         part = str(args[0].value) if isinstance(args[0], Fixed) else ""
         item = self._clocked(args[1], at)
-        derived: dict[str, Callable[[RowFn], RowFn]] = {
-            "decade": lambda year: Maths("floor", Arith("/", year, Lit(10))),
-            "century": lambda year: Maths("ceil", Arith("/", year, Lit(100))),
-            "millennium": lambda year: Maths("ceil", Arith("/", year, Lit(1000))),
-        }
-        if part in derived:
-            return cell(derived[part](DatePart("year", item.fn)), "float", self.schema, at)
+        year = DatePart("year", item.fn)
+        if part in YEARS:
+            way, years = YEARS[part]
+            return cell(Maths(way, Arith("/", year, Lit(years))), "float", self.schema, at)
         return cell(DatePart(part, item.fn), "float", self.schema, at)
 
     def date_trunc(self, args: list[Operand], at: int) -> Operand:
@@ -209,23 +206,22 @@ class Arithmetic:
         item = self.number(args[0], at)
         return cell(Clip(item.fn, figure(args[1], at), figure(args[2], at)), item.type, self.schema, at)
 
-    def maths(self, op: str, args: list[Operand], at: int) -> Operand:
-        """A function of one number; only the amount of a whole number is one to PostgreSQL."""
+    def absolute(self, args: list[Operand], at: int) -> Operand:
+        """The amount: of a whole number a whole number, as no other function of one is to PostgreSQL."""
         item = self.number(args[0], at)
-        kept = op == "abs" and item.type == "int"
-        return cell(Maths(op, item.fn), "int" if kept else "float", self.schema, at)
+        return cell(Maths("abs", item.fn), item.type, self.schema, at)
 
-    def cbrt(self, args: list[Operand], at: int) -> Operand:
-        """The cube root, of either sign."""
-        item = self.number(args[0], at)
-        size = Power(Maths("abs", item.fn), 1 / 3)
-        return cell(Arith("*", Maths("sign", item.fn), size), "float", self.schema, at)
-
-    def scaled(self, args: list[Operand], at: int, factor: float) -> Operand:
-        """A number times a constant: degrees and radians."""
-        return cell(Arith("*", self.number(args[0], at).fn, Lit(factor)), "float", self.schema, at)
+    def real(self, args: list[Operand], at: int, act: Callable[[RowFn], RowFn]) -> Operand:
+        """A function of one number."""
+        return cell(act(self.number(args[0], at).fn), "float", self.schema, at)
 
 
+REAL: Final[dict[str, Callable[[RowFn], RowFn]]] = {
+    **{op: functools.partial(Maths, op) for op in ("floor", "ceil", "sqrt", "ln", "exp", "sign")},
+    "cbrt": lambda fn: Arith("*", Maths("sign", fn), Power(Maths("abs", fn), 1 / 3)),
+    "degrees": lambda fn: Arith("*", fn, Lit(180 / math.pi)),
+    "radians": lambda fn: Arith("*", fn, Lit(math.pi / 180)),
+}
 CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
     "neg": Arithmetic.neg,
     "mod": Arithmetic.mod,
@@ -240,13 +236,11 @@ CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
     "extract": Arithmetic.extract,
     "date_trunc": Arithmetic.date_trunc,
     "clip": Arithmetic.clip,
-    "cbrt": Arithmetic.cbrt,
-    "degrees": lambda self, args, at: self.scaled(args, at, 180 / math.pi),
-    "radians": lambda self, args, at: self.scaled(args, at, math.pi / 180),
     "pi": lambda _self, _args, _at: Fixed(math.pi, "float"),
+    "abs": Arithmetic.absolute,
     **{
-        op: lambda self, args, at, op=op: self.maths(op, args, at)  # type: ignore[misc]
-        for op in ("abs", "floor", "ceil", "sqrt", "ln", "exp", "sign")
+        op: lambda self, args, at, act=act: self.real(args, at, act)  # type: ignore[misc]
+        for op, act in REAL.items()
     },
 }
 

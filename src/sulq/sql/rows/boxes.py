@@ -176,24 +176,16 @@ def labels(key: RowFn, boxes: Boxes, rises_with: RowFn | None = None) -> tuple[T
 
 
 def understood(fn: RowFn) -> bool:
-    """Whether a row function is made of what is worked out here."""
+    """Whether a row function is made of what is worked out here; a comparison fits a constant to its other side."""
     front = [fn]
     while front:
-        if not all(type(item) in _RULES and _usual(item) for item in front):
-            return False
-        front = [part for item in front for part in item.parts() if not _constant_of(item, part)]
+        for item in front:
+            odd = isinstance(item, rowfn.Maths) and item.op not in STEPS
+            if type(item) not in _RULES or odd or (isinstance(item, rowfn.Lit) and isinstance(item.value, str)):
+                return False
+        pairs = ((item, part) for item in front for part in item.parts())
+        front = [part for item, part in pairs if not (isinstance(item, rowfn.Compare) and isinstance(part, rowfn.Lit))]
     return True
-
-
-def _constant_of(fn: RowFn, part: RowFn) -> bool:
-    """Whether a part is a constant that a comparison fits to its other side."""
-    return isinstance(fn, rowfn.Compare) and isinstance(part, rowfn.Lit)
-
-
-def _usual(fn: RowFn) -> bool:
-    if isinstance(fn, rowfn.Maths):
-        return fn.op in STEPS
-    return not (isinstance(fn, rowfn.Lit) and isinstance(fn.value, str))
 
 
 class _Visit:

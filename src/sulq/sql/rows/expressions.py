@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
@@ -16,9 +17,22 @@ from sulq.sql.rows import casts
 from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import NAMES as WORDING
 from sulq.sql.rows.text_functions import Wording
-from sulq.sql.rows.values import TYPE_WORDS, Cell, Fixed, Person, Term, cell, constant_fn, fitted, unknown
+from sulq.sql.rows.values import (
+    TYPE_WORDS,
+    Cell,
+    Fixed,
+    Person,
+    Term,
+    cell,
+    constant_fn,
+    fitted,
+    same_labels,
+    unknown,
+    valued,
+)
 
 COMPARISONS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+OPERATORS: Final = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ARITHMETIC: Final = ("+", "-", "*", "/")
 MOST_BRANCHES: Final = 4096
@@ -63,13 +77,8 @@ class Express:
 
     def operand(self, node: Node) -> Operand:
         """An expression as a value: the person itself only where its column is declared."""
-        found = self.term(node)
-        if not isinstance(found, Person):
-            return found
-        if found.cell is None:
-            why = "The person's column is not declared, so it has no value to compute with"
-            raise Refused("unknown-column", why, node.at, "Count the persons, group by them in a subquery, or join.")
-        return found.cell
+        remedy = "Count the persons, group by them in a subquery, or join."
+        return valued(self.term(node), node.at, "has no value to compute with", remedy)
 
     def cell(self, node: Node) -> Cell:
         """An expression as a row function, a constant too."""
@@ -182,25 +191,14 @@ class Express:
             return self._against(op, left, right, at)
         if left.type in CLOCKS and right.type in CLOCKS and left.type != right.type:
             left, right = (self.arithmetic.clock(item, "timestamp", at) for item in (left, right))
-        elif (
-            left.type in syntax.NUMERIC
-            and right.type in syntax.NUMERIC
-            and not (
-                isinstance(left.kind, Code) and isinstance(right.kind, Code) and left.kind.labels == right.kind.labels
-            )
-        ):
+        elif left.type in syntax.NUMERIC and right.type in syntax.NUMERIC and not same_labels(left, right):
             left, right = self.arithmetic.number(left, at), self.arithmetic.number(right, at)
         elif left.type == right.type == "bool" and op not in ("=", "<>"):
             unsupported("An order of truth values", at)
         return self.truth(Compare(COMPARISONS[op], left.fn, right.fn), at)
 
     def _operand(self, item: Term, at: int) -> Operand:
-        if isinstance(item, Person):
-            if item.cell is None:
-                why = "The person's column is not declared, so it cannot be compared with anything but a person"
-                raise Refused("unknown-column", why, at)
-            return item.cell
-        return item
+        return valued(item, at, "cannot be compared with anything but a person")
 
     def _same_person(self, left: Person, right: Person, at: int) -> Operand:
         """Rows of one relation belong to one person, so its persons are equal wherever there are two."""
@@ -219,16 +217,7 @@ class Express:
         elif right.type == "text" and left.type != "text":
             right = fitted(right, left.type, at)
         try:
-            a, b = left.value, right.value
-            tests: dict[str, Callable[[], bool]] = {
-                "=": lambda: a == b,
-                "<>": lambda: a != b,
-                "<": lambda: a < b,  # type: ignore[operator]
-                "<=": lambda: a <= b,  # type: ignore[operator]
-                ">": lambda: a > b,  # type: ignore[operator]
-                ">=": lambda: a >= b,  # type: ignore[operator]
-            }
-            return Fixed(tests[op](), "bool")
+            return Fixed(getattr(operator, OPERATORS[op])(left.value, right.value), "bool")
         except TypeError:
             raise Refused("wrong-kind", "These constants cannot be compared", at) from None
 
@@ -257,7 +246,7 @@ class Express:
         if op in ("=", "<>"):
             return self.truth(Compare(COMPARISONS[op], item.fn, constant_fn(Fixed(value, item.type), at)), at)
         labels = item.kind.labels if isinstance(item.kind, Code) else ()
-        test = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[op]
+        test = f"__{OPERATORS[op]}__"
         chosen = tuple(label for label in labels if label is not None and getattr(label, test)(value) is True)
         return self.truth(IsIn(item.fn, cast("tuple[str, ...]", chosen)), at)
 

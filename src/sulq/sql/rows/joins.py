@@ -17,11 +17,12 @@ from sulq.sql.parse.syntax import Call, Node, Place, changed, walk
 from sulq.sql.rows.expressions import Express
 from sulq.sql.rows.names import refers
 from sulq.sql.rows.row_set import Maker, Rows
-from sulq.sql.rows.values import Person, Term
+from sulq.sql.rows.values import Person, valued
 
 SAME_PERSON: Final = (
     "Equate the person's columns too; or the owner declares which column refers to which table: references=."
 )
+UNVALUED: Final = "can be equated with nothing but a person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,9 @@ class Joins:
         pairs = [] if sorted_.person and not sorted_.pairs else list(sorted_.pairs)
         ours = [(left.express().term(a), a.at or at) for a, _, _ in pairs]
         theirs = [(right.express().term(shift(b, -count)), b.at or at) for _, b, _ in pairs]
-        first = self.maker.columns(left, [(_valued(term, place), place) for term, place in ours])
+        first = self.maker.columns(left, [(valued(term, place, UNVALUED), place) for term, place in ours])
         second = self.maker.columns(
-            right, [(_valued(term, place), place) for term, place in theirs], optional=how == "left"
+            right, [(valued(term, place, UNVALUED), place) for term, place in theirs], optional=how == "left"
         )
         on: list[tuple[str, str]] = []
         rest = list(sorted_.rest) + ([] if how == "left" else list(sorted_.right))
@@ -124,16 +125,6 @@ class Joins:
             if refers(one, other):
                 return True
         return False
-
-
-def _valued(term: Term, at: int) -> Term:
-    """What a pair is matched by: a person only by the value of its declared column."""
-    if not isinstance(term, Person):
-        return term
-    if term.cell is None:
-        why = "The person's column is not declared, so it can be equated with nothing but a person"
-        raise Refused("unknown-column", why, at)
-    return term.cell
 
 
 def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:

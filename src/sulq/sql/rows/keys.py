@@ -328,12 +328,9 @@ def closed(item: Cell, schema: Schema, left: Schema) -> tuple[RowFn, RowFn | Non
     if kind.clock == "date":
         return periods("day", fn, left), fn
     low, high = math.ceil(kind.lo), math.floor(kind.hi)
-    narrower = (kind.lo, kind.hi) != _ends(fn.kind(schema))
+    whole = fn.kind(schema)
+    narrower = not isinstance(whole, Scalar) or (kind.lo, kind.hi) != (whole.lo, whole.hi)
     return Each(Clip(fn, low, high) if narrower and low <= high else fn), None
-
-
-def _ends(kind: object) -> tuple[object, object]:
-    return (kind.lo, kind.hi) if isinstance(kind, Scalar) else (None, None)
 
 
 def _periods(part: str, kind: Scalar) -> int:

@@ -16,7 +16,7 @@ from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import NUMERIC
 from sulq.sql.rows.names import Item
 from sulq.sql.rows.row_set import Maker, Rows, called, shaped
-from sulq.sql.rows.values import Cell, Fixed, Person, Term, as_number, cell, constant_fn
+from sulq.sql.rows.values import Cell, Fixed, Person, Term, as_number, cell, constant_fn, same_labels
 
 MOST_LABELS: Final = 4096
 
@@ -75,7 +75,7 @@ def _plain(term: Term, schema: Schema, at: int, beside: Term) -> Cell | None:
 
 def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tuple[RowFn, RowFn], str]:
     """Two columns with one domain: the hull of their ranges, all labels of both."""
-    if left.type in NUMERIC and right.type in NUMERIC and not _same_labels(left, right):
+    if left.type in NUMERIC and right.type in NUMERIC and not same_labels(left, right):
         left, right = as_number(left, a, at), as_number(right, b, at)
     kind = "float" if {left.type, right.type} == {"int", "float"} else left.type
     if kind != right.type and not (left.type in NUMERIC and right.type in NUMERIC):
@@ -99,10 +99,6 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
     if type(one) is not type(other) or not isinstance(one, (Truth, Words)):
         raise Refused("wrong-kind", "A UNION of a category with free text", at, "Declare them alike.")
     return (left.fn, right.fn), kind
-
-
-def _same_labels(left: Cell, right: Cell) -> bool:
-    return isinstance(left.kind, Code) and isinstance(right.kind, Code) and left.kind.labels == right.kind.labels
 
 
 def _lonely(item: Cell, schema: Schema, at: int) -> Cell:

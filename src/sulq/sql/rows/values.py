@@ -84,6 +84,20 @@ def both(*conditions: RowFn | None) -> RowFn | None:
     return None if not found else found[0] if len(found) == 1 else Logic("and", found)
 
 
+def valued(term: Term, at: int, why: str, remedy: str = "") -> Cell | Fixed:
+    """What a term is computed with: a person only by the value of its declared column."""
+    if not isinstance(term, Person):
+        return term
+    if term.cell is None:
+        raise Refused("unknown-column", f"The person's column is not declared, so it {why}", at, remedy)
+    return term.cell
+
+
+def same_labels(left: Cell, right: Cell) -> bool:
+    """Whether two cells are categories of the same labels."""
+    return isinstance(left.kind, Code) and isinstance(right.kind, Code) and left.kind.labels == right.kind.labels
+
+
 def number_type(left: str, right: str) -> str:
     """The type of a sum or product."""
     return "int" if left == right == "int" else "float"
