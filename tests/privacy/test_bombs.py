@@ -12,7 +12,7 @@ import sulq
 from sulq import EpsilonDelta
 from sulq.errors import SulqError
 from sulq.sql.parse import text as parsing
-from sulq.sql.parse.text import LONGEST, parse
+from sulq.sql.parse.text import MAX_QUERY_BYTES, parse
 from tests.sql.bombs import BOMBS
 from tests.sql.queries import opened, tables
 
@@ -57,7 +57,7 @@ def test_T74_a_text_of_any_length_is_refused_at_once() -> None:
         parse(text)
     assert caught.value.code == "too-large"
     assert time.process_time() - start < SOON
-    assert len(text) > LONGEST
+    assert len(text) > MAX_QUERY_BYTES
 
 
 def test_T74_without_limits_they_go_on_to_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +67,6 @@ def test_T74_without_limits_they_go_on_to_be_planned(monkeypatch: pytest.MonkeyP
             parse(BOMBS[name])
         assert caught.value.code == "too-large"
         with monkeypatch.context() as patch:
-            for limit, value in {"MOST_TOKENS": 10**6, "DEEPEST": 10**3, "MOST": (), "WIDEST": ()}.items():
+            for limit, value in {"MAX_TOKENS": 10**6, "MAX_DEPTH": 10**3, "MAX_OF_A_CONSTRUCT": (), "MAX_SIDE_BY_SIDE": ()}.items():
                 patch.setattr(parsing, limit, value)
             assert parse(BOMBS[name]).query

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Cell = object
 Cells = tuple[tuple[Cell, ...], ...]
-SHOWN = 20
+MAX_SHOWN_ROWS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,7 +166,7 @@ class SqlAnswer:
     def _lines(self) -> list[list[str]]:
         bars = self._intervals(0.05)
         lines = [list(self.columns)]
-        for row, ends in list(zip(self._rows(), bars, strict=True))[:SHOWN]:
+        for row, ends in list(zip(self._rows(), bars, strict=True))[:MAX_SHOWN_ROWS]:
             lines.append([_shown(figure, bar_) for figure, bar_ in zip(row, ends, strict=True)])
         return lines
 
@@ -176,7 +176,7 @@ class SqlAnswer:
         text = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        more = len(self._rows()) - SHOWN
+        more = len(self._rows()) - MAX_SHOWN_ROWS
         if more > 0:
             text.append(f"... {more} more")
         return "\n".join([*text, self._tail(), *self.notes])

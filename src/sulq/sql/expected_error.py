@@ -17,7 +17,7 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Question
 from sulq.sql.compile import Compiled
-from sulq.sql.explain import SUPPOSED, Explanation, Foretold
+from sulq.sql.explain import SUPPOSED_ROWS, Explanation, Foretold
 from sulq.sql.released.cells import Figure, interval
 from sulq.sql.released.forecast import LEANS, supposed
 from sulq.sql.released.program import Program
@@ -84,7 +84,7 @@ class ErrorForecast:
     def explained(self, spend: Loss | None, beta: float, notes: tuple[str, ...] = ()) -> Explanation:
         """The query in words: what it asks, why it costs that, how accurate it would be."""
         plan = self.plan(spend)
-        rows = SUPPOSED
+        rows = SUPPOSED_ROWS
         table = [self.widths(plan, rows=number, beta=beta) for number in rows] if plan is not None else []
         noisy = self._noisy(plan)
         columns = tuple(
@@ -95,7 +95,9 @@ class ErrorForecast:
 
     def sure(self, plan: Plan | None, column: int, beta: float) -> bool:
         """Whether a column's accuracy is the same however many rows there are."""
-        widths = tuple(self.widths(plan, rows=rows, beta=beta)[column] for rows in (SUPPOSED[0], SUPPOSED[-1]))
+        widths = tuple(
+            self.widths(plan, rows=rows, beta=beta)[column] for rows in (SUPPOSED_ROWS[0], SUPPOSED_ROWS[-1])
+        )
         return Foretold("", widths).sure
 
     def _noisy(self, plan: Plan | None) -> set[int]:

@@ -25,7 +25,7 @@ from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not,
 from sulq.language.shape import shape
 from sulq.sql.rows.values import walk
 
-SUPPOSED: Final = (100, 1_000, 10_000)  # rows a group might have
+SUPPOSED_ROWS: Final = (100, 1_000, 10_000)  # rows a group might have
 LEVEL: Final = 0.95
 LAW_NAMES: Final[dict[type, str]] = {
     LaplaceLaw: "discrete Laplace noise",
@@ -58,7 +58,7 @@ class Explanation:
     plan: Plan | None  # None: nothing private is asked
     facts: Facts
     columns: tuple[Foretold, ...]
-    rows: tuple[int, ...] = SUPPOSED
+    rows: tuple[int, ...] = SUPPOSED_ROWS
     beta: float = 0.05
     notes: tuple[str, ...] = ()
 

@@ -17,13 +17,13 @@ from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Rho
 Priced = Epsilon | Rho
 Off = Callable[[float], float]  # how far off, as a part of what is wished for, at a spend of so much
 
-ROUNDS: Final = 60
-STEPS: Final = 5  # as if the error were inverse; then the interval is halved
-NEAR: Final = 1e-3  # how far from the best price, relatively, where the error is not inverse
-GRAIN: Final = 10**9  # a total is divided in billionths of itself
-TURNS: Final = 12
-EVEN: Final = 1.005  # errors that are this near each other agree
-LEAST: Final = 1e-4  # of a total, for each query of a workload
+MAX_ROUNDS: Final = 60
+INVERSE_STEPS: Final = 5  # as if the error were inverse; then the interval is halved
+PRICE_TOLERANCE: Final = 1e-3  # how far from the best price, relatively, where the error is not inverse
+SHARE_PARTS: Final = 10**9  # a total is divided in billionths of itself
+MAX_TURNS: Final = 12
+ERROR_TOLERANCE: Final = 1.005  # errors that are this near each other agree
+MIN_SHARE: Final = 1e-4  # of a total, for each query of a workload
 
 
 def price(off: Off, kind: type[Priced]) -> Priced:
@@ -39,18 +39,18 @@ def price(off: Off, kind: type[Priced]) -> Priced:
     power = 1.0 if kind is Epsilon else 2.0
     low, high = math.log(float(SMALLEST)), math.log(float(LARGEST))
     place, enough = 0.0, math.inf
-    for i in range(ROUNDS):
+    for i in range(MAX_ROUNDS):
         error = off(math.exp(place))
         if error <= 1:
             enough = high = place
         else:
             low = place
-        if enough - low < NEAR:
+        if enough - low < PRICE_TOLERANCE:
             break
         step = place + power * math.log(error) + 1e-9 if 0 < error < math.inf else math.nan
         # Widths of whole units move in steps: what is met exactly may be met for less, so a little less is tried.
         step = min(step, high - 1e-6)
-        place = step if low < step and i < STEPS else (low + high) / 2
+        place = step if low < step and i < INVERSE_STEPS else (low + high) / 2
     if enough == math.inf:
         raise QuestionError("too-costly", "No spend that could be asked for is accurate enough.")
     grain = Fraction(10) ** (math.floor(enough / math.log(10)) - 5)
@@ -67,10 +67,10 @@ def divided(offs: Sequence[Off], total: float, *, squared: bool) -> list[Fractio
     """
     count = len(offs)
     parts = [1.0 / count] * count
-    for _ in range(TURNS):
+    for _ in range(MAX_TURNS):
         errors = [off(total * part) for off, part in zip(offs, parts, strict=True)]
         finite = [error for error in errors if math.isfinite(error) and error > 0]
-        if not finite or max(finite) <= min(finite) * EVEN:
+        if not finite or max(finite) <= min(finite) * ERROR_TOLERANCE:
             break
         most = 4 * max(finite)  # what is off by anything at all gets more, step by step
         wanted = [
@@ -78,9 +78,9 @@ def divided(offs: Sequence[Off], total: float, *, squared: bool) -> list[Fractio
             for part, error in zip(parts, errors, strict=True)
         ]
         whole = sum(wanted)
-        parts = [max(part / whole, LEAST) for part in wanted]
+        parts = [max(part / whole, MIN_SHARE) for part in wanted]
         parts = [part / sum(parts) for part in parts]
-    return [Fraction(max(math.floor(part * GRAIN), 1), GRAIN + count) for part in parts]
+    return [Fraction(max(math.floor(part * SHARE_PARTS), 1), SHARE_PARTS + count) for part in parts]
 
 
 def amount(loss: Epsilon | Rho | EpsilonDelta) -> float:

@@ -15,7 +15,7 @@ from sulq.sql.rows.joins import Joins, linked
 from sulq.sql.rows.names import ColumnName, find, known, resolve
 from sulq.sql.rows.row_set import Maker, Rows
 
-MOST_TABLES: Final = 32
+MAX_TABLES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Scope:
 
     def _one(self, node: syntax.Named | syntax.Derived, env: Env) -> Rows | Released:
         self.used += 1
-        if self.used > MOST_TABLES:
-            raise Refused("too-large", f"A query uses at most {MOST_TABLES} tables", node.at)
+        if self.used > MAX_TABLES:
+            raise Refused("too-large", f"A query uses at most {MAX_TABLES} tables", node.at)
         if isinstance(node, syntax.Named):
             return self._named(node, env)
         if isinstance(node.query, (syntax.Joined, syntax.Named)):

@@ -11,7 +11,7 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.sql.parse import text as module
 from sulq.sql.parse.syntax import Select
-from sulq.sql.parse.text import DEEPEST, LONGEST, MOST_TOKENS, parse
+from sulq.sql.parse.text import MAX_DEPTH, MAX_QUERY_BYTES, MAX_TOKENS, parse
 
 
 def code(text: object) -> str:
@@ -94,9 +94,9 @@ def test_top_is_a_limit() -> None:
         "SELECT " + "- " * 500 + "1",
         "SELECT " + "+".join(["a"] * 5000),
         "SELECT " + "CASE WHEN a THEN " * 300 + "1" + " END" * 300,
-        "SELECT " + ", ".join(["a"] * MOST_TOKENS),
-        "SELECT '" + "a" * LONGEST + "'",
-        "SELECT a FROM t WHERE x IN (" + ",".join(["1"] * MOST_TOKENS) + ")",
+        "SELECT " + ", ".join(["a"] * MAX_TOKENS),
+        "SELECT '" + "a" * MAX_QUERY_BYTES + "'",
+        "SELECT a FROM t WHERE x IN (" + ",".join(["1"] * MAX_TOKENS) + ")",
         " UNION ALL ".join(["SELECT 1"] * 500),
         "SELECT " + "a" * 300,
     ],
@@ -110,7 +110,7 @@ def test_T74_bombs_are_refused_quickly(text: str) -> None:
 
 def test_a_long_condition_is_no_bomb() -> None:
     """A chain of AND is one list, however long; the control is the chain of sums above."""
-    text = "SELECT COUNT(*) FROM t WHERE " + " AND ".join(f"x <> {i}" for i in range(DEEPEST * 5))
+    text = "SELECT COUNT(*) FROM t WHERE " + " AND ".join(f"x <> {i}" for i in range(MAX_DEPTH * 5))
     assert parse(text).query
 
 
@@ -161,7 +161,7 @@ def test_T39_a_text_is_read_once_for_each_asker(monkeypatch: pytest.MonkeyPatch)
     whole = module._parse
     monkeypatch.setattr(module, "_parse", lambda text: [read.append(text), whole(text)][1])
     first, second = module.reader(), module.reader()
-    text, long = "SELECT COUNT(*) FROM t", f"SELECT COUNT(*) FROM t{' ' * module.SHORT}"
+    text, long = "SELECT COUNT(*) FROM t", f"SELECT COUNT(*) FROM t{' ' * module.MAX_CACHED_LETTERS}"
     assert first(text) == first(text) == second(text)
     assert read == [text, text]
     for asked in (long, "SELECT FROM", 7):

@@ -9,7 +9,7 @@ from typing import Final
 
 from sulq.sql.parse.syntax import Interval
 
-LARGEST: Final = 10**6  # of any unit: beyond it no date is left
+MAX_UNITS: Final = 10**6  # of any unit: beyond it no date is left
 UNITS: Final[dict[str, tuple[int, int, int]]] = {
     "year": (12, 0, 0),
     "month": (1, 0, 0),
@@ -35,7 +35,7 @@ def interval(text: str, unit: str | None) -> Interval | None:
         word = word[:-1] if word.endswith("s") and len(word) > 1 else word
         each = UNITS.get(SHORT.get(word, word))
         number = int(found.group(1))
-        if each is None or abs(number) > LARGEST:
+        if each is None or abs(number) > MAX_UNITS:
             return None
         months, days, micros = months + number * each[0], days + number * each[1], micros + number * each[2]
         place = found.end()

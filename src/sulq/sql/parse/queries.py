@@ -14,8 +14,8 @@ from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Node
 from sulq.sql.parse.whitelist import construct
 
-MOST_SETS: Final = 64
-MOST_ITEMS: Final = 1024
+MAX_GROUPING_SETS: Final = 64
+MAX_SELECT_ITEMS: Final = 1024
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 SYSTEM_TABLES: Final = ("pg_", "sqlite_", "duckdb_")
 CLAUSES: Final = ("order", "limit", "offset", "with_")
@@ -39,8 +39,8 @@ class QueryReader(ExpressionReader):
     def _select(self, node: exp.Expr) -> syntax.Select:
         self.only(node, "expressions", "distinct", "from_", "joins", "where", "group", "having", *CLAUSES)
         at = self.at(node)
-        if not 1 <= len(node.expressions) <= MOST_ITEMS:
-            raise Refused("sql-syntax", f"A SELECT lists 1 to {MOST_ITEMS} columns", at)
+        if not 1 <= len(node.expressions) <= MAX_SELECT_ITEMS:
+            raise Refused("sql-syntax", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", at)
         order, limit, offset, tables = self._clauses(node)
         distinct = node.args.get("distinct")
         if distinct is not None:
@@ -160,8 +160,8 @@ class QueryReader(ExpressionReader):
                 sizes = range(len(units), -1, -1)
                 picks = [pick for size in sizes for pick in itertools.combinations(range(len(units)), size)]
             found = [tuple(key for i in pick for key in units[i]) for pick in picks]
-        if len(found) > MOST_SETS:
-            raise Refused("too-large", f"A query has at most {MOST_SETS} grouping sets", self.at(node))
+        if len(found) > MAX_GROUPING_SETS:
+            raise Refused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", self.at(node))
         return found
 
     def _from(self, node: exp.Expr) -> syntax.Source | None:

@@ -27,23 +27,26 @@ from sulq.sql.parse.queries import QueryReader
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Query, Select
 
-LONGEST: Final = 100_000  # bytes
-SHORT, KEPT = 1_000, 256  # texts so short are kept for one asker once they are read, so many of them
-MOST_TOKENS: Final = 4_000
+MAX_QUERY_BYTES: Final = 100_000  # bytes
+MAX_CACHED_LETTERS, MAX_CACHED_TEXTS = (
+    1_000,
+    256,
+)  # texts so short are kept for one asker once they are read, so many of them
+MAX_TOKENS: Final = 4_000
 WORD: Final = re.compile(r"\w+|[^\w\s]")
 SIGN: Final = re.compile(r"\S")
-DEEPEST: Final = 80
-MOST_UNIONS: Final = 32
-LONGEST_PREFIX: Final = 16
-LONGEST_NUMBER: Final = 18  # digits of TOP
+MAX_DEPTH: Final = 80
+MAX_UNIONS: Final = 32
+MAX_PREFIX_OPERATORS: Final = 16
+MAX_TOP_DIGITS: Final = 18  # digits of TOP
 # What a whole query may hold of a construct, and how many parts one of them may have: each costs time to plan (T74).
-MOST: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
+MAX_OF_A_CONSTRUCT: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
     (exp.Select, 64, "SELECTs"),
     (exp.Join, 16, "joins"),
     (exp.AggFunc, 128, "aggregates"),
     ((exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile), 32, "quantiles"),
 )
-WIDEST: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
+MAX_SIDE_BY_SIDE: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
     ((exp.Group, exp.Rollup, exp.Cube), 32, "keys"),
     (exp.GroupingSets, 64, "grouping sets"),
     (exp.Order, 64, "columns to sort by"),
@@ -69,21 +72,21 @@ def reader() -> Callable[[str], Parsed]:
 
     Each asker has one of its own: how long a text takes tells nobody what others asked (T39).
     """
-    known = functools.lru_cache(KEPT)(parse)
-    return lambda text: known(text) if isinstance(text, str) and len(text) <= SHORT else parse(text)
+    known = functools.lru_cache(MAX_CACHED_TEXTS)(parse)
+    return lambda text: known(text) if isinstance(text, str) and len(text) <= MAX_CACHED_LETTERS else parse(text)
 
 
 def parse(text: str) -> Parsed:
     """Read a query's text, or refuse it with the place where it goes wrong."""
     if not isinstance(text, str) or not text.strip():
         raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
-    if len(text) > LONGEST or len(text.encode("utf-8", "replace")) > LONGEST:
-        raise QuestionError("too-large", f"A query has at most {LONGEST:,} bytes.")
+    if len(text) > MAX_QUERY_BYTES or len(text.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
+        raise QuestionError("too-large", f"A query has at most {MAX_QUERY_BYTES:,} bytes.")
     if "\x00" in text or not is_text(text):
         raise QuestionError("sql-syntax", "A query is text: it holds no NUL and no half of a character.")
-    rough = itertools.islice(WORD.finditer(text), 2 * MOST_TOKENS + 1)  # counted first: the parser's own words are dear
-    if sum(1 for _ in rough) > 2 * MOST_TOKENS:
-        raise QuestionError("too-large", f"A query has at most {MOST_TOKENS:,} words.")
+    rough = itertools.islice(WORD.finditer(text), 2 * MAX_TOKENS + 1)  # counted first: the parser's own words are dear
+    if sum(1 for _ in rough) > 2 * MAX_TOKENS:
+        raise QuestionError("too-large", f"A query has at most {MAX_TOKENS:,} words.")
     try:
         return _parse(text)
     except Refused as refused:
@@ -146,15 +149,15 @@ def _limits(found: list[Token]) -> None:
         unsupported(
             f"{first.text[:40].upper()}", first.start, "Write one SELECT statement; the data can only be asked."
         )
-    if len(found) > MOST_TOKENS:
-        raise Refused("too-large", f"A query has at most {MOST_TOKENS:,} words", found[MOST_TOKENS].start)
+    if len(found) > MAX_TOKENS:
+        raise Refused("too-large", f"A query has at most {MAX_TOKENS:,} words", found[MAX_TOKENS].start)
     depth = run = unions = 0
     for token in found:
         kind = token.token_type
         depth += (kind in OPENING) - (kind in CLOSING)
         run = run + 1 if kind in PREFIXES else 0
         unions += kind == TokenType.UNION
-        if depth > DEEPEST or run > LONGEST_PREFIX or unions > MOST_UNIONS:
+        if depth > MAX_DEPTH or run > MAX_PREFIX_OPERATORS or unions > MAX_UNIONS:
             raise Refused("too-large", "The query is nested too deeply", token.start)
 
 
@@ -166,7 +169,7 @@ def _top(found: list[Token]) -> tuple[list[Token], int | None]:
             continue
         word, number = found[at], found[at + 1]
         if word.text.upper() == "TOP" and number.token_type == TokenType.NUMBER:
-            if i or not (number.text.isdecimal() and len(number.text) <= LONGEST_NUMBER):
+            if i or not (number.text.isdecimal() and len(number.text) <= MAX_TOP_DIGITS):
                 unsupported("TOP here", word.start, "Write LIMIT at the end of the query.")
             return found[:at] + found[at + 2 :], int(number.text)
     return found, None
@@ -194,14 +197,14 @@ def _measured(tree: exp.Expr) -> None:
     front = [(tree, 0)]
     while front:
         node, depth = front.pop()
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             raise Refused("too-large", "The query is nested too deeply", 0)
-        for kind, most, what in MOST:
+        for kind, most, what in MAX_OF_A_CONSTRUCT:
             counts[what] += isinstance(node, kind)
             if counts[what] > most:
                 raise Refused("too-large", f"A query has at most {most} {what}", 0)
         wide = len(node.args.get("expressions") or ())
-        for kind, most, what in WIDEST:
+        for kind, most, what in MAX_SIDE_BY_SIDE:
             if wide > most and isinstance(node, kind):
                 raise Refused("too-large", f"At most {most} {what} stand side by side", 0)
         for child in node.iter_expressions():

@@ -40,8 +40,8 @@ from sulq.sql.rows.row_set import Rows
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.sql.rows.values import Cell, Fixed, Person, both
 
-MOST_SETS: Final = 64
-MOST_ITEMS: Final = 1024
+MAX_GROUPING_SETS: Final = 64
+MAX_SELECT_ITEMS: Final = 1024
 CLOCKS: Final = {"date": "cast date", "timestamp": "cast timestamp"}
 
 
@@ -80,8 +80,8 @@ def listed(select: Select, items: Sequence[ColumnName]) -> Listed:
             nodes += [place for place, _ in found]
             names += [name for _, name in found]
             aliases += [name for _, name in found]
-            if len(nodes) > MOST_ITEMS:  # stars of stars double at each step (T74)
-                raise Refused("too-large", f"A SELECT lists 1 to {MOST_ITEMS} columns", node.at)
+            if len(nodes) > MAX_SELECT_ITEMS:  # stars of stars double at each step (T74)
+                raise Refused("too-large", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", node.at)
             continue
         nodes.append(resolve(node, items))
         names.append(alias or called(node, items))
@@ -108,8 +108,8 @@ def grouped(select: Select, columns: Listed, items: Sequence[ColumnName]) -> Gro
             [tuple(place(node) for node in one) for one in item.sets] if isinstance(item, Sets) else [(place(item),)]
         )
         sets = [(*before, *(i for i in option if i not in before)) for before in sets for option in options]
-        if len(sets) > MOST_SETS:
-            raise Refused("too-large", f"A query has at most {MOST_SETS} grouping sets", select.at)
+        if len(sets) > MAX_GROUPING_SETS:
+            raise Refused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", select.at)
     plain = not any(isinstance(item, Sets) for item in select.groups or ())
     return Grouped(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
 

@@ -19,8 +19,8 @@ from sulq.sql.released.questions import leaves_of
 from sulq.sql.released.sum_collector import RowGroups, SumCollector, labels
 from sulq.sql.rows.statistics import Groups, Stat
 
-MOST_LISTED: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
-MOST_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
+MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
+MAX_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,10 +85,10 @@ def ask(asking: SumCollector, groups: Groups, *, rest: bool = False) -> list[Set
         raise QuestionError("bad-question", "A grouping set names keys by their places.")
     schema = asking.schema(RowGroups(groups.over, groups.where, ()))
     sizes = [_size(key, schema) for key in groups.keys]
-    opened = [math.prod(sizes[key] for key in keys) > MOST_LISTED for keys in sets]
+    opened = [math.prod(sizes[key] for key in keys) > MAX_LISTED_GROUPS for keys in sets]
     listed = [i for i, is_open in enumerate(opened) if not is_open]
-    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > MOST_CELLS:
-        raise QuestionError("too-large", f"An answer in SQL has at most {MOST_CELLS:,} cells.")
+    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > MAX_CELLS:
+        raise QuestionError("too-large", f"An answer in SQL has at most {MAX_CELLS:,} cells.")
     source = dict(zip(listed, sources([sets[i] for i in listed], sizes, gaussian=asking.gaussian), strict=True))
     adding = [i for i, stat in enumerate(groups.stats) if adds(stat)]
     own: dict[int, list[Leaf]] = {}
@@ -172,7 +172,7 @@ def _size(key: RowFn, schema: Schema) -> int:
     """How many labels a key has; more than may be listed where nobody can list them."""
     kind = key.kind(schema)
     if isinstance(kind, Words):
-        return MOST_LISTED + 1
+        return MAX_LISTED_GROUPS + 1
     if isinstance(kind, Truth):
         return 2
     if isinstance(kind, Code):

@@ -19,10 +19,10 @@ from sulq.sql.released.sum_collector import RowGroups, SumCollector, cut_at, exa
 
 _HOW: Final = {"min": "min", "max": "max", "quantile_cont": "cont", "quantile_disc": "disc"}
 _AT: Final = {"min": Fraction(0), "max": Fraction(1)}
-MOST_EXACT: Final = 2**17  # bins of all groups together that hold one value each: noise is drawn for each of them
-MOST_COARSE: Final = 2**15  # bins of all groups together where that does not suffice
-FEWEST: Final = 256  # bins of a group, however many groups there are
-LARGEST_WEIGHT: Final = 6  # a tree gets at most so many times the spend of a count
+MAX_EXACT_BINS: Final = 2**17  # bins of all groups together that hold one value each: noise is drawn for each of them
+MAX_COARSE_BINS: Final = 2**15  # bins of all groups together where that does not suffice
+MIN_GROUP_BINS: Final = 256  # bins of a group, however many groups there are
+MAX_TREE_WEIGHT: Final = 6  # a tree gets at most so many times the spend of a count
 
 
 def tree(asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tuple[str, Fraction | None]]) -> list[Leaf]:
@@ -35,7 +35,7 @@ def tree(asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tupl
     levels, branch = branching(bins.bins, pure=not asking.gaussian)
     sizes = nodes(bins.bins, levels, branch)
     noise = levels ** (2 if asking.gaussian else 3) * (branch - 1) / 4
-    weight = max(1.0, min(noise, LARGEST_WEIGHT**2) ** (1.0 if asking.gaussian else 0.5))
+    weight = max(1.0, min(noise, MAX_TREE_WEIGHT**2) ** (1.0 if asking.gaussian else 0.5))
     share = Fraction(weight).limit_denominator(100)
     cuts = []
     for level, size in enumerate(sizes):
@@ -59,9 +59,9 @@ def tree(asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tupl
 
 def _bed(lo: Fraction, hi: Fraction, kind: Scalar, cells: int) -> Bed:
     """The bins of a value in each of so many groups: one a value if there is room, else as many as are drawn soon."""
-    finest = bed(lo, hi, kind.step, max(min(MOST_BINS, MOST_EXACT // cells), FEWEST))
+    finest = bed(lo, hi, kind.step, max(min(MOST_BINS, MAX_EXACT_BINS // cells), MIN_GROUP_BINS))
     single = kind.step is not None and finest.width == kind.step
-    return finest if single else bed(lo, hi, kind.step, max(MOST_COARSE // cells, FEWEST))
+    return finest if single else bed(lo, hi, kind.step, max(MAX_COARSE_BINS // cells, MIN_GROUP_BINS))
 
 
 def _chosen(

@@ -22,7 +22,7 @@ from sulq.sql.released.program import Key, LeftOut, Program, Regroup, Stack, Sta
 from sulq.sql.released.sum_collector import SumCollector
 from sulq.sql.rows.statistics import Groups, Stat
 
-LONGEST_LABEL: Final = 200
+MAX_LABEL_LETTERS: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
 HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
 
@@ -102,8 +102,8 @@ def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | Non
 
 def _some_hidden(sets: list[Set], other: object) -> None:
     """Refuse a row for the rest where it would have no label, nothing to tell, or nothing to stand for."""
-    if not isinstance(other, str) or not 0 < len(other) <= LONGEST_LABEL or not other.isprintable():
-        raise QuestionError("bad-question", f"other is the label of a row: 1 to {LONGEST_LABEL} printable letters.")
+    if not isinstance(other, str) or not 0 < len(other) <= MAX_LABEL_LETTERS or not other.isprintable():
+        raise QuestionError("bad-question", f"other is the label of a row: 1 to {MAX_LABEL_LETTERS} printable letters.")
     remedy = "Leave out other=."
     if all(one.groups is not None for one in sets):
         raise QuestionError("bad-question", "Every group of this query is returned: there is no other.", remedy)

@@ -23,9 +23,9 @@ from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.dates import RANGES
 from sulq.sql.rows.trial_rows import TrialRows
 
-MOST_BOXES: Final = 2**13
-MOST_ROUNDS: Final = 128
-MOST_COLUMNS: Final = 3
+MAX_BOXES: Final = 2**13
+MAX_ROUNDS: Final = 128
+MAX_COLUMNS: Final = 3
 STEPS: Final = ("abs", "floor", "ceil", "trunc", "sign")
 UNITS: Final = (1_000_000, 60_000_000, 3_600_000_000, domain.MICROSECONDS)  # a second, minute, hour and day
 RISING: Final = (rowfn.Round, rowfn.Clip, rowfn.DateTrunc, rowfn.ToDate, rowfn.ToTimestamp)
@@ -88,7 +88,9 @@ class Boxes:
     def halved(self) -> Boxes:
         """Each cut in two across the column of which most is left, moments at the beginning of a period."""
         widths = self.widths()
-        widest = (widths / np.array([[_width(self.schema.find(name))] for name in self.low])).argmax(axis=0)
+        columns = map(self.schema.find, self.low)
+        spans = np.array([[1 if c is None or isinstance(c, domain.Text) else max(c.high - c.low, 1)] for c in columns])
+        widest = (widths / spans).argmax(axis=0)
         low, high, missing = {}, {}, {}
         for i, name in enumerate(self.low):
             here = widest == i
@@ -99,10 +101,6 @@ class Boxes:
             high[name] = np.concatenate([np.where(here, cut - 1, self.high[name]), self.high[name]])
             missing[name] = np.concatenate([self.missing[name], self.missing[name]])
         return Boxes(self.schema, low, high, missing)
-
-
-def _width(column: domain.Column | None) -> int:
-    return 1 if column is None or isinstance(column, domain.Text) else max(column.high - column.low, 1)
 
 
 def joined(several: Sequence[Boxes], schema: Schema) -> Boxes:
@@ -117,7 +115,7 @@ def joined(several: Sequence[Boxes], schema: Schema) -> Boxes:
 def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
     """Everything these columns can be; None where that is no box."""
     columns = [schema.find(name) for name in names]
-    if not 1 <= len(names) <= MOST_COLUMNS or any(item is None or isinstance(item, domain.Text) for item in columns):
+    if not 1 <= len(names) <= MAX_COLUMNS or any(item is None or isinstance(item, domain.Text) for item in columns):
         return None
     nullable = [(False, True) if rowfn.Col(name).kind(schema).nullable else (False,) for name in names]
     masks = np.array(list(itertools.product(*nullable)), dtype=np.bool_).T
@@ -132,7 +130,7 @@ def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
 def allowed(conditions: Sequence[RowFn], boxes: Boxes) -> Boxes:
     """The boxes in which all of the conditions can hold, cut until they do."""
     kept: list[Boxes] = []
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MAX_ROUNDS):
         if not conditions or not boxes.size:
             break
         found = [_Visit(boxes).range(condition) for condition in conditions]
@@ -141,7 +139,7 @@ def allowed(conditions: Sequence[RowFn], boxes: Boxes) -> Boxes:
         done = may & (sure | (boxes.widths().max(axis=0) == 0))
         kept.append(boxes.take(done))
         boxes = boxes.take(may & ~done)
-        if sum(item.size for item in kept) + 2 * boxes.size > MOST_BOXES:
+        if sum(item.size for item in kept) + 2 * boxes.size > MAX_BOXES:
             break
         boxes = boxes.halved()
     return joined([*kept, boxes], boxes.schema)
@@ -155,12 +153,12 @@ def labels(key: RowFn, boxes: Boxes, rises_with: RowFn | None = None) -> tuple[T
     kind = key.kind(boxes.schema)
     size = kind.size if isinstance(kind, Code) else 0
     found, nameless = np.zeros(size, dtype=np.bool_), False
-    for round_ in range(MOST_ROUNDS):
+    for round_ in range(MAX_ROUNDS):
         if not boxes.size:
             break
         visit = _Visit(boxes)
         given = visit.range(key) if rises_with is None else visit.rising(key, rises_with)
-        last = 2 * boxes.size > MOST_BOXES or round_ == MOST_ROUNDS - 1
+        last = 2 * boxes.size > MAX_BOXES or round_ == MAX_ROUNDS - 1
         done = (given.tight & ~(given.here & given.gone)) | (boxes.widths().max(axis=0) == 0) | last
         first, final = (np.clip(end, 0, max(size - 1, 0)).astype(np.int64) for end in (given.low, given.high))
         marks = np.zeros(size + 1, dtype=np.int64)
@@ -320,15 +318,11 @@ class _Visit:
 
     def logic(self, fn: rowfn.Logic) -> Range:
         items = [self.range(item) for item in fn.items]
-        if fn.op == "or":
-            yes = np.logical_or.reduce([item.yes for item in items])
-            no = np.logical_and.reduce([item.no for item in items])
-            open_ = np.logical_and.reduce([item.no | item.gone for item in items])
-        else:
-            yes = np.logical_and.reduce([item.yes for item in items])
-            no = np.logical_or.reduce([item.no for item in items])
-            open_ = np.logical_and.reduce([item.yes | item.gone for item in items])
-        gone = open_ & np.logical_or.reduce([item.gone for item in items])
+        either, each = np.logical_or.reduce, np.logical_and.reduce
+        of_yes, of_no = (either, each) if fn.op == "or" else (each, either)
+        yes, no = of_yes([item.yes for item in items]), of_no([item.no for item in items])
+        undecided = each([(item.no if fn.op == "or" else item.yes) | item.gone for item in items])
+        gone = undecided & either([item.gone for item in items])
         return self.truth(yes, no, yes | no, gone)
 
     def opposite(self, fn: rowfn.Not) -> Range:

@@ -13,7 +13,7 @@ from sulq.sql.rows.arithmetic import CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import Wording
 from sulq.sql.rows.values import Cell, Fixed, as_number, cell, read_bool, read_moment, read_number
 
-MOST_LABELS = 10_000
+MAX_LABELS = 10_000
 Operand = Cell | Fixed
 
 
@@ -103,7 +103,7 @@ def _as_text(item: Cell, arithmetic: Arithmetic, at: int) -> Cell:
     if isinstance(item.kind, Truth):
         return cell(Relabel(Each(item.fn), ("false", "true")), "text", schema, at)
     kind = item.kind
-    few = isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None and kind.hi - kind.lo < MOST_LABELS
+    few = isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None and kind.hi - kind.lo < MAX_LABELS
     if item.type in NUMERIC and few and kind.step is not None and kind.step.denominator == 1:  # type: ignore[union-attr]
         key = cell(Each(item.fn), "int", schema, at)
         if isinstance(key.kind, Code):

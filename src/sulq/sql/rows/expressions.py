@@ -35,7 +35,7 @@ COMPARISONS: Final = {"=": "==", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=
 OPERATORS: Final = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ARITHMETIC: Final = ("+", "-", "*", "/")
-MOST_BRANCHES: Final = 4096
+MAX_BRANCHES: Final = 4096
 Operand = Cell | Fixed
 
 
@@ -367,8 +367,8 @@ class Express:
                     test = Logic("and", (when, Compare("==", item.fn, Lit(cast("str", label)))))
                     found.append((test, self._place(labels, label)))
             found.append((when, None))
-        if len(found) > MOST_BRANCHES:
-            raise Refused("too-large", f"A CASE gives at most {MOST_BRANCHES} categories", at)
+        if len(found) > MAX_BRANCHES:
+            raise Refused("too-large", f"A CASE gives at most {MAX_BRANCHES} categories", at)
         if not labels:
             return cell(constant_fn(Fixed(None, to), at), to, self.schema, at)
         names = tuple(labels)

@@ -53,11 +53,11 @@ from sulq.sql.rows import boxes
 from sulq.sql.rows.trial_rows import TrialRows
 from sulq.sql.rows.values import Cell
 
-MOST_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
-MOST_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open
-MOST_WORK: Final = 2**22  # values times nodes that are tried
-MOST_NAMED: Final = 4  # expressions whose values are tried
-MOST_NODES: Final = 200  # of an expression that is compared with others
+MAX_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
+MAX_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open
+MAX_EVALUATIONS: Final = 2**22  # values times nodes that are tried
+MAX_NAMED_EXPRESSIONS: Final = 4  # expressions whose values are tried
+MAX_COMPARED_NODES: Final = 200  # of an expression that is compared with others
 CLOCKED: Final = (domain.Date, domain.Timestamp)
 STRICT: Final = (Col, Lit, Moment, Arith, Maths, Round, Modulo, DatePart, DateTrunc, ToDate, Clip, Each, Compare)
 Label = int | float | str | bool | None
@@ -68,7 +68,7 @@ def finite(column: domain.Column | None) -> TypeGuard[Finite]:
     """Whether every value of a column can be tried."""
     if column is None or isinstance(column, (domain.Text, domain.Real, domain.Timestamp)):
         return False
-    return column.high - column.low < MOST_VALUES
+    return column.high - column.low < MAX_VALUES
 
 
 def columns(fn: RowFn) -> set[str] | None:
@@ -76,7 +76,7 @@ def columns(fn: RowFn) -> set[str] | None:
     names, front, size = set[str](), [fn], 0
     while front:
         size += len(front)
-        if size > MOST_WORK or any(isinstance(item, (Bucket, Position)) for item in front):
+        if size > MAX_EVALUATIONS or any(isinstance(item, (Bucket, Position)) for item in front):
             return None
         names |= {item.name for item in front if isinstance(item, Col)}
         front = [part for item in front for part in item.parts()]
@@ -184,7 +184,7 @@ def _named_by(conditions: Sequence[RowFn], item: Cell, schema: Schema) -> list[R
     """The expressions of few values that the key is made of and a condition speaks of."""
     said = {wire.encode(fn) for condition in conditions for fn in _walk(condition) if not isinstance(fn, (Col, Lit))}
     made = [fn for fn in _walk(item.fn) if not isinstance(fn, (Col, Lit)) and _few(fn, schema)]
-    return [fn for fn in made if wire.encode(fn) in said and _over(item.fn, fn)][:MOST_NAMED]
+    return [fn for fn in made if wire.encode(fn) in said and _over(item.fn, fn)][:MAX_NAMED_EXPRESSIONS]
 
 
 def _walk(fn: RowFn) -> list[RowFn]:
@@ -193,7 +193,7 @@ def _walk(fn: RowFn) -> list[RowFn]:
     front = [fn]
     while front:
         found += front
-        if len(found) > MOST_NODES:
+        if len(found) > MAX_COMPARED_NODES:
             return []
         front = [part for inner in front for part in inner.parts()]
     return found
@@ -202,7 +202,7 @@ def _walk(fn: RowFn) -> list[RowFn]:
 def _few(fn: RowFn, schema: Schema) -> bool:
     kind = fn.kind(schema)
     if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
-        return kind.step is not None and kind.step.denominator == 1 and kind.hi - kind.lo < MOST_VALUES
+        return kind.step is not None and kind.step.denominator == 1 and kind.hi - kind.lo < MAX_VALUES
     return isinstance(kind, (Truth, Code))
 
 
@@ -252,7 +252,7 @@ def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> Ro
     frame = TrialRows(Schema("", ((name, column),)), len(values), lambda _: Cells(values, _last(values)))
     labels, nameless = _evaluated(item, frame, conditions, nullable=column.missing)
     different = set(labels) - {None}
-    many = len(different) > MOST_LABELS and not isinstance(column, domain.Category)
+    many = len(different) > MAX_LABELS and not isinstance(column, domain.Category)
     if not different or many:
         return None
     base: RowFn = Col(name) if isinstance(column, domain.Category) else Each(Col(name))
@@ -319,11 +319,11 @@ def closed(item: Cell, schema: Schema, left: Schema) -> tuple[RowFn, RowFn | Non
         return chosen, None
     if isinstance(fn, DateTrunc):
         inner = fn.item.kind(left)
-        few = isinstance(inner, Scalar) and _periods(fn.part, inner) <= MOST_LABELS
+        few = isinstance(inner, Scalar) and _periods(fn.part, inner) <= MAX_LABELS
         return (periods(fn.part, fn.item, left), fn.item) if few else (fn, None)
     if kind.step is None or kind.step.denominator != 1 or kind.lo is None or kind.hi is None:
         return fn, None
-    if kind.hi - kind.lo >= MOST_LABELS or kind.clock == "timestamp":
+    if kind.hi - kind.lo >= MAX_LABELS or kind.clock == "timestamp":
         return fn, None
     if kind.clock == "date":
         return periods("day", fn, left), fn
@@ -336,7 +336,7 @@ def closed(item: Cell, schema: Schema, left: Schema) -> tuple[RowFn, RowFn | Non
 def _periods(part: str, kind: Scalar) -> int:
     """About how many periods a range of dates holds."""
     if kind.lo is None or kind.hi is None:
-        return MOST_LABELS + 1
+        return MAX_LABELS + 1
     days = {"year": 365, "quarter": 90, "month": 28, "week": 7}.get(part, 1)
     unit = 1 if kind.clock == "date" else domain.MICROSECONDS
     if kind.clock == "timestamp" and part in ("hour", "minute", "second"):

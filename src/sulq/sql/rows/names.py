@@ -10,7 +10,7 @@ from sulq.sql.parse.refusal import Refused
 from sulq.sql.parse.syntax import Node
 from sulq.sql.rows.values import Term
 
-SHOWN = 20
+MAX_SHOWN_NAMES = 20
 CAST_NAMES = {"int": "int4", "float": "float8"}
 
 
@@ -74,7 +74,7 @@ def look_up(column: syntax.Column, items: Sequence[ColumnName]) -> syntax.Place:
     if place is not None:
         return syntax.Place(place, column.at)
     table = "" if column.table is None else f" of {column.table.text[:80]!r}"
-    known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:SHOWN]))
+    known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:MAX_SHOWN_NAMES]))
     why = f"No column {column.name.text[:80]!r}{table} is declared (there are: {known})"
     raise Refused("unknown-column", why, column.at)
 

@@ -15,7 +15,7 @@ from sulq.language.rowfn import RowFn
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.rows.values import Cell, Fixed, cell, walk
 
-MOST_PAIRS: Final = 1024
+MAX_PAIRS: Final = 1024
 Operand = Cell | Fixed
 LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 UPPER: Final = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
@@ -181,8 +181,8 @@ class Wording:
         if not isinstance(left.kind, Code) or not isinstance(right.kind, Code) or skip:
             return unsupported("concat() of several columns", at, "Write a || b.")
         pairs = left.kind.size * right.kind.size
-        if pairs > MOST_PAIRS:
-            raise Refused("too-large", f"Two categories joined have at most {MOST_PAIRS} pairs", at)
+        if pairs > MAX_PAIRS:
+            raise Refused("too-large", f"Two categories joined have at most {MAX_PAIRS} pairs", at)
         if pairs * len(list(itertools.islice(walk(left.fn, right.fn), MAX_NODES))) > MAX_NODES:
             raise Refused("too-large", "Too many categories are joined one after the other", at)  # T74
         labels: dict[str, int] = {}

@@ -18,7 +18,7 @@ from sulq.sql.rows.names import Item
 from sulq.sql.rows.row_set import Maker, Rows, called, shaped
 from sulq.sql.rows.values import Cell, Fixed, Person, Term, as_number, cell, constant_fn, same_labels
 
-MOST_LABELS: Final = 4096
+MAX_LABELS: Final = 4096
 
 
 def united(maker: Maker, left: Rows, right: Rows, at: int) -> Rows:
@@ -87,8 +87,8 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
         if one.labels == other.labels:
             return (left.fn, right.fn), kind
         labels = tuple(sorted({*one.labels, *other.labels}, key=str))
-        if len(labels) > MOST_LABELS:
-            raise Refused("too-large", f"A UNION has at most {MOST_LABELS} categories in a column", at)
+        if len(labels) > MAX_LABELS:
+            raise Refused("too-large", f"A UNION has at most {MAX_LABELS} categories in a column", at)
         return (_within(left, labels), _within(right, labels)), kind
     if isinstance(left.fn, Lit) and isinstance(other, Code):
         return _alike(_lonely(left, a, at), a, right, b, at)
