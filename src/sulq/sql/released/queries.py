@@ -11,9 +11,8 @@ from sulq.sql.released.expressions import After, Released
 from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering, program_of
 from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt, There
 from sulq.sql.rows.names import ColumnName, resolve
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import PAIRS, Groups, Stat
 
-PAIRS = ("covar_pop", "covar_samp", "corr")
 Single = Callable[[Query], Program]
 
 

@@ -25,14 +25,10 @@ from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.sql.released.columns import Cut, Leaf, Reading
 from sulq.sql.released.order_statistics import tree
 from sulq.sql.released.sum_collector import RowGroups, SumCollector, cut_at, exact, is_whole
-from sulq.sql.rows.statistics import Stat
+from sulq.sql.rows.statistics import MOMENTS, ORDERS, PAIRS, SPREADS, Stat
 from sulq.sql.rows.values import both
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
-MOMENTS: Final = ("count", "sum", "mean", "var_pop", "var_samp", "std_pop", "std_samp")
-SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")
-PAIRS: Final = ("covar_pop", "covar_samp", "corr")
-ORDERS: Final = ("min", "max", "quantile_cont", "quantile_disc")
 
 
 def leaves_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[Leaf]:

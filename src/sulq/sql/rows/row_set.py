@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from sulq.language import domain
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, TableFacts
-from sulq.language.relation import Distinct, Join, PerPerson, Relation, Table, Union, Where
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Table, Where
 from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Col, Lit, RowFn
 from sulq.language.shape import Shape, shape
@@ -202,11 +202,6 @@ class Maker:
         relation = Join(left.relation, right.relation, on, how, person)
         found = shaped(relation, self.facts, at)
         return Rows(relation, found, (*left.items, *right.items), personal=left.personal | right.personal)
-
-    def union(self, relations: tuple[Relation, ...], at: int) -> tuple[Relation, Shape]:
-        """Several laid out relations one after the other."""
-        relation = Union(relations)
-        return relation, shaped(relation, self.facts, at)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

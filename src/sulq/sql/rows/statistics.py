@@ -9,24 +9,11 @@ from typing import Final
 from sulq.language.relation import Relation
 from sulq.language.rowfn import RowFn
 
-NAMES: Final = (
-    "rows",
-    "count",
-    "persons",
-    "sum",
-    "mean",
-    "var_pop",
-    "var_samp",
-    "std_pop",
-    "std_samp",
-    "covar_pop",
-    "covar_samp",
-    "corr",
-    "min",
-    "max",
-    "quantile_cont",
-    "quantile_disc",
-)
+# The families of statistics beside "rows" and "persons": each is asked for in its own way.
+SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")
+MOMENTS: Final = ("count", "sum", "mean", *SPREADS)
+PAIRS: Final = ("covar_pop", "covar_samp", "corr")
+ORDERS: Final = ("min", "max", "quantile_cont", "quantile_disc")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
