@@ -16,7 +16,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import RowFn
 from sulq.sql.parse.syntax import Aggregate, Call, Constant, Literal, Node
 from sulq.sql.released.program import Key, Program, StatAt
-from sulq.sql.released.render import Asked, prepare
+from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.sql.rows.statistics import Groups, Stat
 from sulq.testing import exact
 from tests.stub import noise
@@ -93,7 +93,7 @@ def apply(op: str, *args: Node) -> Call:
     return Call(op, args)
 
 
-def truth(program: Program, spend: Loss) -> tuple[Asked, list[Released]]:
+def truth(program: Program, spend: Loss) -> tuple[PreparedQuery, list[Released]]:
     """A program's questions and their noise-free answers, with the laws the noisy ones would have."""
     asked = prepare(program, database().facts, spend)
     assert asked.question is not None

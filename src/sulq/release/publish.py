@@ -28,7 +28,7 @@ from sulq.release.payment import Chart, Paid, unreadable
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.price import amount
-from sulq.sql.released.render import Asked, prepare
+from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.sql.session import Sql
 
 MOST: Final = 4096  # questions of one transcript
@@ -108,7 +108,7 @@ class Transcript(Release):
                 known.setdefault(name_of(one), (one, answer.released))
         return known
 
-    def _read(self, asked: Asked, released: Sequence[Released]) -> SqlAnswer:
+    def _read(self, asked: PreparedQuery, released: Sequence[Released]) -> SqlAnswer:
         table = asked.read(released)
         paid = self.paid
         about = () if asked.question is None else kept_rows(asked.question, self._facts)
@@ -244,7 +244,7 @@ def _read_by(tables: tuple[TableFacts, ...], unit: Unit, spend: Loss | None) -> 
     return Facts(schema, unit, spend, spend, nothing(spend), tables=tables)
 
 
-def _prepared(text: str, facts: Facts, spend: Loss | None) -> Asked:
+def _prepared(text: str, facts: Facts, spend: Loss | None) -> PreparedQuery:
     compiled = compiled_of(text, facts)
     if compiled.explain:
         raise QuestionError("bad-parameter", "An explanation is free: it is not published.")

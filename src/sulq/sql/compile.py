@@ -17,7 +17,7 @@ from sulq.sql.parse.syntax import Aggregate, Literal, Node, Place, Query, Select
 from sulq.sql.parse.text import Parsed, parse
 from sulq.sql.prune import pruned, read
 from sulq.sql.released.expressions import Released
-from sulq.sql.released.grouped_query import Listed, PerPersonValues, aggregates, grouped, listed, released
+from sulq.sql.released.grouped_query import PerPersonValues, SelectList, aggregates, grouped, listed, released
 from sulq.sql.released.program import Program
 from sulq.sql.released.queries import over_released, stacked
 from sulq.sql.rows.names import Item, resolve
@@ -121,7 +121,7 @@ class Compiler:
             return self._per_person(query, rows, columns, groups.keys, terms)
         return released(query, rows, columns, groups, lambda inner: self.single(inner, env))
 
-    def _projected(self, query: Select, rows: Rows, columns: Listed) -> Rows:
+    def _projected(self, query: Select, rows: Rows, columns: SelectList) -> Rows:
         """Rows with other columns: a subquery that aggregates nothing."""
         if query.limit is not None or query.offset:
             raise Refused("raw-rows", "LIMIT over single rows picks rows by their place", query.at, "Aggregate them.")
@@ -149,7 +149,7 @@ class Compiler:
         return replace(found, items=laid.items, personal=laid.personal)
 
     def _per_person(
-        self, query: Select, rows: Rows, columns: Listed, keys: tuple[Node, ...], terms: list[Term]
+        self, query: Select, rows: Rows, columns: SelectList, keys: tuple[Node, ...], terms: list[Term]
     ) -> Rows:
         """GROUP BY the person: one row for each person and combination of the other keys.
 

@@ -16,7 +16,7 @@ from sulq.language.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, 
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Call, Exists, Node, Place, Query, Select, Within, conjuncts, parts
 from sulq.sql.released.expressions import Released
-from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.joins import SAME_PERSON, alike
 from sulq.sql.rows.names import Item, known, refers, resolve
 from sulq.sql.rows.row_set import Rows, shaped
@@ -69,7 +69,7 @@ class SemiJoins:
         truths = [item.term for item in rows.items[count:]]
         rows = replace(rows, items=rows.items[:count])
         bound = {resolve(inner, rows.items): truth for (inner, _), truth in zip(asked, truths, strict=True)}
-        express = Express(rows.schema, rows.bound | bound)
+        express = RowExpressions(rows.schema, rows.bound | bound)
         return replace(rows, filters=(*rows.filters, express.condition(resolve(node, rows.items))))
 
     def _joined(self, rows: Rows, node: Within | Exists, env: Env, *, keep: bool, unknown: bool) -> tuple[Rows, RowFn]:

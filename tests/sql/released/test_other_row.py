@@ -19,7 +19,7 @@ from sulq.sql.compile import compile as compiled_of
 from sulq.sql.released import columns
 from sulq.sql.released.cells import interval
 from sulq.sql.released.other_row import difference, rest
-from sulq.sql.released.render import Asked, prepare
+from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.testing import exact
 from tests.answers.test_estimators import covers
 from tests.counts import count
@@ -73,7 +73,7 @@ def database(rows: int = 2) -> sulq.Database:
     )
 
 
-def asked_of(sql: str, spend: EpsilonDelta) -> tuple[Asked, list[Released]]:
+def asked_of(sql: str, spend: EpsilonDelta) -> tuple[PreparedQuery, list[Released]]:
     """A query with a row for the rest, and the noise-free answers to its questions."""
     facts = database().facts
     asked = prepare(compiled_of(sql, facts).program, facts, spend, "(other)")
@@ -141,7 +141,7 @@ def test_nothing_is_left_where_every_group_is_shown() -> None:
     assert low[-1][1] < 0 < high[-1][1]
 
 
-def covered(asked: Asked, released: list[Released], beta: float) -> dict[str, int]:
+def covered(asked: PreparedQuery, released: list[Released], beta: float) -> dict[str, int]:
     """In how many runs each column's interval misses the exact rest of the groups that run has shown."""
     rng = np.random.default_rng(31)
     missed: dict[str, int] = {}

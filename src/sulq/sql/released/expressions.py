@@ -39,7 +39,7 @@ class Released:
     items: tuple[ColumnName, ...]
 
 
-class After:
+class ReleasedExpressions:
     """Lowers expressions over one released table.
 
     `bound` says what keys, aggregates and columns stand for; `single` compiles a

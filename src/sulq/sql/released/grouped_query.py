@@ -31,9 +31,9 @@ from sulq.sql.parse.syntax import (
     holds,
     parts,
 )
-from sulq.sql.released.expressions import After, Released
+from sulq.sql.released.expressions import Released, ReleasedExpressions
 from sulq.sql.released.program import Key, Program, Regroup, StatAt
-from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.keys import key
 from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
 from sulq.sql.rows.row_set import Rows
@@ -46,7 +46,7 @@ CLOCKS: Final = {"date": "cast date", "timestamp": "cast timestamp"}
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SelectList:
     """A SELECT list with its stars expanded and its names looked up."""
 
     nodes: tuple[Node, ...]
@@ -55,7 +55,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped:
+class GroupBy:
     """GROUP BY: its different keys, and the grouping sets by their places."""
 
     keys: tuple[Node, ...]
@@ -69,7 +69,7 @@ def aggregates(select: Select) -> bool:
     return select.groups is not None or select.having is not None or any(holds(node, Aggregate) for node in nodes)
 
 
-def listed(select: Select, items: Sequence[ColumnName]) -> Listed:
+def listed(select: Select, items: Sequence[ColumnName]) -> SelectList:
     """The columns a SELECT lists."""
     nodes: list[Node] = []
     names: list[str] = []
@@ -86,10 +86,10 @@ def listed(select: Select, items: Sequence[ColumnName]) -> Listed:
         nodes.append(resolve(node, items))
         names.append(alias or called(node, items))
         aliases.append(alias or (names[-1] if isinstance(node, Column) else None))
-    return Listed(tuple(nodes), tuple(names), tuple(aliases))
+    return SelectList(tuple(nodes), tuple(names), tuple(aliases))
 
 
-def grouped(select: Select, columns: Listed, items: Sequence[ColumnName]) -> Grouped:
+def grouped(select: Select, columns: SelectList, items: Sequence[ColumnName]) -> GroupBy:
     """The keys of GROUP BY: columns, expressions, aliases and positions, and their grouping sets."""
     keys: list[Node] = []
 
@@ -111,10 +111,10 @@ def grouped(select: Select, columns: Listed, items: Sequence[ColumnName]) -> Gro
         if len(sets) > MAX_GROUPING_SETS:
             raise Refused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", select.at)
     plain = not any(isinstance(item, Sets) for item in select.groups or ())
-    return Grouped(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
+    return GroupBy(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
 
 
-def _key(node: Node, columns: Listed, items: Sequence[ColumnName]) -> Node:
+def _key(node: Node, columns: SelectList, items: Sequence[ColumnName]) -> Node:
     if isinstance(node, Literal) and node.type == "int":
         return _position(node, columns, "GROUP BY")
     if isinstance(node, Column) and node.table is None and not known(node, items):
@@ -124,14 +124,14 @@ def _key(node: Node, columns: Listed, items: Sequence[ColumnName]) -> Node:
     return resolve(node, items)
 
 
-def _position(node: Literal, columns: Listed, what: str) -> Node:
+def _position(node: Literal, columns: SelectList, what: str) -> Node:
     place = node.value
     if not isinstance(place, int) or not 1 <= place <= len(columns.nodes):
         raise Refused("sql-syntax", f"{what} has no column {place} to name", node.at)
     return columns.nodes[place - 1]
 
 
-def ordering(order: Order, columns: Listed, items: Sequence[ColumnName]) -> Node:
+def ordering(order: Order, columns: SelectList, items: Sequence[ColumnName]) -> Node:
     """What ORDER BY sorts by: a result by its name or position, else an expression."""
     node = order.item
     if isinstance(node, Literal) and node.type == "int":
@@ -162,7 +162,7 @@ def aggregates_of(node: Node) -> list[Aggregate]:
 class Statistics:
     """Collects the statistics of one query's groups, each once."""
 
-    def __init__(self, express: Express) -> None:
+    def __init__(self, express: RowExpressions) -> None:
         self.express = express
         self.stats: list[Stat] = []
         self.bound: dict[Node, Node] = {}
@@ -220,8 +220,8 @@ class Statistics:
 def released(
     select: Select,
     rows: Rows,
-    columns: Listed,
-    groups: Grouped,
+    columns: SelectList,
+    groups: GroupBy,
     single: Callable[[Query], Program],
 ) -> Released:
     """A grouped SELECT over private rows: its statistics, and the program over them."""
@@ -247,14 +247,18 @@ def released(
     having = None if select.having is None else resolve(select.having, rows.items)
     for node in (*columns.nodes, *orders, *(() if having is None else (having,))):
         statistics.collect(node)
-    after = After(bound | statistics.bound, rows.items, single, grouped=bool(keys))
+    after = ReleasedExpressions(bound | statistics.bound, rows.items, single, grouped=bool(keys))
     source = Groups(rows.relation, rows.where(), tuple(keys), sets, tuple(statistics.stats))
     found_program = program_of(select, columns, after, source, None if having is None else after.expr(having))
     return Released(found_program, tuple(map(ColumnName, columns.names)))
 
 
 def program_of(
-    select: Select, columns: Listed, after: After, source: Groups | Regroup | Program, having: Node | None
+    select: Select,
+    columns: SelectList,
+    after: ReleasedExpressions,
+    source: Groups | Regroup | Program,
+    having: Node | None,
 ) -> Program:
     """A SELECT over a released table."""
     return Program(
@@ -277,7 +281,7 @@ PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "m
 class PerPersonValues:
     """Collects what is put together of each person's rows, each once."""
 
-    def __init__(self, express: Express) -> None:
+    def __init__(self, express: RowExpressions) -> None:
         self.express = express
         self.values: list[tuple[str, RowFn | None, str, str]] = []  # how, what, its type, its name
         self.places: dict[Node, int] = {}

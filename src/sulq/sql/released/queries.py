@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Aggregate, Call, Node, Place, Query, Select, Union
-from sulq.sql.released.expressions import After, Released
-from sulq.sql.released.grouped_query import Listed, aggregates, aggregates_of, grouped, listed, ordering, program_of
+from sulq.sql.released.expressions import Released, ReleasedExpressions
+from sulq.sql.released.grouped_query import SelectList, aggregates, aggregates_of, grouped, listed, ordering, program_of
 from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt, There
 from sulq.sql.rows.names import ColumnName, resolve
 from sulq.sql.rows.statistics import PAIRS, Groups, Stat
@@ -20,7 +20,7 @@ def over_released(query: Select, source: Released, where: list[Node], single: Si
     """A SELECT whose FROM is a released table."""
     columns = listed(query, source.items)
     fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(source.items))}
-    before = After(fields, source.items, single, grouped=True)
+    before = ReleasedExpressions(fields, source.items, single, grouped=True)
     conditions = tuple(before.expr(resolve(node, source.items)) for node in where)
     condition = conditions[0] if len(conditions) == 1 else Call("and", conditions) if conditions else None
     if aggregates(query):
@@ -33,8 +33,8 @@ def over_released(query: Select, source: Released, where: list[Node], single: Si
 
 
 def _regrouped(
-    query: Select, source: Released, columns: Listed, before: After, where: Node | None
-) -> tuple[Regroup, After]:
+    query: Select, source: Released, columns: SelectList, before: ReleasedExpressions, where: Node | None
+) -> tuple[Regroup, ReleasedExpressions]:
     """Groups of released rows, and expressions over them."""
     groups = grouped(query, columns, source.items)
     keys = tuple(before.expr(node) for node in groups.keys)
@@ -47,7 +47,7 @@ def _regrouped(
             if aggregate not in bound:
                 bound[aggregate] = StatAt(len(stats))
                 stats.append(_stat(aggregate, before))
-    after = After(bound, source.items, before.single, grouped=bool(keys))
+    after = ReleasedExpressions(bound, source.items, before.single, grouped=bool(keys))
     inner = source.program if all(stat.name == "sum" for stat in stats) else _present(source.program)
     return Regroup(inner, where, keys, groups.sets, tuple(stats)), after
 
@@ -75,7 +75,7 @@ def _present(program: Program) -> Program:
     return replace(program, source=replace(source, stats=stats), having=having)
 
 
-def _stat(node: Aggregate, before: After) -> Aggregate:
+def _stat(node: Aggregate, before: ReleasedExpressions) -> Aggregate:
     if node.name in PAIRS:
         unsupported(f"{node.called}() of released values", node.at)
     where = None if node.where is None else before.expr(node.where)
@@ -87,9 +87,9 @@ def stacked(query: Union, left: Released, right: Released) -> Released:
     if len(left.items) != len(right.items):
         raise Refused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
     names = tuple(item.name for item in left.items)
-    columns = Listed(tuple(Place(i) for i in range(len(names))), names, names)
+    columns = SelectList(tuple(Place(i) for i in range(len(names))), names, names)
     fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(names))}
-    after = After(fields, left.items, _never, grouped=True)
+    after = ReleasedExpressions(fields, left.items, _never, grouped=True)
     found = Program(
         Stack((left.program, right.program)),
         tuple((name, Place(i)) for i, name in enumerate(names)),

@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class ResultTable:
     """RowGroups of figures under names; `clear`: whether every row that could be there is there, marked by its member.
 
     `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
@@ -62,7 +62,7 @@ class Table:
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class PreparedQuery:
     """A program with its questions: ask `question` (None: nothing is asked of the rows), then `read` the answers.
 
     `other`: the keys of a row for the groups that are not shown; None: there is no such row.
@@ -73,7 +73,7 @@ class Asked:
     sets: dict[int, list[Set]]
     other: str | None = None
 
-    def read(self, answers: Sequence[Released]) -> Table:
+    def read(self, answers: Sequence[Released]) -> ResultTable:
         """The rows of the SELECT: the point values, with what they rest on."""
         found = Reader(self, answers).table(self.program)
         notes = (CHOSEN,) if found.tries > 1 else ()
@@ -91,13 +91,13 @@ class Asked:
         return found
 
 
-def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | None = None) -> Asked:
+def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | None = None) -> PreparedQuery:
     """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together."""
     asking = SumCollector(facts, spend)
     sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
     if other is not None:
         _some_hidden([one for several in sets.values() for one in several], other)
-    return Asked(program, asking.question(), sets, other)
+    return PreparedQuery(program, asking.question(), sets, other)
 
 
 def _some_hidden(sets: list[Set], other: object) -> None:
@@ -145,12 +145,12 @@ def _regroups(program: Program) -> bool:
 class Reader:
     """Works a program's rows out from released numbers alone."""
 
-    def __init__(self, asked: Asked, answers: Sequence[Released]) -> None:
+    def __init__(self, asked: PreparedQuery, answers: Sequence[Released]) -> None:
         self._asked = asked
         self._answers = answers
         self._singles: dict[int, Figure] = {}
 
-    def table(self, program: Program) -> Table:
+    def table(self, program: Program) -> ResultTable:
         """The rows of a program, in order."""
         source, clear, tries = self._source(program.source)
         names = tuple(name for name, _ in program.columns)
@@ -178,7 +178,7 @@ class Reader:
             made = made[program.offset : end]
         tries = max(tries, candidates) if chosen else tries
         rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
-        return Table(names, rows, members, clear, tries)
+        return ResultTable(names, rows, members, clear, tries)
 
     def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool, int]:
         """RowGroups, whether all that could be there are, and from how many they were chosen."""

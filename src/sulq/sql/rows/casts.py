@@ -10,7 +10,7 @@ from sulq.language.rowfn import Arith, Case, Compare, Each, IsIn, Lit, Maths, Re
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import NUMERIC, Constant
 from sulq.sql.rows.arithmetic import CLOCKS, Arithmetic
-from sulq.sql.rows.text_functions import Wording
+from sulq.sql.rows.text_functions import TextFunctions
 from sulq.sql.rows.values import Cell, Fixed, as_number, cell, read_bool, read_moment, read_number
 
 MAX_LABELS = 10_000
@@ -69,7 +69,7 @@ def row(item: Cell, to: str, wide: int | None, arithmetic: Arithmetic, at: int) 
     schema = arithmetic.schema
     if to == "text":
         found = _as_text(item, arithmetic, at)
-        return found if wide is None else Wording(schema).call("left", [found, Fixed(wide, "int")], at)
+        return found if wide is None else TextFunctions(schema).call("left", [found, Fixed(wide, "int")], at)
     if to in CLOCKS:
         return arithmetic.clock(item, to, at)
     if item.type == "text":

@@ -16,7 +16,7 @@ from sulq.sql.parse.syntax import Node
 from sulq.sql.rows import casts
 from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import NAMES as WORDING
-from sulq.sql.rows.text_functions import Wording
+from sulq.sql.rows.text_functions import TextFunctions
 from sulq.sql.rows.values import (
     TYPE_WORDS,
     Cell,
@@ -39,7 +39,7 @@ MAX_BRANCHES: Final = 4096
 Operand = Cell | Fixed
 
 
-class Express:
+class RowExpressions:
     """Lowers expressions over one relation's rows.
 
     `bound` says what names and already worked out expressions stand for; it is
@@ -50,7 +50,7 @@ class Express:
         self.schema = schema
         self.bound = bound
         self.arithmetic = Arithmetic(schema)
-        self.wording = Wording(schema)
+        self.wording = TextFunctions(schema)
         self.calls: dict[str, Callable[[syntax.Call], Operand]] = {
             "and": self._logic,
             "or": self._logic,

@@ -14,7 +14,7 @@ from typing import Final
 from sulq.language.domain import Schema, joinable
 from sulq.sql.parse.refusal import Refused, unsupported
 from sulq.sql.parse.syntax import Call, Node, Place, changed, walk
-from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.names import refers
 from sulq.sql.rows.row_set import Maker, Rows
 from sulq.sql.rows.values import Person, valued
@@ -90,7 +90,7 @@ class Joins:
             else:
                 rest.append(condition)
         found = self.maker.join(first.rows, second.rows, tuple(on), how, person=person, at=at)
-        express = Express(found.schema, found.bound)
+        express = RowExpressions(found.schema, found.bound)
         return replace(found, filters=tuple(express.condition(node) for node in rest))
 
     def _sorted(self, left: Rows, right: Rows, conditions: list[Node]) -> _Sides:

@@ -20,7 +20,7 @@ from sulq.language.rowfn import Col, Lit, RowFn
 from sulq.language.shape import Shape, shape
 from sulq.sql.parse.refusal import placed
 from sulq.sql.parse.syntax import Node, Place
-from sulq.sql.rows.expressions import Express
+from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.names import Item
 from sulq.sql.rows.values import Cell, Fixed, Person, Term, both, cell, constant_fn, walk
 
@@ -49,9 +49,9 @@ class Rows:
         """What each place stands for."""
         return {Place(i): item.term for i, item in enumerate(self.items)}
 
-    def express(self) -> Express:
+    def express(self) -> RowExpressions:
         """Expressions over these rows."""
-        return Express(self.schema, self.bound)
+        return RowExpressions(self.schema, self.bound)
 
     def where(self) -> RowFn | None:
         """The filters as one condition."""

@@ -53,7 +53,7 @@ def stripped(value: str, side: str, signs: str) -> str:
     return cut(value, signs) if signs else value
 
 
-class Wording:
+class TextFunctions:
     """Builds the row functions of text over one relation's columns."""
 
     def __init__(self, schema: Schema) -> None:
