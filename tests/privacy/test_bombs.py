@@ -67,6 +67,11 @@ def test_T74_without_limits_they_go_on_to_be_planned(monkeypatch: pytest.MonkeyP
             parse(BOMBS[name])
         assert caught.value.code == "too-large"
         with monkeypatch.context() as patch:
-            for limit, value in {"MAX_TOKENS": 10**6, "MAX_DEPTH": 10**3, "MAX_OF_A_CONSTRUCT": (), "MAX_SIDE_BY_SIDE": ()}.items():
+            for limit, value in {
+                "MAX_TOKENS": 10**6,
+                "MAX_DEPTH": 10**3,
+                "MAX_OF_A_CONSTRUCT": (),
+                "MAX_SIDE_BY_SIDE": (),
+            }.items():
                 patch.setattr(parsing, limit, value)
             assert parse(BOMBS[name]).query
