@@ -8,12 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.language.domain import Int
+from sulq.language.domain import Int, Schema
+from sulq.language.kinds import Cells
 from sulq.language.rowfn import Arith, Col, Compare, Each, Lit, Relabel, Round, RowFn, ToDate, ToTimestamp, Value
 from sulq.language.rowfn.base import evaluate
 from sulq.sql.parse.refusal import Refused
 from sulq.sql.rows.casts import rounded
-from sulq.sql.rows.keys import Domain
+from sulq.sql.rows.trial_rows import TrialRows
 from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 
@@ -47,10 +48,10 @@ def test_casts_over_rows(text: str, expected: RowFn, kind: str) -> None:
 def test_a_number_becomes_whole_as_a_double_does() -> None:
     """Halves go to the even number, as in PostgreSQL and DuckDB; the control is rounding away from zero."""
     found = table().express().cell(node("CAST(age / 4.0 AS integer)"))
-    frame = Domain("age", Int(0, 120))
-    values = evaluate(found.fn, frame).values[:121]
+    frame = TrialRows(Schema("", (("age", Int(0, 120)),)), 121, lambda _: Cells(np.arange(121), None))
+    values = evaluate(found.fn, frame).values
     assert np.array_equal(values, np.rint(np.arange(121) / 4))
-    assert not np.array_equal(values, evaluate(Round(Arith("/", AGE, Lit(4.0)), 0), frame).values[:121])
+    assert not np.array_equal(values, evaluate(Round(Arith("/", AGE, Lit(4.0)), 0), frame).values)
 
 
 def test_casts_of_constants() -> None:
