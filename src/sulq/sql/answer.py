@@ -17,7 +17,7 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit
 from sulq.sql.released.cells import Figure, interval
 from sulq.sql.released.functions import number
-from sulq.sql.released.render import ResultTable
+from sulq.sql.released.render import SqlTable
 
 if TYPE_CHECKING:
     import pandas
@@ -40,7 +40,7 @@ class SqlAnswer:
     error bars then hold for all the rows they were chosen from at once.
     """
 
-    table: ResultTable
+    table: SqlTable
     answers: Answers | None  # None: nothing was asked of the rows
     spent: Loss
     remaining: Loss | None  # None: of a published answer

@@ -40,7 +40,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ResultTable:
+class SqlTable:
     """RowGroups of figures under names; `clear`: whether every row that could be there is there, marked by its member.
 
     `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
@@ -73,7 +73,7 @@ class PreparedQuery:
     sets: dict[int, list[Set]]
     other: str | None = None
 
-    def read(self, answers: Sequence[Released]) -> ResultTable:
+    def read(self, answers: Sequence[Released]) -> SqlTable:
         """The rows of the SELECT: the point values, with what they rest on."""
         found = Reader(self, answers).table(self.program)
         notes = (CHOSEN,) if found.tries > 1 else ()
@@ -150,7 +150,7 @@ class Reader:
         self._answers = answers
         self._singles: dict[int, Figure] = {}
 
-    def table(self, program: Program) -> ResultTable:
+    def table(self, program: Program) -> SqlTable:
         """The rows of a program, in order."""
         source, clear, tries = self._source(program.source)
         names = tuple(name for name, _ in program.columns)
@@ -178,7 +178,7 @@ class Reader:
             made = made[program.offset : end]
         tries = max(tries, candidates) if chosen else tries
         rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
-        return ResultTable(names, rows, members, clear, tries)
+        return SqlTable(names, rows, members, clear, tries)
 
     def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool, int]:
         """RowGroups, whether all that could be there are, and from how many they were chosen."""
