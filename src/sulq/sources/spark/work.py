@@ -39,7 +39,6 @@ from sulq.sources.spark.statements import TablePages
 from sulq.version import __version__
 
 Batches = Iterable[pa.RecordBatch]
-Work = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
 RESULTS: Final = "i int, r binary"
