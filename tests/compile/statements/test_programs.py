@@ -276,8 +276,8 @@ def test_a_mistake_that_would_release_more_is_refused_for_nothing(
         db.ask(question, spend=sulq.Epsilon(1))
         before = db.facts.spent
         MISTAKES[mistake](monkeypatch)
-        with pytest.raises(QuestionError) as stopped:
-            db.ask(question, spend=sulq.Epsilon(1))
+        with pytest.raises(QuestionError) as stopped:  # at another price: what was certified before is remembered
+            db.ask(question, spend=sulq.Epsilon(2))
         assert stopped.value.code == "uncertified"
         assert db.facts.spent == before
 
