@@ -13,7 +13,7 @@ from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import Rows
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
-from sulq.sources.duckdb import engine as engine_module
+from sulq.sources import stored_engine
 from sulq.sources.duckdb import kept_rows
 from tests import counts, generate, random_tallies
 from tests.counts import count
@@ -29,14 +29,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every statement questions send, as they are sent."""
     statements: list[str] = []
 
-    class Watched(engine_module.Question):
-        def sums(self, *asked):
-            try:
-                return super().sums(*asked)
-            finally:
-                statements.extend(self.statements)
+    class Watched(stored_engine.CursorRunner):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
+            self.statements = statements
 
-    monkeypatch.setattr(engine_module, "Question", Watched)
+    monkeypatch.setattr(stored_engine, "CursorRunner", Watched)
     return statements
 
 
