@@ -35,11 +35,7 @@ LINES = {
     "config.py": 611,
     "values.py": 453,
 }  # lines, by name: files move between folders
-NAMES_USED_TWICE = """
-    Book Box Case Certificate Certified Column Columns Compiler Dataset Draft Drawn Facts Figure Groups Key
-    Least Node Part Person Program Range Reading Records Refused Release Released Row Rows Scope Select Shape
-    Span Stack Table Union Unit Value Writer _Certified
-"""
+NAMES_USED_TWICE = "Box Certificate Certified Facts Key Least Node Part Release Shape Table Unit Value Writer"
 
 
 def test_every_source_file_has_its_tests() -> None:

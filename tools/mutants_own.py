@@ -215,7 +215,7 @@ OWN: Final = (
         "sulq 0.1.0, groups without rows, the ratio",
         "a ratio of two draws of noise is shown as a number",
         "sql/released/cells.py",
-        "    return Figure(None, Unknown()) if reaches or args[1].value == 0 else found",
+        "    return NoisyValue(None, Unknown()) if reaches or args[1].value == 0 else found",
         "    return found",
         ("tests/sql/released/test_render.py::test_SR18_noise_makes_no_groups",),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.answers.columns import Columns, GraphTable
+from sulq.answers.columns import ColumnChoice, GraphTable
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Int, Schema
 from sulq.language.space import Cube
@@ -25,7 +25,7 @@ ORACLE = Stub(Schema.of("people", {"age": Int(0, 120), "smoker": Bool()}), [{"ag
 
 def test_a_handle_knows_its_columns():
     """Names, domains and row functions, in order."""
-    handle = Columns(("smoker", "age"), ORACLE)
+    handle = ColumnChoice(("smoker", "age"), ORACLE)
     assert handle.domain == (Bool(), Int(0, 120))
     assert [fn.name for fn in handle.row] == ["smoker", "age"]
     assert len(handle) == 2
@@ -33,7 +33,7 @@ def test_a_handle_knows_its_columns():
 
 def test_S0_1_a_handle_shows_no_row():
     """Its text names columns and table only (S0.1)."""
-    text = repr(Columns(("age",), ORACLE))
+    text = repr(ColumnChoice(("age",), ORACLE))
     assert text == "Columns(age of people; private)"
     assert "77" not in text
 
@@ -42,7 +42,7 @@ def test_S0_1_a_handle_shows_no_row():
 def test_undeclared_columns_are_refused(names):
     """A name that is not declared, or no name, is refused with a code."""
     with pytest.raises(QuestionError) as refusal:
-        Columns(names, ORACLE)
+        ColumnChoice(names, ORACLE)
     assert refusal.value.code in {"unknown-column", "bad-question"}
     assert len(str(refusal.value)) < 400
 

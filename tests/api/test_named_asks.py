@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sulq
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.estimators import Average, CentredMean, Mean
 from sulq.answers.plan import Plan
 from sulq.api.named_asks import NamedAsks
@@ -329,7 +329,7 @@ def test_the_oracle_is_behind_the_desk():
     assert db.facts is stub.facts
     assert db.remaining == BUDGET
     assert db.spent == EpsilonDelta.total(Fraction(0), Fraction(0))
-    assert isinstance(db[["age", "income"]], Columns)
+    assert isinstance(db[["age", "income"]], ColumnChoice)
     assert db["smoker"].names == ("smoker",)
 
 

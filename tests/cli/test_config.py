@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.cli.config import SETTINGS, Config, Dataset, Server, find, read
+from sulq.cli.config import SETTINGS, Config, DatasetConfig, Server, find, read
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate
@@ -63,7 +63,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
     assert config == Config(
         tmp_path / "sulq.toml",
         {
-            "survey": Dataset(
+            "survey": DatasetConfig(
                 name="survey",
                 data=tmp_path / "survey.parquet",
                 ledger=tmp_path / "kept" / "survey.ledger",

@@ -124,7 +124,7 @@ class ForAll(ExactOracle):
 def without_noise(folder: Path, database: Database, name: str = "survey") -> Office:
     """A clerk whose curator answers exactly; possible for synthetic data alone, and only from a test."""
     office = Office(folder, **{name: database})
-    office.datasets[name].curator = ForAll(database._oracle)
+    office.datasets[name].curator = ForAll(database._oracle.curator)
     return office
 
 

@@ -19,9 +19,9 @@ from sulq.compile.emit import emitter
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Piece
 from sulq.compile.plan import above, choice, contribution
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.compile.statements import aggregate, derived_tables, stored_facts
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
@@ -194,7 +194,7 @@ def test_a_person_lost_on_the_way_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 def planned_with(monkeypatch: pytest.MonkeyPatch, **mistake: object) -> None:
     """Plans whose step of contributions makes a mistake; their own checks compare with their own numbers."""
 
-    def wrong(draft: Draft) -> Draft:
+    def wrong(draft: PlanDraft) -> PlanDraft:
         return replace(contribution(draft), **mistake)
 
     monkeypatch.setattr(plan, "STEPS", tuple(wrong if step is contribution else step for step in plan.STEPS))
@@ -240,7 +240,7 @@ def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest
     """Facts of a column that may be twice as large."""
     real = stored_facts._columns
 
-    def wider(schema: Schema, rows: Rows) -> list[tuple[str, Column]]:
+    def wider(schema: Schema, rows: KeptRows) -> list[tuple[str, Column]]:
         return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
 
     monkeypatch.setattr(stored_facts, "_columns", wider)

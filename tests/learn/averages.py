@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 import sulq
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, whole
 from sulq.learn.attributes import Attributes, Labels
@@ -63,7 +63,7 @@ class Averages(Learner):
         self.loud = loud
         self.start = start
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
         rounds = whole(self.rounds, "rounds", 1, 1000)
         checked(math.isfinite(self.weight) and self.weight > 0, "weight is a number above zero.")
         features = Features.of(X)
@@ -94,7 +94,7 @@ class Majority(Learner):
     def __init__(self, *, tries: int = 1) -> None:
         self.tries = tries
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
         whole(self.tries, "tries", 1, 10)
         labels = Labels(y)
         question = sulq.Sums((sulq.lit(1),), by=(labels.row,))

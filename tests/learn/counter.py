@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import sulq
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import whole
 from sulq.learn.base import Learner
@@ -17,7 +17,7 @@ class Counter(Learner):
     def __init__(self, *, rounds: int = 3) -> None:
         self.rounds = rounds
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
         rounds = whole(self.rounds, "rounds", 1, 100)
         question = sulq.Sums((sulq.lit(1),))
         purse.plan(rounds, *[question] * rounds)

@@ -8,7 +8,7 @@ import numpy as np
 
 import sulq.testing
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.plan import Part, Plan
 from sulq.api.database import Database
 from sulq.language.facts import Facts
@@ -64,6 +64,6 @@ class Replayed:
         return self.answers.pop(0)
 
 
-def columns(oracle: object, names: list[str]) -> Columns:
+def columns(oracle: object, names: list[str]) -> ColumnChoice:
     """Handles on columns of such an Oracle."""
-    return Columns(tuple(names), oracle)
+    return ColumnChoice(tuple(names), oracle)

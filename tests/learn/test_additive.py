@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Sums, learn
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
 from sulq.learn.attributes import Attributes
@@ -152,7 +152,9 @@ def test_a_step_costs_one_residual_whatever_its_groups() -> None:
     data = binary(8, 3000)
     with opened(COLUMNS | {"y": sulq.Bool()}, data) as db:
         watch = Watch(db._oracle)
-        AdditiveClassifier(rounds=2).fit(Columns(tuple(NAMES), watch), Columns(("y",), watch), spend=Epsilon(3))
+        AdditiveClassifier(rounds=2).fit(
+            ColumnChoice(tuple(NAMES), watch), ColumnChoice(("y",), watch), spend=Epsilon(3)
+        )
     assert len(watch.asked) == 2 + 3 * 2
     for question, spend, plan in watch.asked[2:]:
         assert isinstance(question, Sums)

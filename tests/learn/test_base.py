@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, SubLinear, Unit
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import whole
 from sulq.learn import ID3, PCA, KMeans
@@ -70,7 +70,7 @@ class Halting(Learner):
     def __init__(self, *, halt: bool = False) -> None:
         self.halt = halt
 
-    def _fit(self, X: Columns, y: Columns | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
         self.width_ = len(X)
         if self.halt:
             raise Stopped

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
+from sulq.compile.statements.kept_table import PERSON, PLACE, KeptRows
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import RowFn
@@ -37,7 +37,7 @@ def written(emitter: Emitter, fn: RowFn, schema: Schema) -> Piece | None:
 def in_sql(fn: RowFn, rows: list[Row], schema: Schema = SCHEMA) -> list[object] | None:
     """What DuckDB gives each row; None where the function is left to the batch path."""
     names = kept_table.names(schema)
-    emitter = Emitter(schema, Rows("kept", {}, names, frozenset(), {}, len(rows)))
+    emitter = Emitter(schema, KeptRows("kept", {}, names, frozenset(), {}, len(rows)))
     piece = written(emitter, fn, schema)
     if piece is None:
         return None

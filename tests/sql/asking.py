@@ -10,12 +10,12 @@ from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.privacy import EpsilonDelta, Unit
 from sulq.sql.compile import compile as compiled_of
-from sulq.sql.parse.syntax import Node, Select
+from sulq.sql.parse.syntax import Node, SelectQuery
 from sulq.sql.parse.text import parse
-from sulq.sql.released.program import Program
+from sulq.sql.released.program import TableProgram
 from sulq.sql.rows.names import resolve
-from sulq.sql.rows.row_set import Maker, Rows
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.rows.row_set import Maker, RowSet
+from sulq.sql.rows.statistics import GroupStatistics
 
 TABLES: dict[str, dict[str, Column]] = {
     "people": {
@@ -58,15 +58,15 @@ def facts(unit: Unit | None = None) -> Facts:
     return Facts(tables[0].schema, found, budget, none, budget, tables=tuple(tables))
 
 
-def program(sql: str, known: Facts | None = None) -> Program:
+def program(sql: str, known: Facts | None = None) -> TableProgram:
     """What a query compiles to."""
     return compiled_of(sql, known or facts()).program
 
 
-def groups(sql: str, known: Facts | None = None) -> Groups:
+def groups(sql: str, known: Facts | None = None) -> GroupStatistics:
     """The statistics a query over rows asks for."""
     found = program(sql, known).source
-    assert isinstance(found, Groups)
+    assert isinstance(found, GroupStatistics)
     return found
 
 
@@ -77,16 +77,16 @@ def refused(sql: str, known: Facts | None = None) -> QuestionError:
     return caught.value
 
 
-def table(name: str = "people") -> Rows:
+def table(name: str = "people") -> RowSet:
     """The rows of one table."""
     known = facts()
     return Maker(known).table(known.table_of(name), name, 0)
 
 
-def node(expression: str, rows: Rows | None = None) -> Node:
+def node(expression: str, rows: RowSet | None = None) -> Node:
     """An expression over a table, its names looked up."""
     query = parse(f"SELECT {expression} FROM people").query
-    assert isinstance(query, Select)
+    assert isinstance(query, SelectQuery)
     return resolve(query.items[0][0], (rows or table()).items)
 
 

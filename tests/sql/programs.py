@@ -15,9 +15,9 @@ from sulq.language.privacy import Loss
 from sulq.language.relation import Table
 from sulq.language.rowfn import RowFn
 from sulq.sql.parse.syntax import Aggregate, Call, Constant, Literal, Node
-from sulq.sql.released.program import Key, Program, StatAt
+from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
 from sulq.sql.released.render import PreparedQuery, prepare
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 from sulq.testing import exact
 from tests.stub import noise
 
@@ -69,12 +69,12 @@ def table(
     *,
     where: RowFn | None = None,
     sets: tuple[tuple[int, ...], ...] = (),
-) -> Program:
+) -> TableProgram:
     """All keys and statistics of groups of the table, one column each."""
-    groups = Groups(Table(), where, tuple(keys), sets, tuple(stats))
-    columns: list[tuple[str, Node]] = [(f"k{i}", Key(i)) for i in range(len(keys))]
+    groups = GroupStatistics(Table(), where, tuple(keys), sets, tuple(stats))
+    columns: list[tuple[str, Node]] = [(f"k{i}", KeyLabel(i)) for i in range(len(keys))]
     columns += [(f"s{i}", StatAt(i)) for i in range(len(stats))]
-    return Program(groups, tuple(columns))
+    return TableProgram(groups, tuple(columns))
 
 
 def const(value: Constant) -> Literal:
@@ -93,7 +93,7 @@ def apply(op: str, *args: Node) -> Call:
     return Call(op, args)
 
 
-def truth(program: Program, spend: Loss) -> tuple[PreparedQuery, list[Released]]:
+def truth(program: TableProgram, spend: Loss) -> tuple[PreparedQuery, list[Released]]:
     """A program's questions and their noise-free answers, with the laws the noisy ones would have."""
     asked = prepare(program, database().facts, spend)
     assert asked.question is not None

@@ -15,16 +15,16 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.released.program import Key, Program, StatAt
+from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
 from sulq.sql.released.render import prepare
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 from sulq.testing import exact
 from tests.sql.programs import apply, const, database, table
 
 STATS = [Stat("rows"), Stat("mean", (Col("age"),)), Stat("max", (Col("visit"),))]
 
 
-def answer(program: Program) -> SqlAnswer:
+def answer(program: TableProgram) -> SqlAnswer:
     db = exact(database())
     asked = prepare(program, db.facts, Epsilon(1))
     answers = db.ask(asked.question, spend=Epsilon(1))
@@ -68,7 +68,7 @@ def test_one_cell_is_a_number():
 
 def test_names_may_repeat():
     """Columns keep the names they were given, twice if need be; only a dictionary must tell them apart."""
-    program = Program(Groups(Table(), None, (), (), (Stat("rows"),)), (("n", StatAt(0)), ("n", const(2))))
+    program = TableProgram(GroupStatistics(Table(), None, (), (), (Stat("rows"),)), (("n", StatAt(0)), ("n", const(2))))
     found = answer(program)
     assert list(found.to_pandas().columns) == ["n", "n"]
     assert set(found.to_dict(None)) == {"n", "n_"}
@@ -78,13 +78,13 @@ def test_names_may_repeat():
 def test_it_reads_well():
     """The text shows values with bars, NULL, what was spent and left, and escapes its HTML."""
     columns = (
-        ("<city>", Key(0)),
+        ("<city>", KeyLabel(0)),
         ("n", StatAt(0)),
         ("log", apply("ln", apply("-", StatAt(0), const(70)))),
         ("none", const(None)),
         ("last", StatAt(2)),
     )
-    found = answer(Program(Groups(Table(), None, (Col("city"),), (), tuple(STATS)), columns))
+    found = answer(TableProgram(GroupStatistics(Table(), None, (Col("city"),), (), tuple(STATS)), columns))
     text = repr(found)
     assert "+-" in text
     assert "NULL" in text
@@ -116,7 +116,7 @@ def test_it_plots_error_bars():
     assert np.isfinite([patch.get_height() for patch in axes.patches]).all()
     many = answer(table([Stat("rows")], [Col("visit")])).plot()
     assert len(many.patches) == 366
-    constant = Program(Groups(Table(), None, (), (), (Stat("rows"),)), (("one", const(1)),))
+    constant = TableProgram(GroupStatistics(Table(), None, (), (), (Stat("rows"),)), (("one", const(1)),))
     with pytest.raises(QuestionError):
         answer(constant).plot()
 

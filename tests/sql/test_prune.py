@@ -8,7 +8,7 @@ from sulq.language.shape import shape
 from sulq.sql.parse.syntax import Call
 from sulq.sql.prune import needed
 from sulq.sql.released.program import Regroup, SubqueryValue
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.rows.statistics import GroupStatistics
 from tests.sql.asking import facts, groups, program
 
 AGE = Select(Table("people"), (("a", Col("age")), ("b", Col("sex")), ("c", Col("married"))))
@@ -47,5 +47,5 @@ def test_every_question_of_a_program_is_pruned() -> None:
     single = value.args[1]
     assert isinstance(single, SubqueryValue)
     for source in (inner, single.program.source):
-        assert isinstance(source, Groups)
+        assert isinstance(source, GroupStatistics)
         assert len(shape(source.over, facts()).schema.columns) <= 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.language.relation import Join, PerPerson, Select, Table
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.rows.statistics import GroupStatistics
 from tests.sql.asking import facts, groups, program, refused
 from tests.sql.suites import pums
 
@@ -61,7 +61,7 @@ def test_using_makes_one_column_and_a_star_lists_it_once() -> None:
 def test_an_inner_aggregate_over_several_persons_is_released_first() -> None:
     """Then the outer query is free; what is one person's own is not released at all (SR15)."""
     outer = program("SELECT MAX(n) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t")
-    assert not isinstance(outer.source, Groups)
+    assert not isinstance(outer.source, GroupStatistics)
     own = groups("SELECT MAX(n) FROM (SELECT pid, COUNT(*) AS n FROM visits GROUP BY pid) AS t").over
     assert isinstance(own, PerPerson)
     assert isinstance(own.source, Select)

@@ -28,7 +28,7 @@ from sulq.language.statistic import (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class ColumnChoice:
     """Some declared columns of a database, as learners take them: X or y."""
 
     names: tuple[str, ...]

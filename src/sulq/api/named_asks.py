@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import Columns, GraphTable
+from sulq.answers.columns import ColumnChoice, GraphTable
 from sulq.answers.estimators import Average, Plain
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
@@ -76,12 +76,12 @@ class NamedAsks:
         """Price, sensitivity, mechanism and accuracy of a question; free."""
         return self._oracle.foresee(question, spend=spend)
 
-    def __getitem__(self, names: str | Sequence[str]) -> Columns:
+    def __getitem__(self, names: str | Sequence[str]) -> ColumnChoice:
         """Private handles on columns, as learners take them: db[["age", "income"]], db["smoker"]."""
         listed = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else ()
         if not listed or not all(isinstance(name, str) for name in listed):
             raise QuestionError("bad-question", 'A database is asked for columns by name: db["a"], db[["a", "b"]].')
-        return Columns(listed, self._oracle)
+        return ColumnChoice(listed, self._oracle)
 
     def asking(self, oracle: Oracle) -> NamedAsks:
         """The same named asks on another Oracle."""

@@ -156,7 +156,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TableConfig:
     """One of the tables of a data set of several."""
 
     data: Path | str  # a file, or a database's address as it was written
@@ -169,7 +169,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class DatasetConfig:
     """One data set as its owner declared it; what is None is left to `sulq.connect`.
 
     `tables`: its parts, where there are several; `data` is then the first private one's.
@@ -185,7 +185,7 @@ class Dataset:
     size: int | None
     synthetic: bool
     table: str
-    tables: Mapping[str, Part] = field(default_factory=dict)
+    tables: Mapping[str, TableConfig] = field(default_factory=dict)
     shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # share and reserve of each analyst
     anchor: Path | None = None
     schedule: float | None = None
@@ -226,11 +226,11 @@ class Config:
     """A configuration file, read and checked."""
 
     path: Path
-    datasets: Mapping[str, Dataset]
+    datasets: Mapping[str, DatasetConfig]
     server: Server
 
 
-def find(dataset: str, config: Path | None = None) -> Dataset:
+def find(dataset: str, config: Path | None = None) -> DatasetConfig:
     """The data set a command names: a data file with its NAME.sulq.toml, that file, or a name in the configuration."""
     path = Path(dataset)
     if path.name.endswith(SUFFIX):
@@ -243,7 +243,7 @@ def find(dataset: str, config: Path | None = None) -> Dataset:
         if path.resolve() not in [file.resolve() for file in found.files if isinstance(file, Path)]:
             raise SetupError("bad-config", f"{beside.name} declares {found.data}, not {dataset}.")
         return found
-    known: Mapping[str, Dataset] = {}
+    known: Mapping[str, DatasetConfig] = {}
     if config is not None or Path(CONFIG).is_file():
         known = read(config or Path(CONFIG)).datasets
     if dataset in known:
@@ -283,7 +283,7 @@ def _is_one(tables: Mapping[str, object]) -> bool:
     return not named or any(key in SETTINGS["dataset"] for key in tables)
 
 
-def _only(config: Config) -> Dataset:
+def _only(config: Config) -> DatasetConfig:
     if len(config.datasets) != 1:
         raise _bad(str(config.path), "must hold one data set")
     return next(iter(config.datasets.values()))
@@ -294,7 +294,7 @@ def _stem(path: Path) -> str:
     return path.name[: len(path.name) - len(suffix)]
 
 
-def _dataset(name: str, value: object, path: Path) -> Dataset:
+def _dataset(name: str, value: object, path: Path) -> DatasetConfig:
     where = f"{path}: [dataset.{name}]"
     table = _table(value, where)
     _known(table, "dataset", where)
@@ -308,7 +308,7 @@ def _dataset(name: str, value: object, path: Path) -> Dataset:
     first = next((part for part in tables.values() if not part.public), None)
     if several and first is None:
         raise _bad(where, "has no table that is not public: there is nobody to protect")
-    return Dataset(
+    return DatasetConfig(
         name=name,
         data=_source(table["data"], folder, f"{where} data") if first is None else first.data,
         ledger=_place(table["ledger"], folder, f"{where} ledger") if "ledger" in table else None,
@@ -364,21 +364,21 @@ def _number(value: object, where: str) -> float:
     return float(_of(int, value, where, "a number") if isinstance(value, int) else _of(float, value, where, "a number"))
 
 
-def _tables(value: object, folder: Path, where: str) -> dict[str, Part]:
+def _tables(value: object, folder: Path, where: str) -> dict[str, TableConfig]:
     tables = _table(value, f"{where} tables")
     if not tables:
         raise _bad(f"{where} tables", "must declare at least one table")
     return {name: _part(tables[name], folder, f"{where.removesuffix(']')}.tables.{name}]") for name in tables}
 
 
-def _part(value: object, folder: Path, where: str) -> Part:
+def _part(value: object, folder: Path, where: str) -> TableConfig:
     table = _table(value, where)
     _known(table, "table", where)
     _needed(table, ("data", "columns"), "table", where)
     data = _source(table["data"], folder, f"{where} data")
     if isinstance(data, str) and not lies_elsewhere(data):
         raise _bad(f"{where} data", "must be a file, a postgresql:// address, or a table of Spark")
-    return Part(
+    return TableConfig(
         data=data,
         columns=_columns(table["columns"], where),
         key=_name(table.get("key"), f"{where} key"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sulq.addresses.defaults import begun, copy_of
 from sulq.api.connect import connect
 from sulq.api.locations import in_spark, lies_elsewhere
-from sulq.cli.config import Dataset, find
+from sulq.cli.config import DatasetConfig, find
 from sulq.errors import AccessDenied, SetupError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def asked(dataset: str, config: Path | None) -> Database | Client:
     return opened(declared(dataset, config)) if url is None else remote(url)
 
 
-def declared(dataset: str, config: Path | None) -> Dataset:
+def declared(dataset: str, config: Path | None) -> DatasetConfig:
     """The owner's declarations of a dataset; no data file is opened."""
     found = None if "://" in dataset else find(dataset, config)
     if found is None or (isinstance(found.data, str) and not lies_elsewhere(found.data)):
@@ -50,7 +50,7 @@ def declared(dataset: str, config: Path | None) -> Dataset:
     return found
 
 
-def ledger_of(found: Dataset) -> Path | str:
+def ledger_of(found: DatasetConfig) -> Path | str:
     """Where a dataset's ledger lies, a file or an address: as told, the one that covers its data, or a new one's."""
     if found.ledger is not None:
         return found.ledger
@@ -59,7 +59,7 @@ def ledger_of(found: Dataset) -> Path | str:
     return ledger_for(found) or ""
 
 
-def ledger_for(found: Dataset, *, new_people: bool = False) -> Path | str | None:
+def ledger_for(found: DatasetConfig, *, new_people: bool = False) -> Path | str | None:
     """The same, refused where another ledger covers the data (T98)."""
     from sulq.curator.ledger.shelves import ledger_place, sources_of  # loads the ledger's part, which few commands need
 
@@ -72,7 +72,7 @@ def ledger_for(found: Dataset, *, new_people: bool = False) -> Path | str | None
 
 
 def opened(
-    found: Dataset,
+    found: DatasetConfig,
     *,
     renew: bool = False,
     new_people: bool = False,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from sulq.api.locations import warn_of_shared_database
-from sulq.cli.config import CONFIG, Dataset, Server, read
+from sulq.cli.config import CONFIG, DatasetConfig, Server, read
 from sulq.cli.open import ledger_of
 from sulq.cli.tokens import hand_over
 from sulq.errors import SetupError
@@ -115,7 +115,7 @@ def service_of(server: Server) -> Service:
     )
 
 
-def declaration(found: Dataset) -> DatasetSettings:
+def declaration(found: DatasetConfig) -> DatasetSettings:
     """A dataset as the server holds it."""
     from sulq.cli.open import ledger_for
     from sulq.service.clerk.declaration import declare

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.released import Released
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
@@ -50,7 +50,7 @@ class Additive(Learner):
     n_bins: int = 32
     rounds: int | None = None
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         whole(self.n_bins, "n_bins", 2, 256)
         rounds = None if self.rounds is None else whole(self.rounds, "rounds", 1, MAX_ROUNDS)
         self._check()
@@ -89,7 +89,7 @@ class Additive(Learner):
         """Refuse what is wrong with a subclass's own parameters."""
 
     @abstractmethod
-    def _start(self, y: Columns) -> Sums:
+    def _start(self, y: ColumnChoice) -> Sums:
         """The first question: what the intercept is made of."""
 
     @abstractmethod
@@ -223,7 +223,7 @@ class AdditiveClassifier(Additive, Classifier):
     Learned: `shapes_`, each column's curve; `intercept_`; `classes_`; `n_rounds_`; `term_importances_`.
     """
 
-    def _start(self, y: Columns) -> Sums:
+    def _start(self, y: ColumnChoice) -> Sums:
         self._labels = Labels(y)
         self.classes_ = self._labels.classes
         return Sums((lit(1),), by=(self._labels.row,))
@@ -317,7 +317,7 @@ class AdditiveRegressor(Additive, Regressor):
     def _check(self) -> None:
         checked(self.clip is None or 0 < number(self.clip) <= 2, "clip lies above 0 and is at most 2.")
 
-    def _start(self, y: Columns) -> Sums:
+    def _start(self, y: ColumnChoice) -> Sums:
         domain = y.domain[0]
         if isinstance(domain, (Bool, Category, Text)):
             raise QuestionError("wrong-kind", f"{y.names[0]} is no number; use AdditiveClassifier for classes.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Text
@@ -41,7 +41,7 @@ class Attributes:
         self.items = items
 
     @classmethod
-    def of(cls, X: Columns, bins: int) -> Attributes:
+    def of(cls, X: ColumnChoice, bins: int) -> Attributes:
         """The attributes of private columns."""
         return cls(tuple(Attribute(name, domain, bins) for name, domain in zip(X.names, X.domain, strict=True)))
 
@@ -60,7 +60,7 @@ class Attributes:
 class Labels:
     """The column to predict, as a key: its classes are the declared ones, whatever the data holds (SR6)."""
 
-    def __init__(self, y: Columns, *, most: int = 100) -> None:
+    def __init__(self, y: ColumnChoice, *, most: int = 100) -> None:
         name, domain = y.names[0], y.domain[0]
         if not isinstance(domain, (Bool, Category, Int)) or (
             isinstance(domain, Int) and domain.high - domain.low >= most

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
 from sulq.answers import wire
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Progress, Purse
 from sulq.answers.vocabulary import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
@@ -47,7 +47,12 @@ class Learner:
     n_features_in_: int
 
     def fit(
-        self, X: Columns, y: Columns | None = None, *, spend: Loss | None = None, progress: Progress | None = None
+        self,
+        X: ColumnChoice,
+        y: ColumnChoice | None = None,
+        *,
+        spend: Loss | None = None,
+        progress: Progress | None = None,
     ) -> Self:
         """Learn from private columns: `model.fit(db[["age", "income"]], db["smoker"], spend=Epsilon(1))`.
 
@@ -67,7 +72,7 @@ class Learner:
         _check(self, X, y)
         purse = Purse(X.oracle, spend, progress)
         learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
-        learned._fit(X, cast("Columns", y), purse)  # noqa: SLF001 - its own kind
+        learned._fit(X, cast("ColumnChoice", y), purse)  # noqa: SLF001 - its own kind
         learned.spent_ = purse.spent
         learned.unit_ = purse.facts.unit
         learned.guarantee_ = purse.guarantee
@@ -83,7 +88,7 @@ class Learner:
             held.pop(name, None)
         held.update(learned, _own=tuple(learned))
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         """Ask and learn; `y` is None where `kind` is "unsupervised", and a column elsewhere."""
         raise NotImplementedError
 
@@ -252,18 +257,18 @@ def form(learner: type[Learner]) -> Form:
 def _check(learner: Learner, X: object, y: object) -> None:
     name = type(learner).__name__
     for value in (X, y):
-        if value is not None and not isinstance(value, Columns):
+        if value is not None and not isinstance(value, ColumnChoice):
             raise QuestionError(
                 "bad-question", f"{name} learns from private columns, not from a {type(value).__name__}.", HANDLES
             )
-    if not isinstance(X, Columns):
+    if not isinstance(X, ColumnChoice):
         raise QuestionError("bad-question", f"{name} needs columns to learn from.", HANDLES)
     twice = [column for i, column in enumerate(X.names) if column in X.names[:i]]
     if twice:
         raise QuestionError("bad-question", f"The column {twice[0]} is there twice.", "Name every column once.")
     if (y is None) != (learner.kind == "unsupervised"):
         raise QuestionError("bad-question", f"{name} {'needs' if y is None else 'takes no'} y.", HANDLES)
-    if isinstance(y, Columns):
+    if isinstance(y, ColumnChoice):
         if y.oracle is not X.oracle:
             raise QuestionError("bad-question", "X and y are columns of one database.", HANDLES)
         if len(y) != 1 or y.names[0] in X.names:

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.errors import QuestionError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Text, days, microseconds
 from sulq.language.rowfn import Col, RowFn, case, lit
@@ -124,7 +124,7 @@ class Features:
             )
 
     @classmethod
-    def of(cls, X: Columns) -> Features:
+    def of(cls, X: ColumnChoice) -> Features:
         """The features of private columns."""
         return cls(list(zip(X.names, X.domain, strict=True)))
 

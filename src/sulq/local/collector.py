@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.estimators import Estimated
 from sulq.answers.plan import Part, Plan
 from sulq.answers.receipt import Receipt
@@ -149,12 +149,12 @@ class Collector:
         )
         return Answers(answers) if isinstance(question, Together) else answers[0]
 
-    def __getitem__(self, names: str | Sequence[str]) -> Columns:
+    def __getitem__(self, names: str | Sequence[str]) -> ColumnChoice:
         """Handles on the reported columns, as learners take them: collector[["a", "b"]], collector["c"]."""
         several = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else ()
         if not several or not all(isinstance(name, str) for name in several):
             raise QuestionError("bad-question", 'Columns are named: collector["a"], collector[["a", "b"]].')
-        return Columns(several, self)
+        return ColumnChoice(several, self)
 
     def __repr__(self) -> str:
         about = f"{self._record.cells:,} values, {Epsilon(self._epsilon)}, method {self._method!r}"

@@ -21,7 +21,7 @@ from sulq.answers import wire
 from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements import derived_tables, kept_table, stored_facts
 from sulq.compile.statements.column_demand import Needed, needed
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.compile.statements.proposer import Proposer
 from sulq.errors import CuratorError
 from sulq.kernel.facts import Facts as KernelFacts
@@ -92,11 +92,11 @@ class StoredEngine(abc.ABC):
         """Make sure that the rows are there, for whoever did not pay."""
         self.ready()
 
-    def _kept(self, name: str) -> Rows:
+    def _kept(self, name: str) -> KeptRows:
         """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
         schema = self._facts.table_of(name).schema
         most = shape(Table(name), self._facts).most
-        return Rows(self._kept_name(schema.table), {}, kept_table.names(schema), frozenset(), {}, most)
+        return KeptRows(self._kept_name(schema.table), {}, kept_table.names(schema), frozenset(), {}, most)
 
     def _kept_name(self, table: str) -> str:
         """The generated name of a table's kept rows: no name of the owner's is part of SQL (T71)."""
@@ -137,7 +137,7 @@ class StoredEngine(abc.ABC):
         with closing(self._cursor(cast("Connection", self._connection))) as cursor:
             yield CursorRunner(cursor, *self._over(over), batch=self._batch, resident=resident)
 
-    def _over(self, over: Relation) -> tuple[Schema, Rows]:
+    def _over(self, over: Relation) -> tuple[Schema, KeptRows]:
         """The rows of a relation, and their columns."""
         if not isinstance(over, Table):
             return derived_tables.derive(over, self._facts, self._kept)

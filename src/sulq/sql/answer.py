@@ -15,7 +15,7 @@ from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit
-from sulq.sql.released.cells import Figure, interval
+from sulq.sql.released.cells import NoisyValue, interval
 from sulq.sql.released.functions import number
 from sulq.sql.released.render import SqlTable
 
@@ -86,7 +86,7 @@ class SqlAnswer:
     def _whole(self, cells: Cells) -> Cell | Cells:
         return cells[0][0] if len(self.columns) == 1 and len(cells) == 1 else cells
 
-    def _rows(self) -> list[tuple[Figure, ...]]:
+    def _rows(self) -> list[tuple[NoisyValue, ...]]:
         return self.table.shown()
 
     def _released(self) -> list[Released]:
@@ -199,7 +199,7 @@ def _rest(level: object) -> float:
     return 1.0 - level if isinstance(level, float) else -1.0  # refused like any other that is none
 
 
-def _radius(figure: Figure, ends: tuple[object, object] | None) -> object:
+def _radius(figure: NoisyValue, ends: tuple[object, object] | None) -> object:
     if ends is None:
         return None
     if figure.value is None:  # unknown: no farther off than its whole range
@@ -208,7 +208,7 @@ def _radius(figure: Figure, ends: tuple[object, object] | None) -> object:
     return max(high - value, value - low, 0.0)
 
 
-def _shown(figure: Figure, ends: tuple[object, object] | None) -> str:
+def _shown(figure: NoisyValue, ends: tuple[object, object] | None) -> str:
     if figure.value is None:
         return "NULL" if figure.origin is None else "unknown"
     if ends is None or isinstance(figure.value, datetime.date):
@@ -220,7 +220,7 @@ def _shown(figure: Figure, ends: tuple[object, object] | None) -> str:
     return bar("", value, low, high)
 
 
-def _label(row: tuple[Figure, ...], i: int) -> str:
+def _label(row: tuple[NoisyValue, ...], i: int) -> str:
     known = [str(figure.value) for figure in row if figure.origin is None]
     return " / ".join(known) or str(i + 1)
 

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.rowfn import Col
-from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Aggregate, Literal, Node, Place, Query, Select, Union, conjuncts, holds
+from sulq.sql.parse.refusal import SqlRefused, unsupported
+from sulq.sql.parse.syntax import Aggregate, Literal, Node, Place, Query, SelectQuery, UnionQuery, conjuncts, holds
 from sulq.sql.parse.text import Parsed, parse
 from sulq.sql.prune import pruned, read
-from sulq.sql.released.expressions import Released
+from sulq.sql.released.expressions import ReleasedTable
 from sulq.sql.released.grouped_query import PerPersonValues, SelectList, aggregates, grouped, listed, released
-from sulq.sql.released.program import Program
+from sulq.sql.released.program import TableProgram
 from sulq.sql.released.queries import over_released, stacked
 from sulq.sql.rows.names import Item, resolve
-from sulq.sql.rows.row_set import Rows, called
+from sulq.sql.rows.row_set import RowSet, called
 from sulq.sql.rows.unions import united
-from sulq.sql.rows.values import Cell, Fixed, Person, Term, cell
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, cell
 from sulq.sql.scope import Env, Scope
 from sulq.sql.semijoin import SemiJoins, subqueries
 
@@ -35,7 +35,7 @@ class Compiled:
     """A query, ready to be planned: its program, and whether it is only to be explained."""
 
     text: str
-    program: Program
+    program: TableProgram
     explain: bool = False
 
     @property
@@ -48,53 +48,53 @@ def compile(text: str, facts: Facts, read: Callable[[str], Parsed] = parse) -> C
     """Compile one SELECT from public facts alone, or refuse it with a code and the place in the text."""
     parsed = read(text)
     try:
-        found = Compiler(facts).top(parsed.query)
-    except Refused as refused:
+        found = SqlCompiler(facts).top(parsed.query)
+    except SqlRefused as refused:
         raise refused.located(text) from None
     except RecursionError:
         raise QuestionError("too-large", "The query is nested too deeply.") from None
     return Compiled(text, pruned(found), parsed.explain)
 
 
-class Compiler:
+class SqlCompiler:
     """Compiles the queries of one text."""
 
     def __init__(self, facts: Facts) -> None:
         self.scope = Scope(facts, self.query)
         self.semijoins = SemiJoins(self.scope, self.query)
 
-    def top(self, query: Query) -> Program:
+    def top(self, query: Query) -> TableProgram:
         """The outermost query: what it gives must be released."""
         found = self.query(query, Env(), top=True)
-        if isinstance(found, Rows):
-            raise Refused("raw-rows", RAW, query.at)
+        if isinstance(found, RowSet):
+            raise SqlRefused("raw-rows", RAW, query.at)
         return found.program
 
-    def single(self, query: Query, env: Env) -> Program:
+    def single(self, query: Query, env: Env) -> TableProgram:
         """A subquery used as a value: released, one column."""
         found = self.query(query, env)
-        if isinstance(found, Rows):
-            raise Refused("raw-rows", f"{RAW} where one value is needed", query.at)
+        if isinstance(found, RowSet):
+            raise SqlRefused("raw-rows", f"{RAW} where one value is needed", query.at)
         if len(found.items) != 1:
-            raise Refused("sql-syntax", "A subquery used as a value has one column", query.at)
+            raise SqlRefused("sql-syntax", "A subquery used as a value has one column", query.at)
         return found.program
 
-    def query(self, query: Query, env: Env, *, top: bool = False) -> Rows | Released:
+    def query(self, query: Query, env: Env, *, top: bool = False) -> RowSet | ReleasedTable:
         """Any query: rows where nothing is aggregated over several persons, else a released table."""
         env = env.extended(query.tables)
-        if isinstance(query, Union):
+        if isinstance(query, UnionQuery):
             return self._union(query, env)
         if query.source is None:
             unsupported("SELECT without FROM", query.at)
         pool = conjuncts(query.where)
         source = self.scope.source(query.source, env, pool)
-        if isinstance(source, Released):
+        if isinstance(source, ReleasedTable):
             return over_released(query, source, pool, lambda inner: self.single(inner, env))
         if query.where is not None and holds(query.where, Aggregate):
-            raise Refused("sql-syntax", "An aggregate cannot stand in WHERE", query.where.at, "Use HAVING.")
+            raise SqlRefused("sql-syntax", "An aggregate cannot stand in WHERE", query.where.at, "Use HAVING.")
         return self._select(query, self._where(source, pool, env), env, top=top)
 
-    def _where(self, rows: Rows, pool: list[Node], env: Env) -> Rows:
+    def _where(self, rows: RowSet, pool: list[Node], env: Env) -> RowSet:
         plain = [node for node in pool if not subqueries(node)]
         express = rows.express()
         found = tuple(express.condition(resolve(node, rows.items)) for node in plain)
@@ -104,7 +104,7 @@ class Compiler:
                 rows = self.semijoins.where(rows, node, env)
         return rows
 
-    def _select(self, query: Select, rows: Rows, env: Env, *, top: bool) -> Rows | Released:
+    def _select(self, query: SelectQuery, rows: RowSet, env: Env, *, top: bool) -> RowSet | ReleasedTable:
         columns = listed(query, rows.items)
         if top and query.distinct and not aggregates(query):
             # DISTINCT of the outermost query is GROUP BY of all its columns.
@@ -121,10 +121,12 @@ class Compiler:
             return self._per_person(query, rows, columns, groups.keys, terms)
         return released(query, rows, columns, groups, lambda inner: self.single(inner, env))
 
-    def _projected(self, query: Select, rows: Rows, columns: SelectList) -> Rows:
+    def _projected(self, query: SelectQuery, rows: RowSet, columns: SelectList) -> RowSet:
         """Rows with other columns: a subquery that aggregates nothing."""
         if query.limit is not None or query.offset:
-            raise Refused("raw-rows", "LIMIT over single rows picks rows by their place", query.at, "Aggregate them.")
+            raise SqlRefused(
+                "raw-rows", "LIMIT over single rows picks rows by their place", query.at, "Aggregate them."
+            )
         express = rows.express()
         items = []
         for node, name in zip(columns.nodes, columns.names, strict=True):
@@ -133,11 +135,11 @@ class Compiler:
         found = replace(rows, items=tuple(items))
         return self._different(found, query.at) if query.distinct else found
 
-    def _different(self, rows: Rows, at: int) -> Rows:
+    def _different(self, rows: RowSet, at: int) -> RowSet:
         """SELECT DISTINCT of rows: with the person among the columns, each person's own different rows."""
         persons = [item for item in rows.items if _certain(item.term)]
         if not persons:
-            if any(isinstance(item.term, Person) and item.term.cell is None for item in rows.items):
+            if any(isinstance(item.term, PersonValue) and item.term.cell is None for item in rows.items):
                 unsupported("DISTINCT of the person of an optional row", at, "Declare the person's column.")
             return self.scope.maker.distinct(rows, at)
         made = self.scope.maker.columns(rows, only=True)
@@ -149,22 +151,22 @@ class Compiler:
         return replace(found, items=laid.items, personal=laid.personal)
 
     def _per_person(
-        self, query: Select, rows: Rows, columns: SelectList, keys: tuple[Node, ...], terms: list[Term]
-    ) -> Rows:
+        self, query: SelectQuery, rows: RowSet, columns: SelectList, keys: tuple[Node, ...], terms: list[Term]
+    ) -> RowSet:
         """GROUP BY the person: one row for each person and combination of the other keys.
 
         The person's declared column is no key, since cells may be clamped, missing or spelled
         in several ways: a person's row shows the first of the person's cells.
         """
         if query.limit is not None or query.offset:
-            raise Refused("raw-rows", "LIMIT over single persons picks them by their place", query.at)
+            raise SqlRefused("raw-rows", "LIMIT over single persons picks them by their place", query.at)
         express = rows.express()
         values = PerPersonValues(express)
         having = None if query.having is None else resolve(query.having, rows.items)
         for node in (*columns.nodes, *(() if having is None else (having,))):
             values.collect(node)
         others = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Cell)]
-        persons = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Person)]
+        persons = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, PersonValue)]
         fixed = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Fixed)]
         declared = [term.cell for _, term in persons if term.cell is not None]
         maker = self.scope.maker
@@ -187,7 +189,7 @@ class Compiler:
         columns_of = iter(own)
         for node, person in persons:
             inner = person.cell
-            bound[node] = Person(
+            bound[node] = PersonValue(
                 None if inner is None else cell(Col(next(columns_of)), inner.type, found.schema, node.at)
             )
         for node, place in values.places.items():
@@ -201,27 +203,27 @@ class Compiler:
         found = replace(found, items=items, filters=filters, personal=personal)
         return self._different(found, query.at) if query.distinct else found
 
-    def _union(self, query: Union, env: Env) -> Rows | Released:
+    def _union(self, query: UnionQuery, env: Env) -> RowSet | ReleasedTable:
         left, right = self.query(query.left, env), self.query(query.right, env)
-        if isinstance(left, Released) and isinstance(right, Released):
+        if isinstance(left, ReleasedTable) and isinstance(right, ReleasedTable):
             return stacked(query, left, right)
-        if isinstance(left, Released) or isinstance(right, Released):
+        if isinstance(left, ReleasedTable) or isinstance(right, ReleasedTable):
             return unsupported("A UNION of rows with released values", query.at)
         if query.limit is not None or query.offset:
-            raise Refused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
+            raise SqlRefused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
         found = united(self.scope.maker, left, right, query.at)
         return found if query.every else self._different(found, query.at)
 
 
 def _certain(term: Term) -> bool:
     """Whether a term is the person of every row."""
-    return isinstance(term, Person) and term.present is None
+    return isinstance(term, PersonValue) and term.present is None
 
 
 def _read(term: Term) -> set[str]:
     """The columns of laid out rows that a term is made of."""
-    inner = [term.cell, term.present] if isinstance(term, Person) else [term]
+    inner = [term.cell, term.present] if isinstance(term, PersonValue) else [term]
     return read(item.fn if isinstance(item, Cell) else item for item in inner if not isinstance(item, Fixed))
 
 
-__all__ = ["Compiled", "Compiler", "compile"]
+__all__ = ["Compiled", "SqlCompiler", "compile"]

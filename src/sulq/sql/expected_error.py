@@ -18,9 +18,9 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Question
 from sulq.sql.compile import Compiled
 from sulq.sql.explain import SUPPOSED_ROWS, Explanation, Foretold
-from sulq.sql.released.cells import Figure, interval
+from sulq.sql.released.cells import NoisyValue, interval
 from sulq.sql.released.forecast import LEANS, supposed
-from sulq.sql.released.program import Program
+from sulq.sql.released.program import TableProgram
 from sulq.sql.released.render import prepare
 
 MAX_WIDTH: Final = 10**60  # a width that is wished for
@@ -42,7 +42,7 @@ class ErrorForecast:
     other: str | None = None
 
     @property
-    def program(self) -> Program:
+    def program(self) -> TableProgram:
         """What is done with the released values."""
         return self.compiled.program
 
@@ -109,7 +109,7 @@ class ErrorForecast:
 
     def _supposed(
         self, plan: Plan | None, rows: int, lean: str, *, whole: bool
-    ) -> tuple[tuple[Released, ...], tuple[tuple[Figure, ...], ...]]:
+    ) -> tuple[tuple[Released, ...], tuple[tuple[NoisyValue, ...], ...]]:
         # A program remembers what it read: a new one for each made-up release.
         asked = prepare(self.program, self.facts, None if plan is None else plan.spend, self.other)
         asked.other = None
@@ -133,7 +133,7 @@ def slip(plan: Plan, beta: float) -> int:
     return math.ceil(found)
 
 
-def _off(figure: Figure, released: Sequence[Released], beta: float) -> float:
+def _off(figure: NoisyValue, released: Sequence[Released], beta: float) -> float:
     if figure.origin is None:
         return 0.0
     ends = interval(figure, released, beta)

@@ -8,8 +8,8 @@ from dataclasses import replace
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.sql.parse.syntax import Node, changed
-from sulq.sql.released.program import Program, Regroup, Stack, SubqueryValue
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.released.program import Regroup, StackedPrograms, SubqueryValue, TableProgram
+from sulq.sql.rows.statistics import GroupStatistics
 from sulq.sql.rows.values import walk
 
 
@@ -50,20 +50,20 @@ def _inside(relation: Relation) -> Relation:
     return relation
 
 
-def pruned(program: Program) -> Program:
+def pruned(program: TableProgram) -> TableProgram:
     """A program whose questions run over pruned relations."""
     source = program.source
-    found: Groups | Regroup | Program | Stack
+    found: GroupStatistics | Regroup | TableProgram | StackedPrograms
     match source:
-        case Groups():
+        case GroupStatistics():
             fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]
             found = replace(source, over=needed(source.over, read(fns)))
         case Regroup():
             stats = tuple(map(_expression, source.stats))
             found = replace(source, source=pruned(source.source), stats=stats)  # type: ignore[arg-type]
-        case Stack():
-            found = Stack(tuple(pruned(inner) for inner in source.programs))
-        case Program():
+        case StackedPrograms():
+            found = StackedPrograms(tuple(pruned(inner) for inner in source.programs))
+        case TableProgram():
             found = pruned(source)
     return replace(
         program,

@@ -8,12 +8,12 @@ from typing import Final
 
 from sulq.language.facts import Facts
 from sulq.sql.parse import syntax
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import Node
-from sulq.sql.released.expressions import Released
+from sulq.sql.released.expressions import ReleasedTable
 from sulq.sql.rows.joins import Joins, linked
 from sulq.sql.rows.names import ColumnName, find, known, resolve
-from sulq.sql.rows.row_set import Maker, Rows
+from sulq.sql.rows.row_set import Maker, RowSet
 
 MAX_TABLES: Final = 32
 
@@ -42,14 +42,14 @@ class Env:
 class Scope:
     """Makes rows of FROM; `query` compiles a subquery."""
 
-    def __init__(self, facts: Facts, query: Callable[[syntax.Query, Env], Rows | Released]) -> None:
+    def __init__(self, facts: Facts, query: Callable[[syntax.Query, Env], RowSet | ReleasedTable]) -> None:
         self.facts = facts
         self.maker = Maker(facts)
         self.joins = Joins(self.maker)
         self.query = query
         self.used = 0
 
-    def source(self, node: syntax.Source, env: Env, pool: list[Node]) -> Rows | Released:
+    def source(self, node: syntax.Source, env: Env, pool: list[Node]) -> RowSet | ReleasedTable:
         """What FROM gives. Conditions of WHERE (`pool`) that match the tables of a join are taken out of it."""
         if isinstance(node, syntax.Joined):
             chain = self._chain(node)
@@ -58,10 +58,10 @@ class Scope:
             return self._joined(node, env, pool)
         return self._one(node, env)
 
-    def _one(self, node: syntax.Named | syntax.Derived, env: Env) -> Rows | Released:
+    def _one(self, node: syntax.Named | syntax.Derived, env: Env) -> RowSet | ReleasedTable:
         self.used += 1
         if self.used > MAX_TABLES:
-            raise Refused("too-large", f"A query uses at most {MAX_TABLES} tables", node.at)
+            raise SqlRefused("too-large", f"A query uses at most {MAX_TABLES} tables", node.at)
         if isinstance(node, syntax.Named):
             return self._named(node, env)
         if isinstance(node.query, (syntax.Joined, syntax.Named)):
@@ -70,7 +70,7 @@ class Scope:
             found = self.query(node.query, env)
         return _aliased(found, node.alias, node.columns, node.at) if node.alias is not None else _unaliased(found, node)
 
-    def _named(self, node: syntax.Named, env: Env) -> Rows | Released:
+    def _named(self, node: syntax.Named, env: Env) -> RowSet | ReleasedTable:
         inner = None if node.registered else env.find(node.name)
         alias = (node.alias or node.name).text
         if inner is not None:
@@ -81,7 +81,7 @@ class Scope:
         if not fitting:
             names = ", ".join(table.schema.table for table in tables)
             why = f"No table {node.name.text[:80]!r} is registered here (there are: {names})"
-            raise Refused("unknown-table", why, node.at)
+            raise SqlRefused("unknown-table", why, node.at)
         rows = self.maker.table((exact or fitting)[0], alias, node.at)
         return _aliased(rows, syntax.Name(alias), node.columns, node.at)
 
@@ -91,7 +91,7 @@ class Scope:
             return [*self._chain(node.left), node.right]
         return [node]
 
-    def _cross(self, chain: list[syntax.Named | syntax.Derived | syntax.Joined], env: Env, pool: list[Node]) -> Rows:
+    def _cross(self, chain: list[syntax.Named | syntax.Derived | syntax.Joined], env: Env, pool: list[Node]) -> RowSet:
         """Tables with commas: each next one is joined by a condition of WHERE where there is one."""
         several = [self._ranked(self._rows(node, env, pool), i) for i, node in enumerate(chain)]
         found, waiting = several[0], list(zip(chain[1:], several[1:], strict=True))
@@ -102,13 +102,13 @@ class Scope:
             self._take(found, pool)
         return self._reranked(found)
 
-    def _rows(self, node: syntax.Source, env: Env, pool: list[Node]) -> Rows:
+    def _rows(self, node: syntax.Source, env: Env, pool: list[Node]) -> RowSet:
         found = self.source(node, env, pool if isinstance(node, syntax.Joined) else [])
-        if isinstance(found, Released):
+        if isinstance(found, ReleasedTable):
             return unsupported("A released table in a join", node.at, "Ask for it first, or aggregate once.")
         return found
 
-    def _joined(self, node: syntax.Joined, env: Env, pool: list[Node]) -> Rows:
+    def _joined(self, node: syntax.Joined, env: Env, pool: list[Node]) -> RowSet:
         inner = node.how == "inner"
         left = self._ranked(self._rows(node.left, env, pool if inner or node.how == "left" else []), 0)
         right = self._ranked(self._rows(node.right, env, []), 1)
@@ -117,11 +117,11 @@ class Scope:
         hidden: set[int] = set()
         for name in self._shared(node, left, right):
             one, other = (
-                find(syntax.Column(name, None, name.at), left.items),
-                find(syntax.Column(name, None, name.at), right.items),
+                find(syntax.ColumnRef(name, None, name.at), left.items),
+                find(syntax.ColumnRef(name, None, name.at), right.items),
             )
             if one is None or other is None:
-                raise Refused(
+                raise SqlRefused(
                     "unknown-column", f"No column {name.text[:80]!r} on both sides of USING", name.at or node.at
                 )
             kept, gone = (one, len(left.items) + other)
@@ -144,7 +144,7 @@ class Scope:
             self._take(found, pool)
         return self._reranked(found)
 
-    def _shared(self, node: syntax.Joined, left: Rows, right: Rows) -> list[syntax.Name]:
+    def _shared(self, node: syntax.Joined, left: RowSet, right: RowSet) -> list[syntax.Name]:
         """The columns of USING, or of NATURAL JOIN those of the same name."""
         if not node.natural:
             return list(node.using)
@@ -153,10 +153,10 @@ class Scope:
             syntax.Name(item.name, at=node.at) for item in left.items if not item.hidden and item.name.lower() in theirs
         ]
 
-    def _pair(self, left: Rows, right: Rows, how: str, conditions: list[Node], at: int) -> Rows:
+    def _pair(self, left: RowSet, right: RowSet, how: str, conditions: list[Node], at: int) -> RowSet:
         return self.joins.join(left, right, how, conditions, at)
 
-    def _links(self, left: Rows, right: Rows, pool: list[Node]) -> list[Node]:
+    def _links(self, left: RowSet, right: RowSet, pool: list[Node]) -> list[Node]:
         """The conditions of WHERE that equate something of one side with something of the other."""
         items: tuple[ColumnName, ...] = (*left.items, *right.items)
         found = []
@@ -167,25 +167,25 @@ class Scope:
                     found.append(looked_up)
         return found
 
-    def _take(self, found: Rows, pool: list[Node]) -> None:
+    def _take(self, found: RowSet, pool: list[Node]) -> None:
         """Drop the conditions a join has already met: equalities over its columns that linked two sides."""
         for node in list(pool):
             if isinstance(node, syntax.Call) and node.op == "=" and known(node, found.items) and self._met(node, found):
                 pool.remove(node)
 
-    def _met(self, node: syntax.Call, found: Rows) -> bool:
+    def _met(self, node: syntax.Call, found: RowSet) -> bool:
         ranks = []
         for arg in node.args:
-            place = find(arg, found.items) if isinstance(arg, syntax.Column) else None
+            place = find(arg, found.items) if isinstance(arg, syntax.ColumnRef) else None
             if place is None:
                 return False
             ranks.append(found.items[place].rank)
         return ranks[0] != ranks[1]
 
-    def _ranked(self, rows: Rows, rank: int) -> Rows:
+    def _ranked(self, rows: RowSet, rank: int) -> RowSet:
         return replace(rows, items=tuple(replace(item, rank=rank) for item in rows.items))
 
-    def _reranked(self, rows: Rows) -> Rows:
+    def _reranked(self, rows: RowSet) -> RowSet:
         """The columns in the order of the tables in the text, whatever order they were joined in."""
         return replace(rows, items=tuple(sorted(rows.items, key=lambda item: item.rank)))
 
@@ -201,20 +201,22 @@ def _swapped(node: Node, left: int, right: int) -> Node:
     return syntax.changed(node, moved)
 
 
-def _aliased(found: Rows | Released, alias: syntax.Name, columns: tuple[syntax.Name, ...], at: int) -> Rows | Released:
+def _aliased(
+    found: RowSet | ReleasedTable, alias: syntax.Name, columns: tuple[syntax.Name, ...], at: int
+) -> RowSet | ReleasedTable:
     """A table under another name, and its columns under others where they are listed."""
     if len(columns) > len(found.items):
-        raise Refused("sql-syntax", "An alias lists more columns than there are", at)
+        raise SqlRefused("sql-syntax", "An alias lists more columns than there are", at)
     given: Sequence[ColumnName] = found.items
     names = [columns[i].text if i < len(columns) else item.name for i, item in enumerate(given)]
-    if isinstance(found, Released):
+    if isinstance(found, ReleasedTable):
         shown = tuple(replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))
         return replace(found, items=shown)
     items = (replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))
     return replace(found, items=tuple(items))
 
 
-def _unaliased(found: Rows | Released, node: syntax.Derived) -> Rows | Released:
+def _unaliased(found: RowSet | ReleasedTable, node: syntax.Derived) -> RowSet | ReleasedTable:
     """A subquery without a name of its own; a join in parentheses keeps its tables' names."""
     if isinstance(node.query, (syntax.Joined, syntax.Named)):
         return found

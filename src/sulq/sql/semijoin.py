@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Where
 from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
-from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Call, Exists, Node, Place, Query, Select, Within, conjuncts, parts
-from sulq.sql.released.expressions import Released
+from sulq.sql.parse.refusal import SqlRefused, unsupported
+from sulq.sql.parse.syntax import Call, Exists, Node, Place, Query, SelectQuery, Within, conjuncts, parts
+from sulq.sql.released.expressions import ReleasedTable
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.joins import SAME_PERSON, alike
 from sulq.sql.rows.names import Item, known, refers, resolve
-from sulq.sql.rows.row_set import Rows, shaped
-from sulq.sql.rows.values import Fixed, Person, Term, cell, valued
+from sulq.sql.rows.row_set import RowSet, shaped
+from sulq.sql.rows.values import Fixed, PersonValue, Term, cell, valued
 from sulq.sql.scope import Env, Scope
 
 
@@ -32,7 +32,7 @@ class Match:
     one person's. `within`: one that says which rows IN looks through does so.
     """
 
-    rows: Rows
+    rows: RowSet
     pairs: tuple[tuple[Term, Term, int], ...]  # inner, outer, where
     keyed: bool = False
     within: bool = False
@@ -40,22 +40,24 @@ class Match:
     @property
     def persons(self) -> list[tuple[Term, Term, int]]:
         """The pairs of persons."""
-        return [pair for pair in self.pairs if isinstance(pair[0], Person) and isinstance(pair[1], Person)]
+        return [pair for pair in self.pairs if isinstance(pair[0], PersonValue) and isinstance(pair[1], PersonValue)]
 
     @property
     def others(self) -> list[tuple[Term, Term, int]]:
         """The pairs of values."""
-        return [pair for pair in self.pairs if not (isinstance(pair[0], Person) and isinstance(pair[1], Person))]
+        return [
+            pair for pair in self.pairs if not (isinstance(pair[0], PersonValue) and isinstance(pair[1], PersonValue))
+        ]
 
 
 class SemiJoins:
     """Replaces subqueries in WHERE by joins; `query` compiles those with groups of their own."""
 
-    def __init__(self, scope: Scope, query: Callable[[Query, Env], Rows | Released]) -> None:
+    def __init__(self, scope: Scope, query: Callable[[Query, Env], RowSet | ReleasedTable]) -> None:
         self.scope = scope
         self.query = query
 
-    def where(self, rows: Rows, node: Node, env: Env) -> Rows:
+    def where(self, rows: RowSet, node: Node, env: Env) -> RowSet:
         """One condition of WHERE with its subqueries, applied to the rows."""
         if isinstance(node, (Within, Exists)):
             return self._joined(rows, node, env, keep=False, unknown=False)[0]
@@ -72,7 +74,9 @@ class SemiJoins:
         express = RowExpressions(rows.schema, rows.bound | bound)
         return replace(rows, filters=(*rows.filters, express.condition(resolve(node, rows.items))))
 
-    def _joined(self, rows: Rows, node: Within | Exists, env: Env, *, keep: bool, unknown: bool) -> tuple[Rows, RowFn]:
+    def _joined(
+        self, rows: RowSet, node: Within | Exists, env: Env, *, keep: bool, unknown: bool
+    ) -> tuple[RowSet, RowFn]:
         """The rows beside their matches, and whether there is one; with `unknown`, IN is unknown where SQL has it so.
 
         x IN (S) is true where a value of S equals x; else false where S is empty, unknown
@@ -87,7 +91,7 @@ class SemiJoins:
         if unknown and isinstance(node, Within) and match.pairs[-1] not in match.persons:
             if not match.rows.shape.public and not match.persons and not match.within:
                 why = "Whether this IN is false or unknown hangs on what is missing in other persons' rows"
-                raise Refused("person-lost", why, node.at, "Write NOT EXISTS (SELECT ... WHERE x = y) instead.")
+                raise SqlRefused("person-lost", why, node.at, "Write NOT EXISTS (SELECT ... WHERE x = y) instead.")
             item, where = Col(mine.beside[-1]), mine.beside[:-1]
             relation, some = self._beside(relation, where, match, keep=True)
             relation, gap = self._beside(relation, where, match, keep=True, missing=True)
@@ -95,18 +99,18 @@ class SemiJoins:
             there = Compare("==", Case(((there, Lit(1)), (Logic("or", (Not(some), told)), Lit(0)))), Lit(1))
         return replace(mine.rows, relation=relation, shape=shaped(relation, self.scope.facts, node.at)), there
 
-    def _check(self, rows: Rows, match: Match, node: Node) -> None:
+    def _check(self, rows: RowSet, match: Match, node: Node) -> None:
         """Refuse a subquery whose rows would decide about another person's."""
         private = not match.rows.shape.public
         if private and not rows.shape.public and not match.persons and not match.keyed:
             why = "This subquery of private rows does not speak of the same person"
-            raise Refused("person-lost", why, node.at, SAME_PERSON)
+            raise SqlRefused("person-lost", why, node.at, SAME_PERSON)
         if not match.pairs:
             unsupported("A subquery that matches nothing of the outer rows", node.at)
         if private and rows.shape.public:
             unsupported("A private subquery in a query over public rows", node.at)
         for inner, outer, at in match.persons:
-            if any(isinstance(term, Person) and term.present is not None for term in (inner, outer)):
+            if any(isinstance(term, PersonValue) and term.present is not None for term in (inner, outer)):
                 unsupported("A subquery matched on the person of an optional row", at)
 
     def _beside(
@@ -122,7 +126,9 @@ class SemiJoins:
         schema = shaped(relation, facts, 0).schema
         for (_, _, at), mine, other in zip(match.others, ours, theirs.beside, strict=False):
             if not alike(schema, mine, theirs.rows.schema, other):
-                raise Refused("wrong-kind", "What is matched is declared differently", at, "Declare the columns alike.")
+                raise SqlRefused(
+                    "wrong-kind", "What is matched is declared differently", at, "Declare the columns alike."
+                )
         source: Relation = theirs.rows.relation
         if missing:
             source = Where(source, IsMissing(Col(theirs.beside[-1])))
@@ -143,16 +149,16 @@ class SemiJoins:
         joined = Join(relation, inner, on, "left" if keep else "inner", private)
         return joined, Not(IsMissing(there))
 
-    def _match(self, rows: Rows, node: Within | Exists, env: Env) -> Match:
+    def _match(self, rows: RowSet, node: Within | Exists, env: Env) -> Match:
         query = node.query
-        if not isinstance(query, Select) or not _plain(query):
+        if not isinstance(query, SelectQuery) or not _plain(query):
             return self._whole(rows, node, env)
         env = env.extended(query.tables)
         if query.source is None:
             return unsupported("A subquery without FROM", node.at)
         pool = conjuncts(query.where)
         inner = self.scope.source(query.source, env, pool)
-        if isinstance(inner, Released):
+        if isinstance(inner, ReleasedTable):
             return unsupported("A subquery over released values that decides about rows", node.at)
         pairs: list[tuple[Term, Term, int]] = []
         within = keyed = False
@@ -171,14 +177,16 @@ class SemiJoins:
             keyed = along
         return Match(inner, tuple(pairs), within or keyed, within)
 
-    def _pair(self, here: Node, inner: Rows, there: Node, outer: Rows, at: int) -> tuple[tuple[Term, Term, int], bool]:
+    def _pair(
+        self, here: Node, inner: RowSet, there: Node, outer: RowSet, at: int
+    ) -> tuple[tuple[Term, Term, int], bool]:
         """Two expressions that must agree, and whether one is declared to refer to the other."""
         a, b = resolve(here, inner.items), resolve(there, outer.items)
         pair = (inner.express().term(a), outer.express().term(b), at)
-        plain = isinstance(a, Place) and isinstance(b, Place) and not any(isinstance(x, Person) for x in pair[:2])
+        plain = isinstance(a, Place) and isinstance(b, Place) and not any(isinstance(x, PersonValue) for x in pair[:2])
         return pair, plain and refers(inner.items[a.index], outer.items[b.index])  # type: ignore[union-attr]
 
-    def _correlated(self, condition: Node, inner: Rows, outer: Rows) -> tuple[tuple[Term, Term, int], bool]:
+    def _correlated(self, condition: Node, inner: RowSet, outer: RowSet) -> tuple[tuple[Term, Term, int], bool]:
         """A condition between the inner and the outer rows: an equality, or it is refused."""
         if isinstance(condition, Call) and condition.op == "=":
             for a, b in (condition.args, condition.args[::-1]):
@@ -186,26 +194,28 @@ class SemiJoins:
                     return self._pair(a, inner, b, outer, condition.at)
         return unsupported("A correlated subquery with this condition", condition.at, "Only equalities are rewritten.")
 
-    def _whole(self, rows: Rows, node: Within | Exists, env: Env) -> Match:
+    def _whole(self, rows: RowSet, node: Within | Exists, env: Env) -> Match:
         """A subquery with groups or a union of its own: its rows as they are."""
         found = self.query(node.query, env)
-        if isinstance(found, Released):
+        if isinstance(found, ReleasedTable):
             why = "A subquery that must be released first cannot decide about rows"
-            raise Refused("sql-unsupported", why, node.at, "Ask for its values first, and write them into the query.")
+            raise SqlRefused(
+                "sql-unsupported", why, node.at, "Ask for its values first, and write them into the query."
+            )
         if isinstance(node, Exists) or len(found.items) != 1:
             return unsupported("This subquery", node.at, "Match one column: x IN (SELECT y ...).")
         outer = rows.express().term(resolve(node.item, rows.items))
         return Match(found, ((found.items[0].term, outer, node.at),))
 
 
-def _plain(query: Select) -> bool:
+def _plain(query: SelectQuery) -> bool:
     return query.groups is None and query.having is None and query.limit is None and not query.offset
 
 
 def _value(term: Term, at: int) -> Term:
     found = valued(term, at, "is matched with nothing but a person")
     if isinstance(found, Fixed):
-        raise Refused("sql-unsupported", "A constant matched with a subquery is not answered", at)
+        raise SqlRefused("sql-unsupported", "A constant matched with a subquery is not answered", at)
     return found
 
 

@@ -30,9 +30,9 @@ from sulq.sql.explain import Explanation
 from sulq.sql.parse.text import reader
 from sulq.sql.price import Off, amount, divided, price
 from sulq.sql.released.forecast import LEANS
-from sulq.sql.released.program import Program
+from sulq.sql.released.program import TableProgram
 from sulq.sql.released.render import prepare, sources_of
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.rows.statistics import GroupStatistics
 from sulq.sql.rows.values import both
 from sulq.sql.workload import Planned, Workload
 
@@ -185,7 +185,7 @@ class Sql:
 
         return affordable(price(_error(forecast, kind, wishes, beta, left, priced=True), kind), at_most), paid
 
-    def _bought(self, program: Program, at_most: Epsilon | Rho | EpsilonDelta, beta: float) -> tuple[int, Loss]:
+    def _bought(self, program: TableProgram, at_most: Epsilon | Rho | EpsilonDelta, beta: float) -> tuple[int, Loss]:
         """A lower bound on the number of values in every group that has any, for a part of at_most; what it cost.
 
         A group of which not even one row is sure (the one of missing keys, most often) is
@@ -219,7 +219,7 @@ def example(facts: Facts) -> Loss:
     return budget.share(Fraction(1, 10)) if isinstance(budget, (Epsilon, Rho)) else Queries(1)
 
 
-def _declared(program: Program, facts: Facts) -> int | None:
+def _declared(program: TableProgram, facts: Facts) -> int | None:
     """The declared size, where it is the number of values of every group: all rows kept, none without a value."""
     if facts.size is None or facts.unit.column is not None:
         return None
@@ -235,7 +235,7 @@ def _declared(program: Program, facts: Facts) -> int | None:
     return facts.size
 
 
-def _counts(groups: Groups) -> Sums:
+def _counts(groups: GroupStatistics) -> Sums:
     """How many values each statistic of each group rests on."""
     if any(stat.distinct for stat in groups.stats):
         raise QuestionError("bad-question", "within= has no price for DISTINCT values.", "Name spend= instead.")

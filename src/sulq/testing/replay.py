@@ -124,7 +124,7 @@ class _Watched:
         """Leave the engine open: it is the caller's."""
 
 
-class _Certified(_Watched):
+class _WatchedCertifying(_Watched):
     """The same of an engine whose statements the kernel certifies: they run where it says, and that is noted."""
 
     _engine: Any
@@ -228,7 +228,7 @@ def record(
             None, mechanisms=mechanisms, unit=unit, budget=budget, synthetic=True, open_keys=open_keys
         ) as ledger,
     ):
-        watched = (_Certified if certifying(engine) else _Watched)(engine, paid, run.reads)
+        watched = (_WatchedCertifying if certifying(engine) else _Watched)(engine, paid, run.reads)
         seeing = rows(watched, ledger).replace_noise(ledger, noise(listen), listen_groups)
         asked = desk(ReusingOracle(curator(seeing, ledger, schema, size=size, versions=(), tables=tables)))
         for program in programs:

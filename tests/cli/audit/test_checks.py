@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from sulq.audit import ATTACKS
 from sulq.cli import app
-from sulq.cli.audit.laws import Result, Scope
+from sulq.cli.audit.laws import LawScope, Result
 
 command = importlib.import_module("sulq.cli.audit.checks")
 
@@ -24,7 +24,7 @@ def test_the_exit_code_says_whether_all_checks_passed(monkeypatch: pytest.Monkey
     """0 where all pass, 1 where one fails; the table has a row each, and --deep reaches the checks."""
     seen = []
 
-    def good(scope: Scope) -> Result:
+    def good(scope: LawScope) -> Result:
         seen.append(scope.deep)
         return Result(passed=True, told="fine")
 
@@ -40,7 +40,7 @@ def test_the_exit_code_says_whether_all_checks_passed(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("name", ["ledger", "membership and canaries"])
 def test_a_check_passes_on_this_copy(name: str) -> None:
     """The quick ones whole; the others' parts have tests of their own (tests/audit, tests/privacy)."""
-    found = command.CHECKS[name](Scope())
+    found = command.CHECKS[name](LawScope())
     assert found.passed, found.told
     assert "controls noticed" in found.told
 
@@ -49,11 +49,11 @@ def test_record_and_replay_notices_its_controls(monkeypatch: pytest.MonkeyPatch)
     """Few questions here: equal runs, and both controls are noticed; a harness that sees nothing fails the check."""
     monkeypatch.setattr(command, "UNITS", command.UNITS[:1])
     monkeypatch.setattr(command, "QUESTIONS", (30, 30))
-    found = command.replay(Scope(random=np.random.default_rng(1)))
+    found = command.replay(LawScope(random=np.random.default_rng(1)))
     assert found.passed, found.told
     assert all(kind in found.told for kind in command.KINDS)
     monkeypatch.setattr(command, "differences", lambda *_: [])
-    assert not command.replay(Scope()).passed
+    assert not command.replay(LawScope()).passed
 
 
 def test_record_and_replay_asks_every_kind_or_fails(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,14 +64,14 @@ def test_record_and_replay_asks_every_kind_or_fails(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(command, "UNITS", command.UNITS[:1])
     monkeypatch.setattr(command, "QUESTIONS", (10, 10))
     monkeypatch.setattr(command, "_questions", lambda drawer: [drawer.sums() for _ in range(10)])
-    assert not command.replay(Scope()).passed
+    assert not command.replay(LawScope()).passed
 
 
 def test_an_attack_that_finds_nothing_without_noise_fails_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: if the oracle without noise were noisy too, the check would not pass for want of its control."""
     monkeypatch.setattr(command, "exact", lambda db: db)
     monkeypatch.setattr(command, "averaging", lambda *_args, **_more: command.Finding("x", 0, 1, 0.7))
-    assert not command.repetition(Scope()).passed
+    assert not command.repetition(LawScope()).passed
 
 
 def test_an_attack_is_on_so_many_that_success_would_refute_the_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_an_attack_is_on_so_many_that_success_would_refute_the_guarantee(monkeyp
     monkeypatch.setattr(command, "exact", lambda _db: Exact())
     for databases, passed in ((51, False), (120, True)):
         monkeypatch.setattr(command, "DATABASES", (databases, databases))
-        assert command.repetition(Scope()).passed == passed
+        assert command.repetition(LawScope()).passed == passed
 
 
 class Exact:
@@ -94,7 +94,7 @@ def test_the_made_up_data_can_be_made_up_again(monkeypatch: pytest.MonkeyPatch) 
     """The number is printed, and with it the same people come again; without it, others do. Noise has no seed."""
     drawn = []
 
-    def made_up(scope: Scope) -> Result:
+    def made_up(scope: LawScope) -> Result:
         drawn.append(scope.random.integers(2**60))
         return Result(passed=True, told="fine")
 
@@ -108,7 +108,7 @@ def test_the_made_up_data_can_be_made_up_again(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_damaged_ledger_that_verifies_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a verification that looks at nothing notices none of the damages, and that is not left out."""
-    report = command.ledger(Scope())
+    report = command.ledger(LawScope())
     assert report.passed
     assert f"{3 * len(command.DAMAGES)} of {3 * len(command.DAMAGES)} controls" in report.told
     honest, seen = command.verify, []
@@ -118,7 +118,7 @@ def test_a_damaged_ledger_that_verifies_fails_the_check(monkeypatch: pytest.Monk
         return seen[0]
 
     monkeypatch.setattr(command, "verify", careless)
-    found = command.ledger(Scope())
+    found = command.ledger(LawScope())
     assert not found.passed
     assert "0 of 12 controls" in found.told
 

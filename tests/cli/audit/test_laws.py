@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.cli.audit.laws import Scope
+from sulq.cli.audit.laws import LawScope
 from sulq.kernel.mechanisms import MECHANISMS, Cost
 from sulq.language.law import LaplaceLaw
 from sulq.language.privacy import Draw
@@ -20,14 +20,14 @@ checks = importlib.import_module("sulq.cli.audit.laws")
 def test_samplers_fit_and_a_wrong_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """20,000 draws of each law, of every mechanism and local method; a sampler that ignores its scale fails."""
     monkeypatch.setattr(checks, "DRAWS", (20_000, 20_000))
-    found = checks.samplers(Scope())
+    found = checks.samplers(LawScope())
     assert found.passed, found.told
     assert f"{len(MECHANISMS)} mechanisms and {len(METHODS)} local methods" in found.told
     honest = checks.release
     monkeypatch.setattr(
         checks, "release", lambda law, exact: honest(LaplaceLaw(Fraction(4)) if law.kind == "laplace" else law, exact)
     )
-    assert not checks.samplers(Scope()).passed
+    assert not checks.samplers(LawScope()).passed
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -36,13 +36,13 @@ def test_every_mechanism_is_sampled(name: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(checks, "DRAWS", (20_000, 20_000))
     monkeypatch.setattr(checks, "MECHANISMS", {name: MECHANISMS[name]})
     monkeypatch.setattr(checks, "METHODS", {})
-    assert checks.samplers(Scope()).passed
+    assert checks.samplers(LawScope()).passed
     honest = checks.release
     monkeypatch.setattr(checks, "release", lambda _law, exact: honest(checks._law(name, Fraction(7)), exact))
-    assert not checks.samplers(Scope()).passed
+    assert not checks.samplers(LawScope()).passed
     monkeypatch.delitem(checks.POSED, name)
     with pytest.raises(KeyError):
-        checks.samplers(Scope())
+        checks.samplers(LawScope())
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -52,7 +52,7 @@ def test_every_local_method_is_sampled_and_priced(name: str, monkeypatch: pytest
     monkeypatch.setattr(checks, "MECHANISMS", {})
     kind = METHODS[name]
     monkeypatch.setattr(checks, "METHODS", {name: kind})
-    assert checks.samplers(Scope()).passed
+    assert checks.samplers(LawScope()).passed
 
     class Loose:
         @staticmethod
@@ -68,14 +68,14 @@ def test_every_local_method_is_sampled_and_priced(name: str, monkeypatch: pytest
 
     asked = ["samplers"]
     monkeypatch.setattr(checks, "METHODS", {name: Loose})
-    assert not checks.samplers(Scope()).passed
+    assert not checks.samplers(LawScope()).passed
     asked[0] = "costs"
-    assert name in checks.costs(Scope()).told
+    assert name in checks.costs(LawScope()).told
 
 
 def test_T20_prices_cover_the_exact_losses_of_the_whole_table() -> None:
     """Every row of the mechanism table is looked at, by cases of its own (SR22, T20, T25)."""
-    found = checks.costs(Scope())
+    found = checks.costs(LawScope())
     assert found.passed, found.told
     assert f"{len(MECHANISMS)} mechanisms" in found.told
     scales = [Fraction(1, 2), Fraction(2), Fraction(5)]
@@ -97,6 +97,6 @@ def test_T20_a_price_that_is_too_low_is_named(name: str, monkeypatch: pytest.Mon
         return replace(found, epsilon=half, rho=None if found.rho is None else found.rho / 4)
 
     monkeypatch.setattr(checks, "cost_of", cheap)
-    found = checks.costs(Scope())
+    found = checks.costs(LawScope())
     assert not found.passed
     assert name in found.told

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import sulq
 from sulq.cli import app
 from sulq.cli.audit import opendp as check
-from sulq.cli.audit.laws import Result, Scope
+from sulq.cli.audit.laws import LawScope, Result
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.mechanisms import priced
 from sulq.language.law import LARGEST_SCALE, SMALLEST_SCALE, GaussianLaw, LaplaceLaw
@@ -77,18 +77,18 @@ def test_T8_opendp_itself_gives_exact_answers_at_degenerate_scales() -> None:
 
 def test_T7_the_check_passes_and_notices_a_wrong_sampler_and_a_wrong_price(monkeypatch: pytest.MonkeyPatch) -> None:
     """T7, T20: it passes here; with their noise a tenth wider, or our price a hundredth lower or higher, it fails."""
-    found = check.compare(Scope())
+    found = check.compare(LawScope())
     assert found.passed, found.told
     assert "6 of 6 controls noticed" in found.told
     monkeypatch.setattr(check, "DRAWS", (5_000, 5_000))
-    assert check.compare(Scope()).passed
+    assert check.compare(LawScope()).passed
     with monkeypatch.context() as wider:
         honest = check.drawn
         wider.setattr(check, "drawn", lambda law, cells: np.rint(honest(law, cells) * np.float64(1.1)).astype(np.int64))
-        assert not check.compare(Scope()).passed
+        assert not check.compare(LawScope()).passed
     for factor in (Fraction(99, 100), Fraction(101, 100)):
         monkeypatch.setattr(check, "priced", lambda *call, factor=factor: priced(*call) * factor)
-        assert not check.compare(Scope()).passed
+        assert not check.compare(LawScope()).passed
 
 
 def without_opendp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def test_where_opendp_is_absent_the_check_names_the_pip_line(monkeypatch: pytest
     audit = sys.modules.setdefault("sulq.cli.audit.checks", __import__("sulq.cli.audit.checks", fromlist=["CHECKS"]))
     ran: list[bool] = []
 
-    def good(_: Scope) -> Result:
+    def good(_: LawScope) -> Result:
         ran.append(True)
         return Result(passed=True, told="fine")
 

@@ -9,7 +9,7 @@ import duckdb
 from sulq.compile.emit.bins import divided
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Bins, Col
 from tests import counts
@@ -33,7 +33,7 @@ def test_even_bins_are_one_division_where_it_is_exact() -> None:
         if rng.random() < 0.2 and parts > 2:
             edges = (*edges[:1], *edges[2:])
         schema = Schema("data", (("x", column),))
-        rows = Rows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)
+        rows = KeptRows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)
         bins = Bins(Col("x"), edges)
         sql = Emitter(schema, rows).code(bins).sql
         found += "//" in sql

@@ -8,7 +8,7 @@ import pytest
 
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.language.domain import Date, Schema, Timestamp
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Arith, Col, Compare, DatePart, DateTrunc, Lit, Moment, RowFn, ToDate, ToTimestamp
@@ -40,7 +40,7 @@ class Columns:
 def agree(fns: list[RowFn], name: str, units: np.ndarray) -> None:
     """Compare long columns of numbers without making Python objects of them."""
     names = kept_table.names(EVER)
-    emitter = Emitter(EVER, Rows("kept", {}, names, frozenset(), {}, len(units)))
+    emitter = Emitter(EVER, KeptRows("kept", {}, names, frozenset(), {}, len(units)))
     columns = [f"{emitter.number(fn).sql} AS f{i}" for i, fn in enumerate(fns)]
     kept_rows = {names[name]: units, "p": np.arange(len(units))}  # noqa: F841 - DuckDB reads it by name
     with duckdb.connect() as connection:
@@ -99,5 +99,5 @@ def test_a_date_meets_a_constant_in_integers(op):
     fn = Compare(op, Col("day"), Moment("2020-02-29"))
     rows = filled({"day": [18320, 18321, 18322, None]}, EVER)
     assert in_sql(fn, rows, EVER) == in_numpy(fn, rows, EVER)
-    emitter = Emitter(EVER, Rows("kept", {}, kept_table.names(EVER), frozenset(), {}, 4))
+    emitter = Emitter(EVER, KeptRows("kept", {}, kept_table.names(EVER), frozenset(), {}, 4))
     assert "DOUBLE" not in emitter.truth(fn).sql

@@ -10,7 +10,7 @@ import pytest
 
 from sulq.compile.emit.emitter import FUNCTIONS, Emitter
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
 from sulq.sources import stored_engine
@@ -123,7 +123,7 @@ def test_a_condition_is_filled_with_a_truth(value: object) -> None:
 def test_SR16_a_column_meets_a_constant_in_integers() -> None:
     """Between two grid points no double decides: thresholds a last bit apart fall on the right sides."""
     schema = Schema("data", (("x", Real(0, 8, 0.125)),))
-    rows = Rows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)
+    rows = KeptRows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)
     for op, constant, want in (
         (">", 0.125, "(c0 >= 2)"),
         (">=", 0.125, "(c0 >= 1)"),

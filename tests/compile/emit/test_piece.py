@@ -7,7 +7,7 @@ import pytest
 
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Piece, clamped, finite, joined
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.language.domain import Int, Schema
 
 
@@ -34,7 +34,7 @@ def test_a_clamped_piece_holds_its_bounds_and_stays_missing(value, want):
 def test_what_is_not_finite_is_missing(value, want):
     """Infinities and NaN become NULL; the operand is named once."""
     emitter = Emitter(
-        Schema("data", (("x", Int(0, 1)),)), Rows("(SELECT 1 AS c0)", {}, {"x": "c0"}, frozenset(), {}, 1)
+        Schema("data", (("x", Int(0, 1)),)), KeptRows("(SELECT 1 AS c0)", {}, {"x": "c0"}, frozenset(), {}, 1)
     )
     sql = finite(emitter, Piece(f"CAST({value} AS DOUBLE)")).sql
     assert shown(f"SELECT {sql} FROM {emitter.relation()}") == want

@@ -12,7 +12,7 @@ import pytest
 from sulq import Above, Category, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Unit, col
 from sulq.answers.plan import Plan
 from sulq.compile.plan import STEPS, above, draw
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.language.domain import Schema
@@ -45,9 +45,9 @@ def planned(question: object, unit: Unit, spend: object, budget: object = BUDGET
     return draw(question, facts_of(unit, budget), spend)
 
 
-def drafted(question: Above, unit: Unit) -> Draft:
+def drafted(question: Above, unit: Unit) -> PlanDraft:
     """A question on its way up to its sensitivities."""
-    draft = Draft(question.counts, facts_of(unit), Epsilon(1), levels=question.levels)
+    draft = PlanDraft(question.counts, facts_of(unit), Epsilon(1), levels=question.levels)
     for step in STEPS[:-1]:
         draft = step(draft)
     return draft

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.compile.plan.bind import bind, walk
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import NEIGHBORS, Epsilon, Unit
@@ -27,8 +27,8 @@ SCHEMA = Schema.of(
 )
 
 
-def bound(question: Sums, unit: Unit | None = None) -> Draft:
-    return bind(Draft(question, facts(SCHEMA, unit), Epsilon(1)))
+def bound(question: Sums, unit: Unit | None = None) -> PlanDraft:
+    return bind(PlanDraft(question, facts(SCHEMA, unit), Epsilon(1)))
 
 
 def refused(question: Sums, unit: Unit | None = None) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from sulq.compile.plan.bind import bind
 from sulq.compile.plan.bound import bound
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import Epsilon, Unit
@@ -32,7 +32,7 @@ SCHEMA = Schema.of(
 
 
 def block(fn: RowFn) -> Block:
-    return bound(bind(Draft(Sums((fn,)), facts(SCHEMA), Epsilon(1)))).blocks[0]
+    return bound(bind(PlanDraft(Sums((fn,)), facts(SCHEMA), Epsilon(1)))).blocks[0]
 
 
 def test_SR17_every_block_has_its_grid():
@@ -81,13 +81,15 @@ def test_T11_the_clamp_sits_on_the_expression():
 def test_T12_what_cannot_be_summed_is_refused(fn, code):
     """No number, no bounds, or too large a number: refused before any debit (T12, SR17)."""
     with pytest.raises(QuestionError) as refusal:
-        bound(Draft(Sums((fn,)), facts(SCHEMA), Epsilon(1)))
+        bound(PlanDraft(Sums((fn,)), facts(SCHEMA), Epsilon(1)))
     assert refusal.value.code == code
 
 
 def test_T74_an_answer_holds_at_most_2_to_24_numbers():
     """Cells times values are counted before anything is worked out (T74)."""
-    draft = bind(Draft(Sums((Lit(1),) * 9, None, (Bucket(2**20), Bucket(2))), facts(SCHEMA, Unit("who")), Epsilon(1)))
+    draft = bind(
+        PlanDraft(Sums((Lit(1),) * 9, None, (Bucket(2**20), Bucket(2))), facts(SCHEMA, Unit("who")), Epsilon(1))
+    )
     with pytest.raises(QuestionError) as refusal:
         bound(draft)
     assert refusal.value.code == "too-large"

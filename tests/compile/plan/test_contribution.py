@@ -6,7 +6,7 @@ import pytest
 
 from sulq.compile.plan import draw
 from sulq.compile.plan.contribution import contribution
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.language.domain import Bool, Int, Schema
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.privacy import Epsilon, Unit
@@ -39,7 +39,7 @@ def test_SR1_the_ways_of_moving(unit, droppable, cells, ways):
     """A row is surely there only under replace_one where it is the person itself and none can be dropped (SR1, E46)."""
     told = facts(SCHEMA, unit)
     keys = KEYS if cells > 1 else ()
-    draft = contribution(Draft(Sums((Lit(1),)), told, Epsilon(1), keys=keys, droppable=droppable, cells=cells))
+    draft = contribution(PlanDraft(Sums((Lit(1),)), told, Epsilon(1), keys=keys, droppable=droppable, cells=cells))
     assert set(draft.ways) == ways
     assert draft.rows == unit.rows
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sulq.compile.plan import STEPS, draw
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.compile.plan.sensitivity import root_up
 from sulq.language.domain import Bool, Category, Column, Int, Schema
 from sulq.language.privacy import NEIGHBORS, Epsilon, Unit
@@ -52,15 +52,15 @@ class Norms:
     l2_squared: Fraction
 
 
-def drafted(question: Sums, schema: Schema, unit: Unit) -> Draft:
+def drafted(question: Sums, schema: Schema, unit: Unit) -> PlanDraft:
     """A question on its way up to its sensitivities."""
-    draft = Draft(question, facts(schema, unit), Epsilon(1))
+    draft = PlanDraft(question, facts(schema, unit), Epsilon(1))
     for step in STEPS[:-1]:
         draft = step(draft)
     return draft
 
 
-def planned(draft: Draft) -> Norms:
+def planned(draft: PlanDraft) -> Norms:
     """The plan's word for all blocks together: the worst way of moving them."""
     moves = [(reach, block.step) for reach, block in zip(draft.reaches, draft.blocks, strict=True)]
     return Norms(
@@ -90,7 +90,7 @@ def people(tally: Tally, schema: Schema, rows: list[Row], kept: range) -> np.nda
     return np.unique(np.concatenate([found[k] for k in kept]), axis=0)
 
 
-def brute(draft: Draft, schema: Schema, rows: list[Row]) -> Norms:
+def brute(draft: PlanDraft, schema: Schema, rows: list[Row]) -> Norms:
     """The largest move over all pairs of neighbours, by actually evaluating the tally on every person."""
     tally = Tally(Table(), draft.blocks, draft.question.where, draft.keys, draft.cells)
     unit = draft.facts.unit

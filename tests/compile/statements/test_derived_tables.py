@@ -6,7 +6,7 @@ import pytest
 
 from sulq.compile.emit.emitter import FUNCTIONS, NotInSql
 from sulq.compile.statements import derived_tables
-from sulq.compile.statements.kept_table import Rows, names
+from sulq.compile.statements.kept_table import KeptRows, names
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
@@ -25,7 +25,7 @@ UNIT = Unit("who", 2)
 
 def stored(facts: Tables):
     """Kept rows as a prepared copy has them."""
-    return lambda name: Rows("kept", {}, names(facts.table_of(name).schema), frozenset(), {}, 100)
+    return lambda name: KeptRows("kept", {}, names(facts.table_of(name).schema), frozenset(), {}, 100)
 
 
 def over(relation: Relation, *values, schema: Schema = SCHEMA) -> Tally:

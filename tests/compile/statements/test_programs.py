@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.compile.statements.programs.compiler import Compiler
+from sulq.compile.statements.programs.compiler import ProgramCompiler
 from sulq.compile.statistics.sums import extent
 from sulq.errors import QuestionError
 from sulq.kernel.facts import Refused
@@ -163,9 +163,9 @@ def test_what_is_folded_is_certified_as_planned(name: str) -> None:
 
 def on_stacks(change: Callable[[Stack], Stack]) -> Callable[[pytest.MonkeyPatch], None]:
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        put = Compiler.put
+        put = ProgramCompiler.put
         monkeypatch.setattr(
-            Compiler, "put", lambda self, step: put(self, change(step) if isinstance(step, Stack) else step)
+            ProgramCompiler, "put", lambda self, step: put(self, change(step) if isinstance(step, Stack) else step)
         )
 
     return plant
@@ -173,16 +173,16 @@ def on_stacks(change: Callable[[Stack], Stack]) -> Callable[[pytest.MonkeyPatch]
 
 def on_sums(change: Callable[[Sum], Sum]) -> Callable[[pytest.MonkeyPatch], None]:
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        made = Compiler._sum
-        monkeypatch.setattr(Compiler, "_sum", lambda self, *given, **more: change(made(self, *given, **more)))
+        made = ProgramCompiler._sum
+        monkeypatch.setattr(ProgramCompiler, "_sum", lambda self, *given, **more: change(made(self, *given, **more)))
 
     return plant
 
 
 def on_folds(change: Callable[[Fold], Fold]) -> Callable[[pytest.MonkeyPatch], None]:
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        made = Compiler.fold
-        monkeypatch.setattr(Compiler, "fold", lambda self, *given: change(made(self, *given)))
+        made = ProgramCompiler.fold
+        monkeypatch.setattr(ProgramCompiler, "fold", lambda self, *given: change(made(self, *given)))
 
     return plant
 
@@ -218,7 +218,7 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "factor forgotten": on_sums(lambda each: replace(each, factor=None)),
     "counted twice": on_stacks(lambda step: unit(low=twice, high=twice)(step) if step.units[0].low > 0 else step),
     "a table of other numbers": on_sums(lambda each: replace(each, units=bytes(x * 2 % 256 for x in each.units))),
-    "a key that is missing": lambda patch: patch.setattr(Compiler, "_filled", lambda _, cell, __: cell[0]),
+    "a key that is missing": lambda patch: patch.setattr(ProgramCompiler, "_filled", lambda _, cell, __: cell[0]),
     "rows twice": on_folds(doubled),
     "a running sum": on_folds(
         lambda fold: replace(fold, sql=f"SELECT *, sum(1) OVER () AS s FROM ({fold.sql})", table=None)

@@ -12,7 +12,7 @@ from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Keyed, Piece
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.aggregate import Query
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.compile.statements.scan import alone
 from sulq.kernel.layout import assemble
 from sulq.language.domain import Int, Schema
@@ -23,7 +23,7 @@ SCHEMA = Schema("data", (("x", Int(0, 9)),))
 
 def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[int]]:
     """Counts of 0..9, twice 5 and a NULL by some keys."""
-    rows = Rows("t", {}, kept_table.names(SCHEMA), frozenset(), {}, 12)
+    rows = KeptRows("t", {}, kept_table.names(SCHEMA), frozenset(), {}, 12)
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT unnest([0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, NULL]) AS c0")
     query = Query(Emitter(SCHEMA, rows), keys)

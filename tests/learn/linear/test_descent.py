@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.language.rowfn import Col
 from sulq.learn.linear.descent import FAR, LENGTHS, Descent, parts
@@ -34,7 +34,7 @@ class Setting:
         columns = {"u": sulq.Real(-1, 1), "v": sulq.Real(-1, 1), "k": ["p", "q"], "y": CLASSES[:classes]}
         data = {"u": numbers[:, 0], "v": numbers[:, 1], "k": np.array(["p", "q"])[key], "y": np.array(CLASSES)[self.y]}
         self.oracle = Arrays(columns, data)
-        design = Design.of(Columns(("u", "v", "k"), self.oracle))
+        design = Design.of(ColumnChoice(("u", "v", "k"), self.oracle))
         second = numbers.T @ numbers / n
         sums = self.truth.T @ self.matrix
         moments = ClassMoments(self.truth.sum(axis=0), float(n), sums, np.full(4, 1e-3), second, 1e-6, 1 / 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sulq
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.learn.linear.discriminant import ClassMoments, discriminant, metric
 from sulq.learn.linear.windows import Design
 from tests.learn.sq.noisy import Arrays
@@ -15,7 +15,7 @@ COLUMNS = {"u": sulq.Real(-1, 1), "v": sulq.Real(-1, 1), "c": ["a", "b", "d"]}
 
 
 def design(*names: str) -> Design:
-    return Design.of(Columns(names, Arrays(COLUMNS, {name: [] for name in COLUMNS})))
+    return Design.of(ColumnChoice(names, Arrays(COLUMNS, {name: [] for name in COLUMNS})))
 
 
 def moments(matrix: np.ndarray, y: np.ndarray, d: int, noise: float = 1e-6, *, second: bool = True) -> ClassMoments:

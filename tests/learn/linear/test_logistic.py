@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.learn import LogisticRegression
 from sulq.learn.linear import logistic
 from tests.learn.cases import exact, opened, refused
@@ -42,7 +42,7 @@ def fitted(
     oracle: object, spend: object, label: str = "ill", names: list[str] = NAMES, **parameters: object
 ) -> LogisticRegression:
     learner = LogisticRegression(**parameters)
-    return learner.fit(Columns(tuple(names), oracle), Columns((label,), oracle), spend=spend)
+    return learner.fit(ColumnChoice(tuple(names), oracle), ColumnChoice((label,), oracle), spend=spend)
 
 
 def scaled(data: dict[str, np.ndarray]) -> np.ndarray:

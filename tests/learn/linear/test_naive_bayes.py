@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.learn import NaiveBayes
 from tests.learn.cases import exact, opened, refused
 from tests.learn.sq.noisy import Arrays
@@ -42,7 +42,7 @@ def table(data: dict[str, np.ndarray], names: list[str] = NAMES) -> pd.DataFrame
 
 
 def fitted(oracle: object, spend: object, names: list[str] = NAMES, **parameters: object) -> NaiveBayes:
-    return NaiveBayes(**parameters).fit(Columns(tuple(names), oracle), Columns(("y",), oracle), spend=spend)
+    return NaiveBayes(**parameters).fit(ColumnChoice(tuple(names), oracle), ColumnChoice(("y",), oracle), spend=spend)
 
 
 @pytest.mark.parametrize("alpha", [0.5, 5.0])

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.released import Noise
 from sulq.errors import SulqError
 from sulq.language.law import SMALLEST_SCALE, GaussianLaw
@@ -83,7 +83,7 @@ class Normal(Arrays):
 
     def fit(self, d: int, **parameters: object) -> Perceptron:
         model = Perceptron(fit_intercept=False, **parameters)
-        return model.fit(Columns(tuple(names(d)), self), Columns(("y",), self))
+        return model.fit(ColumnChoice(tuple(names(d)), self), ColumnChoice(("y",), self))
 
 
 def textbook(X: np.ndarray, sign: np.ndarray, rounds: int) -> tuple[np.ndarray, int]:
@@ -166,7 +166,7 @@ def test_S0_16_a_known_margin_bounds_the_rounds_beforehand() -> None:
     X, y, _ = separable(rng, 5000, 2, 0.5)
     steps: list[tuple[int, int]] = []
     oracle = Arrays(declared(2), table(X, y), seed=1)
-    data = Columns(tuple(names(2)), oracle), Columns(("y",), oracle)
+    data = ColumnChoice(tuple(names(2)), oracle), ColumnChoice(("y",), oracle)
     # Three coordinates, the constant one included, within half the corner of their cube: |x|^2 <= 3/4.
     Perceptron(margin=2.0).fit(*data, spend=Epsilon(5), progress=lambda *at: steps.append(at))
     assert steps[0] == (0, most_rounds(0.75, 2.0)) == (0, 6)
@@ -240,7 +240,7 @@ def test_E47_trap2_a_signed_sum_has_twice_the_range() -> None:
     for neighbors, times in (("replace_one", 2), ("zero_out", 1)):
         options = {"budget": SubLinear(1, 1e-6, 100), "unit": Unit(neighbors=neighbors), "size": 100}
         oracle = Arrays(declared(2), table(X, y), **options)
-        data = Columns(tuple(names(2)), oracle), Columns(("y",), oracle)
+        data = ColumnChoice(tuple(names(2)), oracle), ColumnChoice(("y",), oracle)
         Perceptron(max_iter=1, fit_intercept=False).fit(*data)
         noise = deviations(oracle.foresee(oracle.asked[0][0]))[0]
         assert noise[1:] / noise[0] == pytest.approx(times, rel=1e-3)
@@ -252,7 +252,7 @@ def test_with_noise_it_separates_what_can_be_separated(spend: object) -> None:
     X, y, _ = separable(np.random.default_rng(12), 20_000, 4, 0.3, stretch=0.5)
     budget = spend if isinstance(spend, Epsilon) else Rho(1)
     oracle = Arrays(declared(4), table(X, y), seed=13, budget=budget)
-    model = Perceptron().fit(Columns(tuple(names(4)), oracle), Columns(("y",), oracle), spend=spend)
+    model = Perceptron().fit(ColumnChoice(tuple(names(4)), oracle), ColumnChoice(("y",), oracle), spend=spend)
     assert model.score(X, y) > 0.99
     assert 0 < model.spent_.exact <= spend.exact
     assert model.spent_.exact == pytest.approx(spend.exact * Fraction(len(oracle.asked), 12))
@@ -278,7 +278,7 @@ def test_SR6_facts_of_the_data_are_no_errors() -> None:
     }
     for (X, y), seed in ((each, seed) for each in cells.values() for seed in (15, None)):
         oracle = Arrays(declared(2), table(X, y), seed=seed)
-        data = Columns(tuple(names(2)), oracle), Columns(("y",), oracle)
+        data = ColumnChoice(tuple(names(2)), oracle), ColumnChoice(("y",), oracle)
         model = Perceptron(max_iter=4).fit(*data, spend=Epsilon(1))
         assert np.isfinite([*model.coef_[0], *model.intercept_, model.error_count_]).all()
         assert model.predict([[0.5, 0.5], [np.nan, 0]]).shape == (2,)
@@ -294,7 +294,7 @@ def test_categories_are_indicators() -> None:
     oracle = Arrays(columns, data, seed=17)
     for intercept in (True, False):
         learner = Perceptron(fit_intercept=intercept, max_iter=6)
-        model = learner.fit(Columns(("city", "age"), oracle), Columns(("y",), oracle), spend=Epsilon(9))
+        model = learner.fit(ColumnChoice(("city", "age"), oracle), ColumnChoice(("y",), oracle), spend=Epsilon(9))
         assert model.score(frame, data["y"]) > 0.97
         assert intercept or model.intercept_[0] == 0
 

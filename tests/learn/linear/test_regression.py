@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.learn import LinearRegression
 from sulq.learn.linear.regression import ridge
 from tests.learn.cases import exact, opened, refused
@@ -35,7 +35,9 @@ def rows(n: int, seed: int = 0, noise: float = 0.3) -> dict[str, np.ndarray]:
 
 
 def fitted(oracle: object, spend: object, names: list[str] = NAMES, **parameters: object) -> LinearRegression:
-    return LinearRegression(**parameters).fit(Columns(tuple(names), oracle), Columns(("y",), oracle), spend=spend)
+    return LinearRegression(**parameters).fit(
+        ColumnChoice(tuple(names), oracle), ColumnChoice(("y",), oracle), spend=spend
+    )
 
 
 def normal_equations(data: dict[str, np.ndarray]) -> np.ndarray:

@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.language.domain import Int
 from sulq.learn.linear.windows import BINS, SURE, WORTH, Design, Window, stands_out
 from tests.learn.cases import refused
@@ -114,7 +114,7 @@ def test_a_design_scores_rows_as_tables() -> None:
     """The sum of a score over the rows is that of its table's; in the columns' units too."""
     rows = frame(500)
     asked = oracle(rows)
-    design = Design.of(Columns(tuple(NAMES), asked))
+    design = Design.of(ColumnChoice(tuple(NAMES), asked))
     assert design.names == ("x", "city=Haifa", "city=Lod", "city=Yafo", "n", "b=False", "b=True")
     assert design.widths == (2, 3, 2)
     design = design.narrowed([Window("x", design.numbers[0].domain, -8.0, 4.0), design.numbers[1]])
@@ -134,4 +134,4 @@ def test_a_design_scores_rows_as_tables() -> None:
 
 def test_free_text_is_refused() -> None:
     """A design takes numbers and keys."""
-    refused("wrong-kind", Design.of, Columns(("x", "word"), oracle({"x": [0.0]})))
+    refused("wrong-kind", Design.of, ColumnChoice(("x", "word"), oracle({"x": [0.0]})))

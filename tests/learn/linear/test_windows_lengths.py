@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.released import Released
 from sulq.answers.spend_plan import Purse
 from sulq.learn.linear.windows import RADII, WITHIN, Design, lengths, radius
@@ -19,7 +19,7 @@ def oracle(points: np.ndarray, seed: int | None = None) -> tuple[Arrays, Design]
     """Points within [-8, 8] in each coordinate, and how they are seen."""
     names = tuple(f"x{j}" for j in range(points.shape[1]))
     asked = Arrays(dict.fromkeys(names, sulq.Real(-8, 8)), {n: points[:, j] for j, n in enumerate(names)}, seed=seed)
-    return asked, Design.of(Columns(names, asked))
+    return asked, Design.of(ColumnChoice(names, asked))
 
 
 def released(points: np.ndarray, spend: float = 900, seed: int | None = None) -> Released:

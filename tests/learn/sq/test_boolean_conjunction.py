@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.errors import SulqError
 from sulq.learn import MonotoneConjunction, load, min_n
 from sulq.learn.sq import Adversarial, Exact
@@ -103,7 +103,7 @@ def test_S2_10_with_noise_it_keeps_its_promise(spend: object, budget: object, si
     for seed in range(runs):
         X, y, chosen = target(rng, 20_000, 6)
         database = Arrays(boolean(6), rows(X, y), seed=seed, budget=budget, size=size)
-        X_, y_ = Columns(tuple(names(6)), database), Columns(("y",), database)
+        X_, y_ = ColumnChoice(tuple(names(6)), database), ColumnChoice(("y",), database)
         for accuracy in (None, 0.1):
             model = MonotoneConjunction(accuracy=accuracy).fit(X_, y_, spend=spend)
             assert model.spent_.exact <= spend.exact
@@ -128,7 +128,7 @@ def test_S2_12_W5_the_target_is_reached_with_a_fraction_of_the_rows(learned: str
     if learned == "joint":
         X = rng.random((size, 12)) < part
         database = Arrays(boolean(12), rows(X, X[:, 0] & X[:, 1]), size=size, seed=6)
-        X_, y_ = Columns(tuple(names(12)), database), Columns(("y",), database)
+        X_, y_ = ColumnChoice(tuple(names(12)), database), ColumnChoice(("y",), database)
         model = MonotoneConjunction(accuracy=0.1).fit(X_, y_, spend=Epsilon(1))
         kept = {int(name[1:]) for name in model.variables_}
         assert float(model.spent_.exact) < 0.1  # the table's mean needs few; the population's sampling the rows
@@ -153,7 +153,7 @@ def test_E04_to_learn_is_to_be_wrong_rarely() -> None:
     assert constant > delta
     database = Arrays(boolean(4), rows(X, y), seed=8, size=5000)
     model = MonotoneConjunction(accuracy=delta).fit(
-        Columns(tuple(names(4)), database), Columns(("y",), database), spend=Epsilon(1)
+        ColumnChoice(tuple(names(4)), database), ColumnChoice(("y",), database), spend=Epsilon(1)
     )
     assert 1 - model.score(X, y) <= delta
 
@@ -179,7 +179,7 @@ def test_SR6_facts_of_the_data_are_no_errors() -> None:
         for eta in (0.0, 0.2):
             database = Arrays(boolean(2), data, seed=1)
             model = MonotoneConjunction(eta=eta).fit(
-                Columns(("x0", "x1"), database), Columns(("y",), database), spend=Epsilon(1)
+                ColumnChoice(("x0", "x1"), database), ColumnChoice(("y",), database), spend=Epsilon(1)
             )
             assert float(model.spent_.exact) == pytest.approx(1)
             assert len(database.asked) == 2

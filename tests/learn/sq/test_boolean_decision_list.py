@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.errors import SulqError
 from sulq.learn import DecisionList, load
 from sulq.learn.sq import Adversarial, Exact
@@ -102,7 +102,7 @@ def test_with_noise_its_bound_holds(spend: object) -> None:
         X = rng.random((20_000, 5)) < rng.uniform(0.2, 0.8, 5)
         y = listed(X, rng, 4) ^ (rng.random(20_000) < 0.02 * (seed % 2))
         database = Arrays(boolean(5), rows(X, y), seed=seed, budget=sulq.EpsilonDelta(9, 1e-6))
-        model = DecisionList().fit(Columns(tuple(names(5)), database), Columns(("y",), database), spend=spend)
+        model = DecisionList().fit(ColumnChoice(tuple(names(5)), database), ColumnChoice(("y",), database), spend=spend)
         broken += 1 - model.score(X, y) > model.accuracy_
         errors.append(1 - model.score(X, y))
         assert 0 < model.spent_.exact <= spend.exact
@@ -122,7 +122,7 @@ def test_a_promise_is_checked_before_the_first_round() -> None:
     X = rng.random((needed, 4)) < 0.5
     database = Arrays(boolean(4), rows(X, listed(X, rng, 3)), size=needed, seed=1)
     model = DecisionList(accuracy=0.05).fit(
-        Columns(tuple(names(4)), database), Columns(("y",), database), spend=Epsilon(2)
+        ColumnChoice(tuple(names(4)), database), ColumnChoice(("y",), database), spend=Epsilon(2)
     )
     assert model.spent_.exact <= 2
 
@@ -147,7 +147,7 @@ def test_SR6_facts_of_the_data_are_no_errors() -> None:
         for eta in (0.0, 0.2):
             database = Arrays(boolean(2), data, seed=1)
             model = DecisionList(eta=eta).fit(
-                Columns(("x0", "x1"), database), Columns(("y",), database), spend=Epsilon(1)
+                ColumnChoice(("x0", "x1"), database), ColumnChoice(("y",), database), spend=Epsilon(1)
             )
             assert 0 < model.spent_.exact <= 1
             assert np.isfinite([model.tolerance_, model.accuracy_]).all()
@@ -176,13 +176,13 @@ def test_the_list_can_be_read_and_kept() -> None:
     X = np.array([[True, False], [False, False], [False, True]] * 400)
     y = X[:, 0]
     database = Arrays(boolean(2), rows(X, y), seed=3, size=1200)
-    model = DecisionList().fit(Columns(("x0", "x1"), database), Columns(("y",), database), spend=Epsilon(50))
+    model = DecisionList().fit(ColumnChoice(("x0", "x1"), database), ColumnChoice(("y",), database), spend=Epsilon(50))
     assert model.score(X, y) == 1.0
     assert model.export_text().splitlines()[0] in ("if x0: true", "if not x0: false")
     again = load(model.to_json())
     assert again.predict(X).tolist() == y.tolist()
     assert again.rules_ == model.rules_
-    X_, y_ = Columns(("x0", "x1"), database), Columns(("y",), database)
+    X_, y_ = ColumnChoice(("x0", "x1"), database), ColumnChoice(("y",), database)
     always = DecisionList(max_length=1).fit(X_, y_, spend=Epsilon(9))
     assert always.export_text() == "always false"
     assert always.predict(X).tolist() == [False] * 1200

@@ -12,7 +12,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, learn
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
@@ -216,7 +216,7 @@ class Watch:
 
 def watched(db: Database, model: ID3, names: list[str], spend: object) -> list[tuple]:
     watch = Watch(db._oracle)
-    columns = [Columns(tuple(some), watch) for some in (names, ["L"])]
+    columns = [ColumnChoice(tuple(some), watch) for some in (names, ["L"])]
     model.fit(*columns, spend=spend)
     return watch.asked
 
@@ -446,7 +446,7 @@ def test_too_few_rows_are_divided_without_a_look_at_them() -> None:
         data |= {"w": np.random.default_rng(seed).random(60)}
         with opened(columns, data) as db:
             watch = Watch(exact(db)._oracle)
-            X, y = Columns(("A0", "A1", "w"), watch), Columns(("L",), watch)
+            X, y = ColumnChoice(("A0", "A1", "w"), watch), ColumnChoice(("L",), watch)
             model = ID3(max_depth=3, criterion="separation").fit(X, y, spend=Epsilon(0.1))
         assert [type(question) for question, _, _ in watch.asked] == [Sums, Sums]
         assert watch.asked[1][1].exact > Fraction(9, 100)

@@ -7,7 +7,7 @@ import pytest
 
 from sulq.errors import SetupError
 from sulq.sources.decode import person
-from sulq.sources.decode.postgres import Column, records
+from sulq.sources.decode.postgres import PostgresColumn, records
 from tests.postgres import server
 from tests.sources.postgres_cases import at
 
@@ -26,7 +26,7 @@ def test_every_type_is_text_and_missing_cells_are_missing() -> None:
     name = server().do("SELECT 'typed_' || pg_backend_pid()")[0][0]
     server().do(f"CREATE TABLE {name} AS SELECT {shown} FROM generate_series(1, 2500)")
     server().do(f"INSERT INTO {name} DEFAULT VALUES")
-    columns = [Column(base, base, "b") for base in BASES]
+    columns = [PostgresColumn(base, base, "b") for base in BASES]
     read = records(name, columns, None, None)
     with psycopg.connect(at(name).partition("&table=")[0], autocommit=True) as db:
         db.execute("SET TimeZone = 'UTC'")
@@ -43,7 +43,7 @@ def test_every_type_is_text_and_missing_cells_are_missing() -> None:
 @pytest.mark.parametrize("base", BASES)
 def test_what_a_type_says_of_persons(base: str) -> None:
     """Each type has a form, and a cell in the source's column of persons."""
-    read = records("t", [], Column("id", base, "b"), None)
+    read = records("t", [], PostgresColumn("id", base, "b"), None)
     assert read.named[0] == BASES[base][1]
     assert person.WHO in read.named[1]
     assert read.schema.names == [person.WHO]
@@ -53,7 +53,7 @@ def test_other_types_and_texts_without_case_are_refused() -> None:
     """Lists and points are not read; citext names persons only where the owner folds case."""
     for base in ("point", "integer[]", "bytea"):
         with pytest.raises(SetupError, match="bad-declaration"):
-            records("t", [Column("x", base, "b")], None, None)
+            records("t", [PostgresColumn("x", base, "b")], None, None)
     with pytest.raises(SetupError, match="person-type"):
-        records("t", [], Column("id", "public.citext", "b"), None)
-    assert records("t", [], Column("id", "public.citext", "b"), "case").named == ("text", person.WHO)
+        records("t", [], PostgresColumn("id", "public.citext", "b"), None)
+    assert records("t", [], PostgresColumn("id", "public.citext", "b"), "case").named == ("text", person.WHO)

@@ -298,7 +298,7 @@ def mistaken(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> list[bool]:
     """Kept rows by another statement; says for each table that is made whether it is another."""
     real, changed = prepare._create, []
 
-    def wrong(connection: Connection, name: str, rows: kept_table.Rows, **more: Any) -> None:
+    def wrong(connection: Connection, name: str, rows: kept_table.KeptRows, **more: Any) -> None:
         relation = rows.relation.replace(old, new)
         changed.append(relation != rows.relation)
         real(connection, name, replace(rows, relation=relation), **more)

@@ -8,17 +8,28 @@ from fractions import Fraction
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.sql.parse.syntax import Aggregate, Call, Case, Cast, Column, Interval, Literal, Name, Node, Select
+from sulq.sql.parse.syntax import (
+    Aggregate,
+    Call,
+    CaseExpression,
+    Cast,
+    ColumnRef,
+    Interval,
+    Literal,
+    Name,
+    Node,
+    SelectQuery,
+)
 from sulq.sql.parse.text import parse
 
 
 def read(text: str) -> Node:
     query = parse(f"SELECT {text} FROM t").query
-    assert isinstance(query, Select)
+    assert isinstance(query, SelectQuery)
     return query.items[0][0]
 
 
-X = Column(Name("x"))
+X = ColumnRef(Name("x"))
 
 
 @pytest.mark.parametrize(
@@ -33,8 +44,8 @@ X = Column(Name("x"))
         ("INTERVAL '90' DAY", Literal(Interval(days=90), "interval")),
         ("INTERVAL '1 month 2 days'", Literal(Interval(1, 2), "interval")),
         ("make_date(2020, 2, 29)", Literal(datetime.date(2020, 2, 29), "date")),
-        ("t.x", Column(Name("x"), Name("t"))),
-        ('"X y"', Column(Name("X y", quoted=True))),
+        ("t.x", ColumnRef(Name("x"), Name("t"))),
+        ('"X y"', ColumnRef(Name("X y", quoted=True))),
         ("(x)", X),
         ("-x", Call("neg", (X,))),
         ("x % 2", Call("mod", (X, Literal(2, "int")))),
@@ -44,7 +55,7 @@ X = Column(Name("x"))
         ("x NOT LIKE 'a' ESCAPE '#'", Call("not", (Call("like", (X, Literal("a", "text"), Literal("#", "text"))),))),
         ("x NOT IN (1)", Call("not", (Call("in", (X, Literal(1, "int"))),))),
         ("x AND x AND x", Call("and", (X, X, X))),
-        ("CASE x WHEN 1 THEN 2 END", Case(((Call("=", (X, Literal(1, "int"))), Literal(2, "int")),))),
+        ("CASE x WHEN 1 THEN 2 END", CaseExpression(((Call("=", (X, Literal(1, "int"))), Literal(2, "int")),))),
         ("x::decimal(8, 2)", Cast(X, "float", 2)),
         ("CAST(x AS varchar(3))", Cast(X, "text", 3)),
         ("date_part('dow', x)", Call("extract", (Literal("dow", "text"), X))),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.sql.parse.syntax import Derived, Joined, Named, Select, Sets, Union
+from sulq.sql.parse.syntax import Derived, Joined, Named, SelectQuery, Sets, UnionQuery
 from sulq.sql.parse.text import parse
 
 
-def select(text: str) -> Select:
+def select(text: str) -> SelectQuery:
     query = parse(text).query
-    assert isinstance(query, Select)
+    assert isinstance(query, SelectQuery)
     return query
 
 
@@ -39,7 +39,7 @@ def test_subqueries_and_with() -> None:
     query = select("WITH q (z) AS (SELECT a FROM t) SELECT COUNT(z) FROM q")
     name, inner = query.tables[0]
     assert name.text == "q"
-    assert isinstance(inner, Select)
+    assert isinstance(inner, SelectQuery)
     assert inner.items[0][1] == "z"
 
 
@@ -58,7 +58,7 @@ def test_limits_and_fetch() -> None:
     """FETCH FIRST n ROWS is LIMIT n, LIMIT ALL is none."""
     assert select("SELECT COUNT(*) FROM t FETCH FIRST 5 ROWS ONLY").limit == 5
     assert select("SELECT COUNT(*) FROM t LIMIT ALL").limit is None
-    assert isinstance(parse("SELECT COUNT(*) FROM t UNION SELECT COUNT(*) FROM s").query, Union)
+    assert isinstance(parse("SELECT COUNT(*) FROM t UNION SELECT COUNT(*) FROM s").query, UnionQuery)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from sulq.sql.parse.syntax import Aggregate, Call, Case, Column, Literal, Name, conjuncts, holds, parts, rebuilt
+from sulq.sql.parse.syntax import (
+    Aggregate,
+    Call,
+    CaseExpression,
+    ColumnRef,
+    Literal,
+    Name,
+    conjuncts,
+    holds,
+    parts,
+    rebuilt,
+)
 
-X, Y = Column(Name("x")), Column(Name("y"))
+X, Y = ColumnRef(Name("x")), ColumnRef(Name("y"))
 
 
 def test_the_place_in_the_text_is_no_part_of_an_expression() -> None:
     """Two expressions are the same if they say the same, wherever they stand and however they are called."""
     assert Call("+", (X, Y), "a", at=3) == Call("+", (X, Y), "b", at=9)
     assert Call("+", (X, Y)) != Call("-", (X, Y))
-    assert len({Column(Name("x", at=1), at=1), Column(Name("x", at=2), at=2)}) == 1
+    assert len({ColumnRef(Name("x", at=1), at=1), ColumnRef(Name("x", at=2), at=2)}) == 1
 
 
 def test_names_fit_as_postgresql_reads_them() -> None:
@@ -24,8 +35,8 @@ def test_an_expression_is_rebuilt_from_its_parts() -> None:
     """Taking an expression apart and putting it together gives it back."""
     for node in (
         Call("+", (X, Y)),
-        Case(((X, Y), (Y, X)), Literal(1, "int")),
-        Case(((X, Y),)),
+        CaseExpression(((X, Y), (Y, X)), Literal(1, "int")),
+        CaseExpression(((X, Y),)),
         Aggregate("sum", (X,), where=Y),
         Aggregate("rows"),
     ):
@@ -43,5 +54,5 @@ def test_conditions_joined_by_and_come_apart() -> None:
 
 def test_names_are_the_same_in_any_case_unless_quoted() -> None:
     """So two expressions that say the same are the same: AVG(age) and avg(Age)."""
-    assert Column(Name("Age", at=3)) == Column(Name("age"))
+    assert ColumnRef(Name("Age", at=3)) == ColumnRef(Name("age"))
     assert len({Name("PID"), Name("pid"), Name("pid", quoted=True), Name("PID", quoted=True)}) == 3

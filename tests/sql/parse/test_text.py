@@ -10,7 +10,7 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.sql.parse import text as module
-from sulq.sql.parse.syntax import Select
+from sulq.sql.parse.syntax import SelectQuery
 from sulq.sql.parse.text import MAX_DEPTH, MAX_QUERY_BYTES, MAX_TOKENS, parse
 
 
@@ -24,7 +24,7 @@ def test_one_select_is_read() -> None:
     """A SELECT becomes our own syntax, with its clauses."""
     found = parse("SELECT sex, COUNT(*) AS n FROM people WHERE age > 3 GROUP BY sex ORDER BY n DESC LIMIT 3 OFFSET 1")
     query = found.query
-    assert isinstance(query, Select)
+    assert isinstance(query, SelectQuery)
     assert not found.explain
     assert [alias for _, alias in query.items] == [None, "n"]
     assert (query.limit, query.offset, query.distinct) == (3, 1, False)
@@ -79,7 +79,7 @@ def test_a_refusal_names_construct_and_place() -> None:
 def test_top_is_a_limit() -> None:
     """T-SQL's TOP at the front is LIMIT; anywhere else it is refused."""
     query = parse("SELECT TOP 5 a FROM t").query
-    assert isinstance(query, Select)
+    assert isinstance(query, SelectQuery)
     assert query.limit == 5
     assert code("SELECT TOP 5 a FROM t LIMIT 3") == "sql-unsupported"
     assert code("SELECT a FROM (SELECT TOP 5 a FROM t) AS q") == "sql-unsupported"

@@ -13,8 +13,8 @@ from sulq.language.rowfn import Col
 from sulq.sql.parse.syntax import Aggregate, Place
 from sulq.sql.released.aggregates import value_of
 from sulq.sql.released.cells import AddedUp, Gathered, Unclear
-from sulq.sql.released.program import Key, Program, Regroup, StatAt
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.released.program import KeyLabel, Regroup, StatAt, TableProgram
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 from tests.sql.programs import aggregate, apply, const, truth
 
 
@@ -53,13 +53,13 @@ def test_an_unknown_aggregate_is_refused():
         value_of("mode", [1], None)
 
 
-def inner(**more: object) -> Program:
-    groups = Groups(Table(), None, (Col("city"),), (), (Stat("rows"),))
-    return Program(groups, (("city", Key(0)), ("n", StatAt(0))), **more)  # type: ignore[arg-type]
+def inner(**more: object) -> TableProgram:
+    groups = GroupStatistics(Table(), None, (Col("city"),), (), (Stat("rows"),))
+    return TableProgram(groups, (("city", KeyLabel(0)), ("n", StatAt(0))), **more)  # type: ignore[arg-type]
 
 
-def origins(source: Program, *stats: Aggregate, keys: tuple[object, ...] = ()) -> list[object]:
-    program = Program(
+def origins(source: TableProgram, *stats: Aggregate, keys: tuple[object, ...] = ()) -> list[object]:
+    program = TableProgram(
         Regroup(source, None, keys, (), stats),
         tuple((f"s{i}", StatAt(i)) for i in range(len(stats))),  # type: ignore[arg-type]
     )

@@ -10,13 +10,13 @@ import pytest
 from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
-from sulq.sql.parse.syntax import Case
-from sulq.sql.released.cells import At, Figure, Unclear, applied, either, interval, leaves
-from sulq.sql.released.program import Key, Program, StatAt
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.parse.syntax import CaseExpression
+from sulq.sql.released.cells import At, NoisyValue, Unclear, applied, either, interval, leaves
+from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 from tests.sql.programs import apply, const, truth
 
-GROUPS = Groups(
+GROUPS = GroupStatistics(
     Table(),
     None,
     (Col("city"),),
@@ -26,8 +26,8 @@ GROUPS = Groups(
 N, S, LAST = StatAt(0), StatAt(1), StatAt(2)
 
 
-def cell(expr: object) -> tuple[Figure, list[object]]:
-    asked, released = truth(Program(GROUPS, (("x", expr),)), Epsilon(1))  # type: ignore[arg-type]
+def cell(expr: object) -> tuple[NoisyValue, list[object]]:
+    asked, released = truth(TableProgram(GROUPS, (("x", expr),)), Epsilon(1))  # type: ignore[arg-type]
     return asked.read(released).shown()[0][0], released
 
 
@@ -48,16 +48,21 @@ def test_the_error_probability_is_divided_over_the_statistics():
 
 def test_truths_texts_and_keys_have_no_interval():
     """Comparisons, labels and constants are shown as they are; a case of numbers spans what could hold."""
-    for expr in (apply(">", N, const(3)), Key(0), const(4), Case(((apply(">", N, S), const("a")),), const("b"))):
+    for expr in (
+        apply(">", N, const(3)),
+        KeyLabel(0),
+        const(4),
+        CaseExpression(((apply(">", N, S), const("a")),), const("b")),
+    ):
         figure, released = cell(expr)
         assert interval(figure, released, 0.05) is None
-    figure, released = cell(Case(((apply(">", N, S), const(1)),), const(0)))
+    figure, released = cell(CaseExpression(((apply(">", N, S), const(1)),), const(0)))
     assert figure.value == 1
     assert interval(figure, released, 0.05) in ((1.0, 1.0), (0.0, 1.0))
-    certain = either([(Figure(value=True), Figure(3))], Figure(4))
+    certain = either([(NoisyValue(value=True), NoisyValue(3))], NoisyValue(4))
     assert (certain.value, certain.origin) == (3, None)
-    assert interval(Figure(3, Unclear()), [], 0.05) is None
-    assert applied("+", [Figure(1), Figure(2)]).origin is None
+    assert interval(NoisyValue(3, Unclear()), [], 0.05) is None
+    assert applied("+", [NoisyValue(1), NoisyValue(2)]).origin is None
 
 
 def test_moments_have_intervals_of_moments():

@@ -6,8 +6,8 @@ import datetime
 
 import pytest
 
-from sulq.sql.parse.syntax import Call, Case, Literal, Node
-from sulq.sql.released.program import Key, StatAt, SubqueryValue
+from sulq.sql.parse.syntax import Call, CaseExpression, Literal, Node
+from sulq.sql.released.program import KeyLabel, StatAt, SubqueryValue
 from tests.sql.asking import program, refused
 from tests.sql.programs import const
 
@@ -24,14 +24,14 @@ def shown(text: str) -> Node:
         ("SUM(age) / COUNT(*)", Call("/", (S, N))),
         ("ROUND(SUM(age), 1)", Call("round", (S, const(1)))),
         ("COUNT(*) BETWEEN 1 AND 3", Call("and", (Call(">=", (N, const(1))), Call("<=", (N, const(3)))))),
-        ("CASE WHEN COUNT(*) > 3 THEN 'a' END", Case(((Call(">", (N, const(3))), const("a")),))),
+        ("CASE WHEN COUNT(*) > 3 THEN 'a' END", CaseExpression(((Call(">", (N, const(3))), const("a")),))),
         ("CAST(COUNT(*) AS text)", Call("cast text", (N,))),
         ("CAST(COUNT(*) AS varchar(2))", Call("left", (Call("cast text", (N,)), const(2)))),
-        ("POSITION('f' IN sex)", Call("position", (const("f"), Key(0)))),
-        ("TRIM(sex)", Call("trim", (Key(0),))),
+        ("POSITION('f' IN sex)", Call("position", (const("f"), KeyLabel(0)))),
+        ("TRIM(sex)", Call("trim", (KeyLabel(0),))),
         ("COUNT(*) % 2", Call("mod", (N, const(2)))),
         ("COS(COUNT(*))", Call("cos", (N,))),
-        ("sex IN ('f', 'm')", Call("in", (Key(0), const("f"), const("m")))),
+        ("sex IN ('f', 'm')", Call("in", (KeyLabel(0), const("f"), const("m")))),
         ("DATE '2020-03-31' - INTERVAL '1 month'", const(datetime.date(2020, 2, 29))),
         ("DATE '2020-01-01' + INTERVAL '2 days'", const(datetime.date(2020, 1, 3))),
         ("clip(COUNT(*), 0, 9)", Call("least", (Call("greatest", (N, const(0))), const(9)))),

@@ -8,7 +8,7 @@ import pytest
 
 from sulq.language.rowfn import Arith, Col, IsMissing, Lit, Not
 from sulq.sql.parse.syntax import Call
-from sulq.sql.released.program import Key, LeftOut, StatAt
+from sulq.sql.released.program import KeyLabel, LeftOut, StatAt
 from tests.sql.asking import groups, program, refused, same
 from tests.sql.programs import const
 
@@ -59,13 +59,13 @@ def test_keys_by_name_position_and_alias(group: str) -> None:
     """However a key is written it is the same key."""
     found = program(f"SELECT sex AS s, COUNT(*) FROM people GROUP BY {group}")
     key = found.columns[0][1]
-    assert isinstance(key, Key)
+    assert isinstance(key, KeyLabel)
 
 
 def test_a_column_goes_before_an_alias_in_group_by_and_after_it_in_order_by() -> None:
     """PostgreSQL's rule: GROUP BY age is the column, ORDER BY age the result."""
     found = program("SELECT age / 10 AS age, COUNT(*) AS n FROM people GROUP BY 1 ORDER BY age, n DESC")
-    assert found.order == ((Key(0), False, False), (StatAt(0), True, True))
+    assert found.order == ((KeyLabel(0), False, False), (StatAt(0), True, True))
     assert refused("SELECT age / 10 AS age, income FROM people GROUP BY age").code == "not-grouped"
 
 
@@ -73,9 +73,9 @@ def test_expressions_of_keys_are_worked_out_on_released_labels() -> None:
     """Functions of a grouped column, and grouped expressions inside others."""
     found = program("SELECT UPPER(sex), age + 1 + 2, EXTRACT(YEAR FROM born) FROM people GROUP BY sex, age + 1, born")
     upper, more, year = (expr for _, expr in found.columns)
-    assert upper == Call("upper", (Key(0),))
-    assert more == Call("+", (Key(1), const(2)))
-    assert year == Call("date_part", (const("year"), Call("cast date", (Key(2),))))
+    assert upper == Call("upper", (KeyLabel(0),))
+    assert more == Call("+", (KeyLabel(1), const(2)))
+    assert year == Call("date_part", (const("year"), Call("cast date", (KeyLabel(2),))))
 
 
 def test_grouping_sets() -> None:

@@ -13,7 +13,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Bins, Col, OrMissing
 from sulq.sql.released.grouping_sets import adds, ascending, ask, sources
 from sulq.sql.released.sum_collector import SumCollector
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 from tests.sql.programs import database
 
 ROWS = Stat("rows")
@@ -33,7 +33,7 @@ def test_a_set_summed_from_another_asks_nothing_more():
     """Sums of a coarser set are read from the finer one; people are not, for nobody is counted twice."""
     asking = SumCollector(database().facts, Epsilon(1))
     keys = (Col("city"), Col("smoker"))
-    ask(asking, Groups(Table(), None, keys, ((0, 1), (0,), ()), (ROWS,)))
+    ask(asking, GroupStatistics(Table(), None, keys, ((0, 1), (0,), ()), (ROWS,)))
     assert len(asking.question().questions) == 1
     assert adds(ROWS)
     assert not adds(Stat("persons"))
@@ -45,19 +45,21 @@ def test_keys_that_nobody_listed_are_open():
     facts = database().facts
     asking = SumCollector(facts, EpsilonDelta(1, 1e-6))
     wide = Col("age") * 100_000
-    (found,) = ask(asking, Groups(Table(), None, (wide,), (), (ROWS, Stat("persons"), Stat("mean", (Col("age"),)))))
+    (found,) = ask(
+        asking, GroupStatistics(Table(), None, (wide,), (), (ROWS, Stat("persons"), Stat("mean", (Col("age"),))))
+    )
     assert found.groups is None
     assert isinstance(asking.question().questions[0], OpenSums)
     for key in (Col("income") / 3, Col("age") / 7):
         with pytest.raises(QuestionError):
-            ask(SumCollector(facts, Rho(1)), Groups(Table(), None, (key,), (), (ROWS,)))
+            ask(SumCollector(facts, Rho(1)), GroupStatistics(Table(), None, (key,), (), (ROWS,)))
     for stat in (
         Stat("max", (Col("age"),)),
         Stat("count", (Col("age"),), distinct=True),
         Stat("persons", where=Col("smoker")),
     ):
         with pytest.raises(QuestionError) as refusal:
-            ask(SumCollector(facts, Rho(1)), Groups(Table(), None, (wide,), (), (stat,)))
+            ask(SumCollector(facts, Rho(1)), GroupStatistics(Table(), None, (wide,), (), (stat,)))
         assert refusal.value.code == "open-keys"
 
 
@@ -65,7 +67,7 @@ def test_labels_are_read_and_sorted():
     """Dates are dates, bins are intervals, and missing labels come last."""
     asking = SumCollector(database().facts, Epsilon(1))
     keys = (Col("visit"), OrMissing(Bins(Col("age"), (0, 60, 120))))
-    (found,) = ask(asking, Groups(Table(), None, keys, (), (ROWS,)))
+    (found,) = ask(asking, GroupStatistics(Table(), None, keys, (), (ROWS,)))
     rows = [labels for _, labels in found.rows([], 2)]
     assert rows[0] == (datetime.date(2020, 1, 1), "[0, 60)")
     assert rows[2] == (datetime.date(2020, 1, 1), None)

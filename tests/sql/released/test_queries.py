@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sulq.sql.parse.syntax import Call, Place
-from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.released.program import KeyLabel, Regroup, StackedPrograms, StatAt, TableProgram
+from sulq.sql.rows.statistics import GroupStatistics
 from tests.sql.asking import program, refused
 from tests.sql.programs import aggregate, const
 
@@ -16,8 +16,8 @@ INNER = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 def test_filters_and_columns_over_a_released_table() -> None:
     """A plain SELECT over a released table is a program over a program."""
     found = program(f"SELECT sex, n + 1 AS m FROM ({INNER}) AS t WHERE n > 3 ORDER BY m DESC LIMIT 1")
-    assert isinstance(found.source, Program)
-    assert isinstance(found.source.source, Groups)
+    assert isinstance(found.source, TableProgram)
+    assert isinstance(found.source.source, GroupStatistics)
     assert found.columns == (("sex", Place(0)), ("m", Call("+", (Place(1), const(1)))))
     assert found.having == Call(">", (Place(1), const(3)))
     assert (found.order[0][1], found.limit) == (True, 1)
@@ -34,14 +34,14 @@ def test_groups_of_released_rows() -> None:
     assert source.keys == (Call("upper", (Place(0),)),)
     assert source.where == Call(">", (Place(1), const(0)))
     assert source.stats[0] == aggregate("sum", Place(1), Call(">", (Place(1), const(1))))
-    assert [expr for _, expr in found.columns] == [Key(0), StatAt(0), StatAt(1)]
+    assert [expr for _, expr in found.columns] == [KeyLabel(0), StatAt(0), StatAt(1)]
     assert found.having == Call(">", (StatAt(2), const(0)))
 
 
 def test_unions_of_released_tables() -> None:
     """One after the other; UNION without ALL leaves each different row once."""
     found = program("SELECT COUNT(*) AS n FROM people UNION ALL SELECT COUNT(*) FROM visits ORDER BY n LIMIT 1")
-    assert isinstance(found.source, Stack)
+    assert isinstance(found.source, StackedPrograms)
     assert (found.columns, found.limit, found.distinct) == ((("n", Place(0)),), 1, False)
     assert program("SELECT COUNT(*) FROM people UNION SELECT COUNT(*) FROM visits").distinct
     assert isinstance(program("SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM people UNION ALL SELECT 2 FROM "

@@ -14,8 +14,8 @@ from sulq.sql.released.functions import COMPARISONS, LAX, STRICT, act
 from sulq.sql.released.ranges import (
     Anything,
     Few,
+    NumberRange,
     Outcome,
-    Span,
     hull,
     may,
     only,
@@ -38,7 +38,7 @@ def parts(draw: st.DrawFn) -> tuple[Outcome, object]:
         low, high = sorted((draw(ends), draw(ends)))
         value = min(max(low + (high - low) * draw(st.sampled_from([0.0, 1.0, 0.5, 0.3])), low), high)
         null = draw(st.booleans()) and draw(st.booleans())
-        return Span(low, high, null), None if null and draw(st.booleans()) else value
+        return NumberRange(low, high, null), None if null and draw(st.booleans()) else value
     values = draw(st.lists(st.sampled_from([None, True, False, 3, -2, 2.5]), min_size=1, max_size=3))
     return Few(frozenset(values)), draw(st.sampled_from(values))
 
@@ -81,7 +81,7 @@ def test_whole_quotients_are_cut_off(a, b):
     if any(value is None for _, value in (a, b)) or b[1] == 0:
         return
     found = whole_quotient([a[0], b[0]])
-    if isinstance(found, Span):
+    if isinstance(found, NumberRange):
         assert found.low <= math.trunc(float(a[1]) / float(b[1])) <= found.high
 
 
@@ -94,19 +94,19 @@ def test_a_hull_holds_all_of_them(several):
 
 def test_ranges_that_decide_are_certain():
     """Ranges apart decide a comparison; overlapping ones leave it open; logic follows."""
-    assert outcome("<", [Span(0, 1), Span(2, 3)]) == only(value=True)
-    assert outcome("<", [Span(0, 2), Span(1, 3)]) == Few(frozenset((True, False)))
-    open_ = outcome("<", [Span(0, 2), only(1)])
+    assert outcome("<", [NumberRange(0, 1), NumberRange(2, 3)]) == only(value=True)
+    assert outcome("<", [NumberRange(0, 2), NumberRange(1, 3)]) == Few(frozenset((True, False)))
+    open_ = outcome("<", [NumberRange(0, 2), only(1)])
     assert outcome("and", [open_, only(value=False)]) == only(value=False)
     assert outcome("or", [Anything(), only(value=True)]).values >= {True}
     assert may(Anything(), None)
     assert not may(only(value=True), None)
     assert shown(only("x")) is None
     assert shown(only(value=True)) is None
-    assert shown(Span(1, 2)) == (1, 2)
+    assert shown(NumberRange(1, 2)) == (1, 2)
     assert shown(Anything()) is None
     assert span(Few(frozenset(("x", 1)))) is None
-    assert outcome("coalesce", [Span(1, 2, null=True), only(5)]) == Span(1, 5)
+    assert outcome("coalesce", [NumberRange(1, 2, null=True), only(5)]) == NumberRange(1, 5)
     assert isinstance(outcome("coalesce", [Anything(), only(5)]), Anything)
     assert outcome("is null", [Anything()]) == Few(frozenset((True, False)))
 
@@ -114,27 +114,27 @@ def test_ranges_that_decide_are_certain():
 @pytest.mark.parametrize(
     ("op", "args", "low", "high"),
     [
-        ("+", [Span(1, 2), Span(3, 5)], 4, 7),
-        ("-", [Span(1, 2), Span(3, 5)], -4, -1),
-        ("*", [Span(-1, 2), Span(3, 5)], -5, 10),
-        ("/", [Span(1, 2), Span(4, 8)], 0.125, 0.5),
-        ("abs", [Span(-3, 2)], 0, 3),
-        ("power", [Span(-3, 2), only(2)], 0, 9),
-        ("sqrt", [Span(4, 9)], 2, 3),
-        ("ln", [Span(1, math.e)], 0, 1),
-        ("log", [Span(10, 100)], 1, 2),
-        ("cos", [Span(0, math.pi)], -1, 1),
-        ("sin", [Span(0, 0.1)], 0, math.sin(0.1)),
-        ("round", [Span(1.24, 1.26), only(1)], 1.2, 1.3),
-        ("floor", [Span(1.5, 2.5)], 1, 2),
-        ("mod", [Span(7, 8), only(5)], 2, 3),
-        ("exp", [Span(-math.inf, 0)], 0, 1),
-        ("greatest", [Span(1, 5), only(3)], 3, 5),
-        ("least", [Span(1, 5), only(3)], 1, 3),
+        ("+", [NumberRange(1, 2), NumberRange(3, 5)], 4, 7),
+        ("-", [NumberRange(1, 2), NumberRange(3, 5)], -4, -1),
+        ("*", [NumberRange(-1, 2), NumberRange(3, 5)], -5, 10),
+        ("/", [NumberRange(1, 2), NumberRange(4, 8)], 0.125, 0.5),
+        ("abs", [NumberRange(-3, 2)], 0, 3),
+        ("power", [NumberRange(-3, 2), only(2)], 0, 9),
+        ("sqrt", [NumberRange(4, 9)], 2, 3),
+        ("ln", [NumberRange(1, math.e)], 0, 1),
+        ("log", [NumberRange(10, 100)], 1, 2),
+        ("cos", [NumberRange(0, math.pi)], -1, 1),
+        ("sin", [NumberRange(0, 0.1)], 0, math.sin(0.1)),
+        ("round", [NumberRange(1.24, 1.26), only(1)], 1.2, 1.3),
+        ("floor", [NumberRange(1.5, 2.5)], 1, 2),
+        ("mod", [NumberRange(7, 8), only(5)], 2, 3),
+        ("exp", [NumberRange(-math.inf, 0)], 0, 1),
+        ("greatest", [NumberRange(1, 5), only(3)], 3, 5),
+        ("least", [NumberRange(1, 5), only(3)], 1, 3),
     ],
 )
 def test_ranges_are_no_wider_than_they_must_be(op, args, low, high):
     """The range of one operation is exact."""
     found = outcome(op, args)
-    assert isinstance(found, Span)
+    assert isinstance(found, NumberRange)
     assert (found.low, found.high) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))

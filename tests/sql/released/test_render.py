@@ -15,11 +15,11 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, Loss, Rho
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, Each, OrMissing
-from sulq.sql.parse.syntax import Call, Case, Node, Place
+from sulq.sql.parse.syntax import Call, CaseExpression, Node, Place
 from sulq.sql.released.cells import interval
-from sulq.sql.released.program import Key, LeftOut, Program, Regroup, Stack, StatAt, SubqueryValue
+from sulq.sql.released.program import KeyLabel, LeftOut, Regroup, StackedPrograms, StatAt, SubqueryValue, TableProgram
 from sulq.sql.released.render import prepare, sources_of
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 from sulq.testing import exact
 from tests.answers.test_estimators import covers
 from tests.counts import count
@@ -31,7 +31,7 @@ AGE, INCOME, CITY, SMOKER = Col("age"), Col("income"), Col("city"), Col("smoker"
 ROWS = Stat("rows")
 
 
-def values(program: Program, spend: Loss | None = None) -> list[tuple[object, ...]]:
+def values(program: TableProgram, spend: Loss | None = None) -> list[tuple[object, ...]]:
     asked, released = truth(program, spend or Epsilon(1))
     return [tuple(figure.value for figure in row) for row in asked.read(released).shown()]
 
@@ -55,14 +55,14 @@ def like(ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]]) -> bo
 
 def grouped(
     columns: tuple[tuple[str, Node], ...], *stats: Stat, keys: tuple[object, ...] = (CITY,), **more: object
-) -> Program:
+) -> TableProgram:
     sets = more.pop("sets", ())
-    return Program(Groups(Table(), None, keys, sets, stats), columns, **more)  # type: ignore[arg-type]
+    return TableProgram(GroupStatistics(Table(), None, keys, sets, stats), columns, **more)  # type: ignore[arg-type]
 
 
 def test_rows_are_sorted_and_clauses_apply_to_released_values():
     """HAVING, ORDER BY, LIMIT, OFFSET and DISTINCT of a grouped query are DuckDB's on noise-free values."""
-    columns = (("city", Key(0)), ("n", StatAt(0)))
+    columns = (("city", KeyLabel(0)), ("n", StatAt(0)))
     assert like(values(grouped(columns, ROWS)), plain("SELECT city, count(*) FROM people GROUP BY 1 ORDER BY 1"))
     having = apply(">", StatAt(0), const(100))
     assert like(
@@ -70,7 +70,7 @@ def test_rows_are_sorted_and_clauses_apply_to_released_values():
         plain("SELECT city, count(*) n FROM people GROUP BY 1 HAVING n > 100 ORDER BY n DESC"),
     )
     assert like(
-        values(grouped(columns, ROWS, order=((Key(0), True, True),), limit=1, offset=1)),
+        values(grouped(columns, ROWS, order=((KeyLabel(0), True, True),), limit=1, offset=1)),
         plain("SELECT city, count(*) FROM people GROUP BY 1 ORDER BY 1 DESC LIMIT 1 OFFSET 1"),
     )
     assert values(grouped((("one", const(1)),), ROWS, distinct=True)) == [(1,)]
@@ -82,7 +82,7 @@ def test_rows_are_sorted_and_clauses_apply_to_released_values():
 def test_missing_values_are_ordered_as_asked(down, first):
     """NULLS FIRST and NULLS LAST, ascending and descending."""
     key = OrMissing(Each(AGE))
-    program = grouped((("age", Key(0)), ("n", StatAt(0))), ROWS, keys=(key,), order=((Key(0), down, first),))
+    program = grouped((("age", KeyLabel(0)), ("n", StatAt(0))), ROWS, keys=(key,), order=((KeyLabel(0), down, first),))
     order = f"ORDER BY 1 {'DESC' if down else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
     found = [row for row in values(program) if row[1]]
     assert like(found, plain(f"SELECT age, count(*) FROM people GROUP BY 1 {order}"))
@@ -94,8 +94,8 @@ def test_SR13_grouping_sets_are_their_own_or_summed(spend, sets):
     """ROLLUP, CUBE and GROUPING SETS: all rows of all sets, whether asked or added up from finer ones (SR13)."""
     stats = (ROWS, Stat("mean", (AGE,)), Stat("persons"), Stat("count", (AGE,), distinct=True))
     columns = (
-        ("city", Key(0)),
-        ("smoker", Key(1)),
+        ("city", KeyLabel(0)),
+        ("smoker", KeyLabel(1)),
         ("g", LeftOut(1)),
         *((f"s{i}", StatAt(i)) for i in range(len(stats))),
     )
@@ -112,12 +112,12 @@ def test_SR13_grouping_sets_are_their_own_or_summed(spend, sets):
 
 def test_expressions_case_and_subqueries():
     """Arithmetic, CASE, and a subquery used as a value, on released numbers."""
-    total = Program(Groups(Table(), None, (), (), (ROWS,)), (("n", StatAt(0)),))
+    total = TableProgram(GroupStatistics(Table(), None, (), (), (ROWS,)), (("n", StatAt(0)),))
     columns = (
-        ("city", apply("upper", Key(0))),
+        ("city", apply("upper", KeyLabel(0))),
         ("half", apply("/", StatAt(0), const(2))),
         ("share", apply("/", apply("*", const(1.0), StatAt(0)), SubqueryValue(total))),
-        ("size", Case(((apply(">", StatAt(0), const(300)), const("big")),), const("small"))),
+        ("size", CaseExpression(((apply(">", StatAt(0), const(300)), const("big")),), const("small"))),
         ("root", apply("round", apply("sqrt", StatAt(1)), const(3))),
     )
     program = grouped(columns, ROWS, Stat("sum", (AGE,)))
@@ -130,8 +130,8 @@ def test_expressions_case_and_subqueries():
     assert like(values(program), theirs)
 
 
-def inner() -> Program:
-    return grouped((("age", Key(0)), ("n", StatAt(0))), ROWS, keys=(Each(AGE),))
+def inner() -> TableProgram:
+    return grouped((("age", KeyLabel(0)), ("n", StatAt(0))), ROWS, keys=(Each(AGE),))
 
 
 def test_aggregates_of_released_rows():
@@ -145,9 +145,9 @@ def test_aggregates_of_released_rows():
         aggregate("bool_or", big),
         aggregate("bool_and", big),
     ]
-    program = Program(
+    program = TableProgram(
         Regroup(inner(), None, (apply("/", Place(0), const(50)),), ((0,), ()), tuple(stats)),
-        (("k", Key(0)), *((f"s{i}", StatAt(i)) for i in range(len(stats)))),
+        (("k", KeyLabel(0)), *((f"s{i}", StatAt(i)) for i in range(len(stats)))),
     )
     theirs = plain(
         "WITH t AS (SELECT age, count(*) n FROM people WHERE age IS NOT NULL GROUP BY age), "
@@ -161,25 +161,25 @@ def test_aggregates_of_released_rows():
 
 def test_tables_of_tables():
     """A program over a program filters and renames; UNION ALL stacks rows; shapes must agree."""
-    outer = Program(inner(), (("n2", apply("*", Place(1), const(2))),), having=apply("<", Place(0), const(3)))
+    outer = TableProgram(inner(), (("n2", apply("*", Place(1), const(2))),), having=apply("<", Place(0), const(3)))
     theirs = plain("SELECT 2 * count(*) FROM people WHERE age < 3 GROUP BY age ORDER BY age")
     assert like(values(outer), theirs)
-    stacked = Program(Stack((outer, outer)), (("n", Place(0)),))
+    stacked = TableProgram(StackedPrograms((outer, outer)), (("n", Place(0)),))
     assert values(stacked) == 2 * values(outer)
     with pytest.raises(QuestionError):
-        values(Program(Stack((outer, inner())), (("n", Place(0)),)))
-    two = Program(outer, (("n", Place(0)),))
+        values(TableProgram(StackedPrograms((outer, inner())), (("n", Place(0)),)))
+    two = TableProgram(outer, (("n", Place(0)),))
     with pytest.raises(QuestionError):
         values(grouped((("n", SubqueryValue(two)),), ROWS))
 
 
 def test_a_query_that_asks_nothing_costs_nothing():
     """Constants alone make no question; a filter on nothing gives no row."""
-    constant = Program(Groups(Table(), None, (), (), ()), (("one", const(1)),))
+    constant = TableProgram(GroupStatistics(Table(), None, (), (), ()), (("one", const(1)),))
     asked = prepare(constant, database().facts, Epsilon(1))
     assert asked.question is None
     assert [[figure.value for figure in row] for row in asked.read([]).shown()] == [[1]]
-    empty = Program(Groups(Table(), None, (), (), ()), (("one", const(1)),), having=const(False))
+    empty = TableProgram(GroupStatistics(Table(), None, (), (), ()), (("one", const(1)),), having=const(False))
     assert prepare(empty, database().facts, None).read([]).shown() == []
 
 
@@ -194,7 +194,7 @@ def test_answers_are_read_again_from_the_program():
     assert len(prepare(program, database().facts, Epsilon(1)).leaves()) == 1
 
 
-COVERED: list[tuple[str, Program]] = [
+COVERED: list[tuple[str, TableProgram]] = [
     (
         "one of each",
         table(
@@ -217,10 +217,13 @@ COVERED: list[tuple[str, Program]] = [
         "expressions",
         grouped(
             (
-                ("city", Key(0)),
+                ("city", KeyLabel(0)),
                 ("ratio", apply("/", apply("*", const(1.0), StatAt(1)), StatAt(0))),
                 ("log", apply("ln", StatAt(0))),
-                ("case", Case(((apply(">", StatAt(0), const(230)), StatAt(2)),), apply("-", StatAt(1), const(5)))),
+                (
+                    "case",
+                    CaseExpression(((apply(">", StatAt(0), const(230)), StatAt(2)),), apply("-", StatAt(1), const(5))),
+                ),
                 ("whole", apply("/", StatAt(1), const(7))),
                 ("gap", apply("abs", apply("-", StatAt(0), apply("*", const(3), StatAt(1))))),
             ),
@@ -231,7 +234,7 @@ COVERED: list[tuple[str, Program]] = [
     ),
     (
         "released rows",
-        Program(
+        TableProgram(
             Regroup(
                 inner(),
                 None,
@@ -250,7 +253,7 @@ COVERED: list[tuple[str, Program]] = [
     ),
     (
         "filtered rows",
-        Program(
+        TableProgram(
             Regroup(
                 grouped((("n", StatAt(0)),), ROWS, having=apply(">", StatAt(0), const(200))),
                 stats=(aggregate("rows"), aggregate("sum", Place(0)), aggregate("min", Place(0))),
@@ -293,7 +296,7 @@ def labels(row: tuple[object, ...]) -> tuple[object, ...]:
 def test_T28_half_the_interval_of_a_cell_does_not_hold_it():
     """Control: half of a count's, a sum's and a ratio's interval is found out by the same runs."""
     columns = (("n", StatAt(0)), ("s", StatAt(1)), ("r", apply("*", const(2), StatAt(0))))
-    program = Program(Groups(Table(), None, (), (), (ROWS, Stat("sum", (INCOME,), SMOKER))), columns)
+    program = TableProgram(GroupStatistics(Table(), None, (), (), (ROWS, Stat("sum", (INCOME,), SMOKER))), columns)
     asked, released = truth(program, Epsilon(1))
     ((*exact_row,),) = asked.read(released).shown()
     rng = np.random.default_rng(29)

@@ -22,7 +22,7 @@ from sulq.language.rowfn import (
     RowFn,
     ToTimestamp,
 )
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import SqlRefused
 from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 
@@ -106,6 +106,6 @@ def test_arithmetic_of_constants(text: str, value: object) -> None:
 )
 def test_arithmetic_without_a_meaning_is_refused(text: str, code: str) -> None:
     """What cannot be total, or has no meaning, is refused."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(SqlRefused) as caught:
         table().express().cell(node(text))
     assert caught.value.code == code

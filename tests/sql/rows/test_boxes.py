@@ -193,14 +193,14 @@ def test_a_label_that_is_left_out_has_no_rows() -> None:
         assert lost(counts.generator(f"boxes {number}")) == [], number
 
 
-def _shrunk(visit: boxes._Visit, fn: RowFn) -> boxes.Range:
+def _shrunk(visit: boxes._Visit, fn: RowFn) -> boxes.ValueRange:
     found = boxes._Visit.column(visit, fn)
-    return boxes.Range(found.low, np.maximum(found.high - 1, found.low), found.here, found.gone, found.tight)
+    return boxes.ValueRange(found.low, np.maximum(found.high - 1, found.low), found.here, found.gone, found.tight)
 
 
-def _present(visit: boxes._Visit, fn: RowFn) -> boxes.Range:
+def _present(visit: boxes._Visit, fn: RowFn) -> boxes.ValueRange:
     found = boxes._Visit.column(visit, fn)
-    return boxes.Range(found.low, found.high, found.here, ~found.here & ~found.gone, found.tight)
+    return boxes.ValueRange(found.low, found.high, found.here, ~found.here & ~found.gone, found.tight)
 
 
 OVEREAGER = {"the end of a box is left out": _shrunk, "a missing column is never there": _present}

@@ -12,7 +12,7 @@ from sulq.language.domain import Int, Schema
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Arith, Col, Compare, Each, Lit, Relabel, Round, RowFn, ToDate, ToTimestamp, Value
 from sulq.language.rowfn.base import evaluate
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import SqlRefused
 from sulq.sql.rows.casts import rounded
 from sulq.sql.rows.trial_rows import TrialRows
 from sulq.sql.rows.values import Cell, Fixed
@@ -79,5 +79,5 @@ def test_casts_of_constants() -> None:
 )
 def test_casts_that_are_refused(text: str) -> None:
     """A constant that cannot be read, free text as a number, a number of many values as text."""
-    with pytest.raises(Refused):
+    with pytest.raises(SqlRefused):
         table().express().cell(node(text))

@@ -24,7 +24,7 @@ from sulq.language.rowfn import (
     RowFn,
     ToTimestamp,
 )
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import SqlRefused
 from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 
@@ -119,7 +119,7 @@ def test_what_has_no_meaning_on_a_row_is_refused(text: str, code: str) -> None:
     """With the code of the reason and the place of the expression."""
     express = table().express()
     lower = express.condition if " " in text else express.cell
-    with pytest.raises((Refused, QuestionError)) as caught:
+    with pytest.raises((SqlRefused, QuestionError)) as caught:
         lower(node(text))
     assert caught.value.code == code
 

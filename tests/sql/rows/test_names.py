@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sulq.language.relation import Table
-from sulq.sql.parse.refusal import Refused
-from sulq.sql.parse.syntax import Column, Name, Star
+from sulq.sql.parse.refusal import SqlRefused
+from sulq.sql.parse.syntax import ColumnRef, Name, Star
 from sulq.sql.rows.names import Item, expand, find, refers
 from sulq.sql.rows.values import Fixed
 from tests.sql.asking import groups, program, refused
@@ -23,23 +23,23 @@ def names(sql: str) -> list[str]:
 def test_names_are_found_as_postgresql_finds_them() -> None:
     """Any case unquoted, exactly quoted; the exact spelling first; several are refused."""
     items = (item("Age", "p"), item("age", "v"), item("sex", "p"))
-    assert find(Column(Name("SEX")), items) == 2
-    assert find(Column(Name("age")), items) == 1
-    assert find(Column(Name("AGE"), Name("P")), items) == 0
-    assert find(Column(Name("AGE", quoted=True)), items) is None
-    assert find(Column(Name("sex"), Name("v")), items) is None
-    with pytest.raises(Refused, match="several"):
-        find(Column(Name("AGE")), items)
+    assert find(ColumnRef(Name("SEX")), items) == 2
+    assert find(ColumnRef(Name("age")), items) == 1
+    assert find(ColumnRef(Name("AGE"), Name("P")), items) == 0
+    assert find(ColumnRef(Name("AGE", quoted=True)), items) is None
+    assert find(ColumnRef(Name("sex"), Name("v")), items) is None
+    with pytest.raises(SqlRefused, match="several"):
+        find(ColumnRef(Name("AGE")), items)
 
 
 def test_hidden_columns_are_reached_by_their_table_alone() -> None:
     """Of two columns that USING made one, the second has no name of its own."""
     items = (item("pid", "a"), item("pid", "b", hidden=True))
-    assert find(Column(Name("pid")), items) == 0
-    assert find(Column(Name("pid"), Name("b")), items) == 1
+    assert find(ColumnRef(Name("pid")), items) == 0
+    assert find(ColumnRef(Name("pid"), Name("b")), items) == 1
     assert [name for _, name in expand(Star(), items)] == ["pid"]
     assert len(expand(Star(Name("b")), items)) == 1
-    with pytest.raises(Refused):
+    with pytest.raises(SqlRefused):
         expand(Star(Name("c")), items)
 
 

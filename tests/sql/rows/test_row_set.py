@@ -8,7 +8,7 @@ from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Select, Table, Where
 from sulq.language.rowfn import Col, Lit
 from sulq.sql.rows.row_set import Maker
-from sulq.sql.rows.values import Cell, Person
+from sulq.sql.rows.values import Cell, PersonValue
 from tests.sql.asking import facts, same, table
 
 
@@ -17,10 +17,10 @@ def test_a_table_has_its_columns_and_its_person() -> None:
     people, bills, regions = table(), table("bills"), table("regions")
     first = people.items[0]
     assert (first.name, first.key_of) == ("pid", "people")
-    assert isinstance(first.term, Person)
+    assert isinstance(first.term, PersonValue)
     assert first.term.cell is None
     declared = next(item for item in bills.items if item.name == "PID")
-    assert isinstance(declared.term, Person)
+    assert isinstance(declared.term, PersonValue)
     assert declared.term.cell is not None
     assert all(isinstance(item.term, Cell) for item in regions.items)
     assert regions.shape.public
@@ -60,7 +60,7 @@ def test_optional_rows_carry_a_marker() -> None:
     """On the right of a LEFT JOIN even a person that always is there can be missing."""
     laid = Maker(facts()).columns(table("visits"), optional=True)
     person = laid.rows.items[0].term
-    assert isinstance(person, Person)
+    assert isinstance(person, PersonValue)
     assert person.present is not None
     assert same(person.present, Col(laid.marker))
     assert isinstance(laid.rows.relation, Select)

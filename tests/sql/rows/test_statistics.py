@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sulq.language.relation import Table
 from sulq.sql.parse.whitelist import AGGREGATES, QUANTILES
-from sulq.sql.rows.statistics import MOMENTS, ORDERS, PAIRS, Groups, Stat
+from sulq.sql.rows.statistics import MOMENTS, ORDERS, PAIRS, GroupStatistics, Stat
 
 
 def test_every_aggregate_of_sql_is_of_a_family():
@@ -15,5 +15,5 @@ def test_every_aggregate_of_sql_is_of_a_family():
 
 def test_a_request_has_defaults():
     """COUNT(*) over a whole table is the shortest request."""
-    groups = Groups(Table(), stats=(Stat("rows"),))
+    groups = GroupStatistics(Table(), stats=(Stat("rows"),))
     assert (groups.where, groups.keys, groups.sets, groups.stats[0].args) == (None, (), (), ())

@@ -6,7 +6,7 @@ import pytest
 
 from sulq.language.kinds import Code
 from sulq.language.rowfn import Col, Concat, IsIn, Length, Like, Lit, Lowered, Relabel, RowFn, Substring, Trimmed, Value
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import SqlRefused
 from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 
@@ -72,6 +72,6 @@ def test_constants_are_worked_out() -> None:
 )
 def test_texts_that_are_refused(text: str, code: str) -> None:
     """What free text cannot do, and what is no text."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(SqlRefused) as caught:
         table().express().cell(node(text))
     assert caught.value.code == code

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.language.rowfn import Arith, Col, Lit, Moment, Value
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import SqlRefused
 from sulq.sql.parse.syntax import Interval
 from sulq.sql.rows.values import (
     Cell,
@@ -33,9 +33,9 @@ def test_texts_are_read_as_what_they_stand_beside() -> None:
     assert fitted(Fixed("yes", "text"), "bool", 0) == Fixed(True, "bool")
     assert fitted(Fixed(1, "int"), "float", 0) == Fixed(1, "int")
     for value, to in (("old", "int"), ("2021-02-29", "date"), ("maybe", "bool")):
-        with pytest.raises(Refused):
+        with pytest.raises(SqlRefused):
             fitted(Fixed(value, "text"), to, 0)
-    with pytest.raises(Refused):
+    with pytest.raises(SqlRefused):
         fitted(Fixed(1, "int"), "date", 0)
 
 
@@ -59,7 +59,7 @@ def test_constants_as_row_functions() -> None:
     assert same(constant_fn(Fixed(datetime.date(2020, 1, 1), "date"), 0), Moment("2020-01-01"))
     assert constant_fn(Fixed(None, "int"), 0).kind(table().schema).nullable
     for bad in (Fixed(Interval(1), "interval"), Fixed(10**30, "int")):
-        with pytest.raises(Refused):
+        with pytest.raises(SqlRefused):
             constant_fn(bad, 0)
 
 
@@ -69,9 +69,9 @@ def test_cells_as_numbers() -> None:
     assert same(as_number(cell(Col("code"), "int", schema, 0), schema, 0).fn, Value(Col("code")))
     truth = cell(Col("married"), "bool", schema, 0)
     assert same(as_number(Cell(truth.fn, "int", schema), schema, 0).fn, Arith("+", Col("married"), Lit(0)))
-    with pytest.raises(Refused):
+    with pytest.raises(SqlRefused):
         as_number(cell(Col("name"), "text", schema, 0), schema, 0)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(SqlRefused) as caught:
         cell(Col("nobody"), "int", schema, 7)
     assert (caught.value.code, caught.value.at) == ("unknown-column", 7)
 

@@ -31,7 +31,7 @@ from sulq.audit.attacks import METHODS, Method, averaging, canaries, differencin
 from sulq.audit.distinguish import Open, distinguish
 from sulq.audit.finding import Door, Finding
 from sulq.cli.audit import opendp as opendp_check
-from sulq.cli.audit.laws import Result, Scope, controls, costs, samplers
+from sulq.cli.audit.laws import LawScope, Result, controls, costs, samplers
 from sulq.cli.show import console
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger, verify
@@ -92,7 +92,7 @@ def checked(*, deep: bool, case: int | None = None, opendp: bool = False) -> boo
         start = time.perf_counter()
         with console.status(f"{name} ..."):
             try:
-                found = check(Scope(deep, np.random.default_rng(case)))
+                found = check(LawScope(deep, np.random.default_rng(case)))
             except SulqError as error:
                 found = Result(passed=False, told=str(error))
         failed += not found.passed
@@ -103,7 +103,7 @@ def checked(*, deep: bool, case: int | None = None, opendp: bool = False) -> boo
     return not failed
 
 
-def replay(scope: Scope) -> Result:
+def replay(scope: LawScope) -> Result:
     """The same programs on neighbouring data, with the noise held still, differ in nothing (record and replay)."""
     random, wanted, done, number = scope.random, scope.of(*QUESTIONS), 0, 0
     found: list[str] = []
@@ -203,7 +203,7 @@ def _told_apart(
     return differences(*runs), runs[0]
 
 
-def black_box(scope: Scope) -> Result:
+def black_box(scope: LawScope) -> Result:
     """Counts on neighbours through the public door show no more epsilon than was paid for; without noise they do."""
     trials, price = scope.of(12_000, 100_000), Epsilon(Fraction(1, 2))
     found = distinguish(_ones(3), _ones(4), lit(1), each=price, trials=trials)
@@ -250,7 +250,7 @@ def _noticed(bare: Finding, found: Finding) -> list[bool]:
     return [bare.succeeded, not replace(bare, allowed=found.allowed).within]
 
 
-def reconstruction(scope: Scope) -> Result:
+def reconstruction(scope: LawScope) -> Result:
     """Random subset sums, solved by least squares and by a linear program (T61)."""
     results = []
     for method in METHODS:
@@ -271,7 +271,7 @@ def reconstruction(scope: Scope) -> Result:
     return Result(all(found.passed for found in results), " / ".join(found.told for found in results))
 
 
-def subtraction(scope: Scope) -> Result:
+def subtraction(scope: LawScope) -> Result:
     """Differencing and the tracker (T62)."""
 
     def by_difference(door: Door, _: np.random.Generator, bits: Truths) -> Finding:
@@ -287,7 +287,7 @@ def subtraction(scope: Scope) -> Result:
     return Result(all(found.passed for found in results), " / ".join(found.told for found in results))
 
 
-def repetition(scope: Scope) -> Result:
+def repetition(scope: LawScope) -> Result:
     """Averaging of repeats (T62)."""
 
     def attack(door: Door, _: np.random.Generator, bits: Truths) -> Finding:
@@ -297,7 +297,7 @@ def repetition(scope: Scope) -> Result:
     return _attacked(attack, scope.random, 20, scope.of(*DATABASES))
 
 
-def tracing(scope: Scope) -> Result:
+def tracing(scope: LawScope) -> Result:
     """Membership through many marginals, and canaries in one run (T63, T64)."""
     random, people, attributes, seats = scope.random, 160, 4_000, scope.of(400, 4_000)
     common = random.uniform(0.2, 0.8, attributes)
@@ -325,7 +325,7 @@ def tracing(scope: Scope) -> Result:
     return Result(all(passed), " / ".join(told))
 
 
-def ledger(scope: Scope) -> Result:
+def ledger(scope: LawScope) -> Result:
     """A ledger verifies after asks and a restart; with any entry changed, lost or repeated it does not."""
     asks = scope.of(20, 200)
     with tempfile.TemporaryDirectory(prefix="sulq-audit-") as folder:

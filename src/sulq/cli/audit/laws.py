@@ -33,7 +33,7 @@ KEYS: Final = ((Fraction(2), 7), (Fraction(5), 12), (Fraction(1), 3))  # scales 
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LawScope:
     """How far to look, and public randomness for what is made up; noise is never drawn from it."""
 
     deep: bool = False
@@ -53,7 +53,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LawCase:
     """The laws of a mechanism on two neighbours, and what its row charges for the move between them."""
 
     first: Pmf
@@ -76,7 +76,7 @@ def controls(noticed: Iterable[bool]) -> str:
     return f"{sum(found)} of {len(found)} controls noticed"
 
 
-def samplers(scope: Scope) -> Result:
+def samplers(scope: LawScope) -> Result:
     """Draws of every mechanism and every local method fit their exact law; those of a scale a third off do not."""
     draws = scope.of(*DRAWS)
     scales = [Fraction(1, 2), Fraction(3, 2), Fraction(85, 2), *scope.of([], [Fraction(7, 4), Fraction(400)])]
@@ -173,7 +173,7 @@ def _numbered(reports: Reports) -> Integers:
     return reports.astype(np.int64) @ 2 ** np.arange(reports.shape[1], dtype=np.int64)
 
 
-def costs(scope: Scope) -> Result:
+def costs(scope: LawScope) -> Result:
     """The exact loss of every mechanism and local method, from its law, is within what is charged for it."""
     scales = [Fraction(1, 2), Fraction(2), Fraction(5), *scope.of([], [Fraction(9, 4), Fraction(21, 2)])]
     over, tight, cases = set[str](), set[str](), 0
@@ -209,10 +209,10 @@ def _losses(name: str, scales: list[Fraction]) -> Iterator[tuple[float, float]]:
         yield from (_shown(scale, threshold) for scale, threshold in KEYS)
 
 
-def _cases(name: str, scale: Fraction, move: int) -> Iterator[Case]:
+def _cases(name: str, scale: Fraction, move: int) -> Iterator[LawCase]:
     cost = cost_of(_draw(name, scale, move))
     for first, second in _laws(_law(name, scale), move):
-        yield Case(first, second, cost.epsilon, cost.rho)
+        yield LawCase(first, second, cost.epsilon, cost.rho)
 
 
 def _laws(law: Law, move: int) -> Iterator[tuple[Pmf, Pmf]]:

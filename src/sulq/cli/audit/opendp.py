@@ -14,7 +14,7 @@ from typing import Final, Protocol, cast
 import numpy as np
 
 from sulq.audit.fit import fit
-from sulq.cli.audit.laws import WRONG, Result, Scope, controls
+from sulq.cli.audit.laws import WRONG, LawScope, Result, controls
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import priced
 from sulq.language.kinds import Integers
@@ -74,7 +74,7 @@ def agrees(law: Noise, theirs: Noise, moved: int) -> bool:
     return math.isfinite(price) and ours <= Fraction(price) <= ours * (1 + ROUNDED)
 
 
-def compare(scope: Scope) -> Result:
+def compare(scope: LawScope) -> Result:
     """OpenDP's draws follow our laws and its map gives our prices; those of a scale a third off do not."""
     draws = scope.of(*DRAWS)
     scales = [Fraction(3, 2), Fraction(1, 2), Fraction(85, 2), *scope.of([], [Fraction(7, 4), Fraction(400)])]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sulq.compile.emit.literals import double
-from sulq.compile.emit.piece import Piece, Writer, joined
+from sulq.compile.emit.piece import Piece, PieceWriter, joined
 from sulq.language.domain import MICROSECONDS
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, calendar, clocked, reach
@@ -11,7 +11,7 @@ from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTim
 OF_DAY = ("hour", "minute", "second")
 
 
-def number(writer: Writer, fn: RowFn) -> Piece | None:
+def number(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """A function of dates as a double; None for any other."""
     match fn:
         case Moment():
@@ -27,7 +27,7 @@ def number(writer: Writer, fn: RowFn) -> Piece | None:
     return None
 
 
-def _within(writer: Writer, fn: RowFn) -> Piece:
+def _within(writer: PieceWriter, fn: RowFn) -> Piece:
     """A day or moment as a double, NULL outside the calendar."""
     kind = clocked(fn, writer.schema)
     item = writer.number(fn)
@@ -37,7 +37,7 @@ def _within(writer: Writer, fn: RowFn) -> Piece:
     return joined(f"CASE WHEN {{0}} >= {first} AND {{0}} <= {last} THEN {{0}} END", writer.named(item))
 
 
-def _stamp(writer: Writer, fn: RowFn) -> Piece:
+def _stamp(writer: PieceWriter, fn: RowFn) -> Piece:
     """A day or moment as a timestamp of DuckDB's."""
     kind = clocked(fn, writer.schema)
     if isinstance(fn, Col) and writer.rows.names[fn.name] not in writer.rows.doubles:
@@ -48,7 +48,7 @@ def _stamp(writer: Writer, fn: RowFn) -> Piece:
     return joined(f"make_timestamp({{0}}{scale})", units)
 
 
-def _part(writer: Writer, fn: DatePart) -> Piece:
+def _part(writer: PieceWriter, fn: DatePart) -> Piece:
     date = clocked(fn.item, writer.schema).clock == "date"
     if fn.part == "epoch":
         return joined("({0} * 86400e0)" if date else "({0} / 1000000e0)", _within(writer, fn.item))
@@ -60,7 +60,7 @@ def _part(writer: Writer, fn: DatePart) -> Piece:
     return joined(f"CAST(date_part('{fn.part}', {{0}}) AS DOUBLE)", stamp)  # of PARTS: not the analyst's text
 
 
-def _period(writer: Writer, fn: DateTrunc) -> Piece:
+def _period(writer: PieceWriter, fn: DateTrunc) -> Piece:
     date = clocked(fn.item, writer.schema).clock == "date"
     if date and (fn.part == "day" or fn.part in OF_DAY):
         return _within(writer, fn.item)
@@ -68,7 +68,7 @@ def _period(writer: Writer, fn: DateTrunc) -> Piece:
     return joined(f"CAST(epoch_us(date_trunc('{fn.part}', {{0}})){scale} AS DOUBLE)", _stamp(writer, fn.item))
 
 
-def _day(writer: Writer, item: RowFn) -> Piece:
+def _day(writer: PieceWriter, item: RowFn) -> Piece:
     """The day of a moment.
 
     Of |x| < 2^53 microseconds the quotient is below 2^17 days, where doubles lie
@@ -80,7 +80,7 @@ def _day(writer: Writer, item: RowFn) -> Piece:
     return joined(f"floor({{0}} / {double(MICROSECONDS)})", _within(writer, item))
 
 
-def _moment(writer: Writer, item: RowFn) -> Piece:
+def _moment(writer: PieceWriter, item: RowFn) -> Piece:
     kind = clocked(item, writer.schema)
     if kind.clock == "timestamp":
         return writer.number(item)

@@ -20,7 +20,7 @@ from sulq.compile.emit import labels as emit_labels
 from sulq.compile.emit.bins import divided, limited, places, search
 from sulq.compile.emit.literals import double, whole
 from sulq.compile.emit.piece import Keyed, NotInSql, Piece, clamped, finite, joined
-from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
+from sulq.compile.statements.kept_table import PERSON, PLACE, KeptRows
 from sulq.kernel.request import Scan
 from sulq.language.domain import Bool, Category, Numbered, Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
@@ -80,7 +80,7 @@ class Emitter:
     grouping = "grouping_id"  # which grouping set a group is of: a bit for each key that is not in it
     grouped_keys = 32  # so many keys it tells of
 
-    def __init__(self, schema: Schema, rows: Rows) -> None:
+    def __init__(self, schema: Schema, rows: KeptRows) -> None:
         self.schema = schema
         self.rows = rows
         self.parameters: dict[str, object] = dict(rows.parameters)

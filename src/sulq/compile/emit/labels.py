@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from sulq.compile.emit.literals import double
-from sulq.compile.emit.piece import NotInSql, Piece, Writer, joined
+from sulq.compile.emit.piece import NotInSql, Piece, PieceWriter, joined
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
 
 MAX_LIST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
 
 
-def number(writer: Writer, fn: RowFn) -> Piece | None:
+def number(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """The number a label is; None for any other function."""
     if not isinstance(fn, Value):
         return None
@@ -24,7 +24,7 @@ def number(writer: Writer, fn: RowFn) -> Piece | None:
     return _table(item, ["NULL" if x is None else double(x) for x in figures], "DOUBLE")
 
 
-def key(writer: Writer, fn: RowFn) -> Piece | None:
+def key(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """A key made of labels as a code from 0; None for any other function."""
     match fn:
         case Choice():
@@ -46,7 +46,7 @@ def _table(item: Piece, entries: list[str], kind: str) -> Piece:
     return joined(f"CAST(list_extract(list_value({', '.join(entries)}), CAST({{0}} AS BIGINT) + 1) AS {kind})", item)
 
 
-def _choice(writer: Writer, fn: Choice) -> Piece:
+def _choice(writer: PieceWriter, fn: Choice) -> Piece:
     pieces = [writer.truth(when) for when, _ in fn.branches]
     places = ["NULL" if place is None else str(place) for _, place in fn.branches]
     cases = " ".join(f"WHEN {{{i}}} THEN {place}" for i, place in enumerate(places))

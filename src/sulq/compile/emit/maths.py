@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from sulq.compile.emit.literals import double
-from sulq.compile.emit.piece import Piece, Writer, clamped, finite, joined
+from sulq.compile.emit.piece import Piece, PieceWriter, clamped, finite, joined
 from sulq.language.kinds import Scalar
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.maths import OPERATIONS, Greatest, Least, Maths, Modulo, Power, Round
 
 
-def number(writer: Writer, fn: RowFn) -> Piece | None:
+def number(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """A mathematical function as a double; None for any other."""
     match fn:
         case Maths(op, item):
@@ -28,7 +28,7 @@ def number(writer: Writer, fn: RowFn) -> Piece | None:
     return None
 
 
-def _applied(writer: Writer, op: str, item: Piece) -> Piece:
+def _applied(writer: PieceWriter, op: str, item: Piece) -> Piece:
     operation = OPERATIONS[op]
     if operation.domain is None:
         return joined(operation.sql, item)
@@ -36,13 +36,13 @@ def _applied(writer: Writer, op: str, item: Piece) -> Piece:
     return joined(operation.sql.format(f"CASE WHEN {{0}} {sign} {double(end)} THEN {{0}} END"), writer.named(item))
 
 
-def _held(writer: Writer, item: Piece, kind: Scalar) -> Piece:
+def _held(writer: PieceWriter, item: Piece, kind: Scalar) -> Piece:
     if kind.lo is None or kind.hi is None:
         return item
     return clamped(writer.named(item), float(kind.lo), float(kind.hi))
 
 
-def _rounded(writer: Writer, fn: Round) -> Piece:
+def _rounded(writer: PieceWriter, fn: Round) -> Piece:
     item = writer.number(fn.item)
     if fn.unchanged(writer.schema):
         return item
@@ -54,7 +54,7 @@ def _rounded(writer: Writer, fn: Round) -> Piece:
     return finite(writer, joined(f"(round({{0}}) {back} {scale})", finite(writer, scaled)))
 
 
-def _power(writer: Writer, fn: Power) -> Piece:
+def _power(writer: PieceWriter, fn: Power) -> Piece:
     item = writer.named(writer.number(fn.item))
     kind = fn.kind(writer.schema)
     if fn.exponent == 0:

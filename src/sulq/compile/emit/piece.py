@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sulq.compile.emit.literals import double
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.language.domain import Schema
 from sulq.language.rowfn import RowFn
 
@@ -36,11 +36,11 @@ class Keyed(NamedTuple):
     missing: int | None = None
 
 
-class Writer(Protocol):
+class PieceWriter(Protocol):
     """Writes the parts of a row function."""
 
     schema: Schema
-    rows: Rows
+    rows: KeptRows
 
     def number(self, fn: RowFn) -> Piece:
         """A row function used as a number: a double."""
@@ -82,6 +82,6 @@ def clamped(item: Piece, low: float, high: float) -> Piece:
     return joined(f"CASE WHEN {{0}} < {a} THEN {a} WHEN {{0}} > {b} THEN {b} ELSE {{0}} END", item)
 
 
-def finite(writer: Writer, item: Piece) -> Piece:
+def finite(writer: PieceWriter, item: Piece) -> Piece:
     """What is not finite is missing."""
     return joined("CASE WHEN isfinite({0}) THEN {0} END", writer.named(item))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from typing import Final
 
-from sulq.compile.emit.piece import Piece, Writer, joined
+from sulq.compile.emit.piece import Piece, PieceWriter, joined
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.texts import (
     ANY,
@@ -26,7 +26,7 @@ FAR: Final = 2**29  # past the end of every text, and within 32 bits twice over
 _PLAIN: Final = frozenset(string.ascii_letters + string.digits + string.whitespace + "_")
 
 
-def words(writer: Writer, fn: RowFn) -> Piece | None:
+def words(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """A function of text that gives text; None for any other."""
     match fn:
         case Lowered(item):
@@ -48,14 +48,14 @@ def words(writer: Writer, fn: RowFn) -> Piece | None:
     return None
 
 
-def _cased(writer: Writer, fn: RowFn, name: str, old: str, new: str) -> Piece:
+def _cased(writer: PieceWriter, fn: RowFn, name: str, old: str, new: str) -> Piece:
     """Text of as many bytes as characters is ASCII, of which DuckDB's own fast function is right."""
     item = writer.named(writer.words(fn))
     form = f"CASE WHEN strlen({{0}}) = length({{0}}) THEN {name}({{0}}) ELSE translate({{0}}, '{old}', '{new}') END"
     return joined(form, item)
 
 
-def number(writer: Writer, fn: RowFn) -> Piece | None:
+def number(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """A length or place as a double; None for any other."""
     match fn:
         case Length(item):
@@ -65,12 +65,12 @@ def number(writer: Writer, fn: RowFn) -> Piece | None:
     return None
 
 
-def _at_most(writer: Writer, item: Piece) -> Piece:
+def _at_most(writer: PieceWriter, item: Piece) -> Piece:
     form = f"CAST(CASE WHEN {{0}} > {MAX_TEXT_PLACE} THEN {MAX_TEXT_PLACE} ELSE {{0}} END AS DOUBLE)"
     return joined(form, writer.named(item))
 
 
-def truth(writer: Writer, fn: RowFn) -> Piece | None:
+def truth(writer: PieceWriter, fn: RowFn) -> Piece | None:
     """A condition on text; None for any other."""
     match fn:
         case StartsWith(item, prefix):
@@ -80,7 +80,7 @@ def truth(writer: Writer, fn: RowFn) -> Piece | None:
     return None
 
 
-def _like(writer: Writer, fn: Like) -> Piece:
+def _like(writer: PieceWriter, fn: Like) -> Piece:
     """A pattern by the simplest function that decides it; else by an automaton, in linear time whatever the pattern."""
     item = writer.words(fn.item)
     segments = fn.segments()

@@ -15,8 +15,8 @@ from sulq.compile.plan.bind import bind
 from sulq.compile.plan.bound import bound
 from sulq.compile.plan.calibrate import calibrate, queries
 from sulq.compile.plan.contribution import contribution
-from sulq.compile.plan.draft import Draft
-from sulq.compile.plan.holistic import Drawn, holistic
+from sulq.compile.plan.draft import PlanDraft
+from sulq.compile.plan.holistic import HolisticDraw, holistic
 from sulq.compile.plan.sensitivity import root_up, sensitivity
 from sulq.compile.plan.work import check as check_work
 from sulq.errors import QuestionError
@@ -26,7 +26,7 @@ from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, 
 from sulq.language.sublinear import noise_for
 from sulq.language.tally import Tally
 
-STEPS: Final[tuple[Callable[[Draft], Draft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
+STEPS: Final[tuple[Callable[[PlanDraft], PlanDraft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
 
 
 HELD: Final[dict[type, tuple[type, ...]]] = {
@@ -61,8 +61,8 @@ def draw(
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
     total = sum(weights)
-    drafts: list[Draft] = []
-    found: list[Draft | Drawn] = []
+    drafts: list[PlanDraft] = []
+    found: list[PlanDraft | HolisticDraw] = []
     for item, weight in zip(questions, weights, strict=True):
         share = rest
         if len(questions) > 1 and not isinstance(rest, Queries):
@@ -85,13 +85,13 @@ def draw(
     return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
 
 
-def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, key_delta: Fraction) -> Draft:
+def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, key_delta: Fraction) -> PlanDraft:
     """A question before its first step."""
     if isinstance(item, Choose):
-        return Draft(item.counts, facts, share, item.score)
+        return PlanDraft(item.counts, facts, share, item.score)
     if isinstance(item, Above):
-        return Draft(item.counts, facts, share, levels=item.levels)
-    return Draft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))
+        return PlanDraft(item.counts, facts, share, levels=item.levels)
+    return PlanDraft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))
 
 
 def _keyed(paid: Loss, questions: int) -> tuple[Loss, Fraction]:
@@ -121,7 +121,7 @@ def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
     return spend
 
 
-def _event(paid: Loss, drafts: list[Draft | Drawn], versions: tuple[tuple[str, str], ...]) -> Event:
+def _event(paid: Loss, drafts: list[PlanDraft | HolisticDraw], versions: tuple[tuple[str, str], ...]) -> Event:
     """The loss that is debited: the asked spend, which no draw's exact cost passes (decision 0009)."""
     draws = tuple(item for draft in drafts for item in draft.draws)
     if isinstance(paid, Epsilon):
@@ -133,8 +133,8 @@ def _event(paid: Loss, drafts: list[Draft | Drawn], versions: tuple[tuple[str, s
     return Event(None, rho, keys, draws=draws, versions=versions)
 
 
-def _part(draft: Draft | Drawn) -> Part:
-    if isinstance(draft, Drawn):
+def _part(draft: PlanDraft | HolisticDraw) -> Part:
+    if isinstance(draft, HolisticDraw):
         return draft.part
     tally = Tally(draft.question.over, draft.blocks, draft.question.where, draft.keys, draft.cells)
     if draft.thresholds is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
-from sulq.compile.plan.draft import Draft, Reach
+from sulq.compile.plan.draft import PlanDraft, Reach
 from sulq.compile.plan.scale import root_of, scale_of
 from sulq.compile.statistics.sums import extent
 from sulq.kernel.mechanisms import cost_of, priced
@@ -13,7 +13,7 @@ from sulq.language.law import AboveLaw, LaplaceLaw, round_up
 from sulq.language.privacy import Draw
 
 
-def moves(draft: Draft) -> Draft:
+def moves(draft: PlanDraft) -> PlanDraft:
     """How far a person moves one sum (R), how far apart two of them (the span S), and all together (L).
 
     Privacy: a row is in one cell. A number moves one sum there, so it spans no more than it
@@ -42,7 +42,7 @@ def _reach(rows: int, l1: int, most: int, span: int) -> Reach:
     return Reach(Fraction(rows * l1), Fraction(0), Fraction(rows * most), Fraction(rows * span))
 
 
-def above(draft: Draft, paid: Fraction, *, pure: bool) -> Draft:
+def above(draft: PlanDraft, paid: Fraction, *, pure: bool) -> PlanDraft:
     """The narrower of two ways to hide the same: a noisy threshold, or none and noise for all sums together.
 
     Privacy: with noise on the threshold epsilon = R/threshold_scale + S/scale, without L/scale

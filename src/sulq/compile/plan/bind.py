@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Grid, Words
@@ -20,7 +20,7 @@ from sulq.language.tally import Key
 MAX_CELLS: Final = 2**22
 
 
-def bind(draft: Draft) -> Draft:
+def bind(draft: PlanDraft) -> PlanDraft:
     """Resolve the table, the condition and the keys; check what the relation forbids."""
     question, facts = draft.question, draft.facts
     over = shape(question.over, facts)

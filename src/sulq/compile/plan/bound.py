@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 from sulq.errors import QuestionError
 from sulq.kernel.scores import candidates
 from sulq.language.domain import Schema
@@ -21,7 +21,7 @@ MAX_THRESHOLD_UNITS = 2**60  # a threshold, in units: sums are clamped beyond it
 MAX_TERM_UNITS = 2 ** (2 * MAX_BITS)  # the largest term of a sum: a product of two coordinates (SR17)
 
 
-def bound(draft: Draft) -> Draft:
+def bound(draft: PlanDraft) -> PlanDraft:
     """Fix the grid of each value from public facts, the same on every engine (SR17)."""
     blocks = tuple(_block(fn, draft.schema) for fn in draft.question.values)
     if draft.cells * sum(block.width for block in blocks) > MAX_SUMS:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from sulq.compile.plan.above import above
 from sulq.compile.plan.choice import choice
-from sulq.compile.plan.draft import Draft, Reach
+from sulq.compile.plan.draft import PlanDraft, Reach
 from sulq.compile.plan.scale import root_of, scale_of
 from sulq.compile.plan.threshold import threshold
 from sulq.errors import QuestionError
@@ -20,7 +20,7 @@ from sulq.language.sublinear import noise_for
 from sulq.language.tally import Block
 
 
-def calibrate(draft: Draft) -> Draft:
+def calibrate(draft: PlanDraft) -> PlanDraft:
     """Choose the law of each block; the spend's type chooses the family (SR3)."""
     if isinstance(draft.facts.budget, SubLinear):
         return _sublinear(draft, draft.facts.budget)
@@ -40,20 +40,20 @@ def calibrate(draft: Draft) -> Draft:
     raise QuestionError("spend-kind", "This budget does not take that spend.")
 
 
-def _shares(draft: Draft) -> list[Fraction]:
+def _shares(draft: PlanDraft) -> list[Fraction]:
     """The part of the loss each block may use: as asked, or evenly."""
     asked = draft.question.shares or (Fraction(1),) * len(draft.blocks)
     total = sum(asked)  # once: a question may have tens of thousands of blocks
     return [Fraction(share) / total for share in asked]
 
 
-def _moves(draft: Draft, pick: Callable[[Reach], Fraction]) -> list[dict[str, Fraction]]:
+def _moves(draft: PlanDraft, pick: Callable[[Reach], Fraction]) -> list[dict[str, Fraction]]:
     """Each block's move by way; of a block that cannot move, one unit: nothing goes without noise (T8, T19)."""
     moves = [{way: pick(reach) for way, reach in ways.items()} for ways in draft.reaches]
     return [ways if any(ways.values()) else dict.fromkeys(ways, Fraction(1)) for ways in moves]
 
 
-def _laplace(draft: Draft, epsilon: Fraction) -> Draft:
+def _laplace(draft: PlanDraft, epsilon: Fraction) -> PlanDraft:
     """Discrete Laplace of scale l1/(share*epsilon), tightened to the worst way as a whole.
 
     Privacy: the log-ratio of two releases is at most the sum over blocks of
@@ -66,7 +66,7 @@ def _laplace(draft: Draft, epsilon: Fraction) -> Draft:
     return _finish(draft, laws, moves, norm="l1", paid=epsilon)
 
 
-def _gaussian(draft: Draft, rho: Fraction) -> Draft:
+def _gaussian(draft: PlanDraft, rho: Fraction) -> PlanDraft:
     """Discrete Gaussian of variance l2^2/(2*share*rho), tightened to the worst way as a whole."""
     moves = _moves(draft, lambda reach: reach.l2_squared)
     wide = [max(ways.values()) / (2 * share * rho) for ways, share in zip(moves, _shares(draft), strict=True)]
@@ -76,8 +76,8 @@ def _gaussian(draft: Draft, rho: Fraction) -> Draft:
 
 
 def _finish(
-    draft: Draft, laws: tuple[Law, ...], moves: list[dict[str, Fraction]], *, norm: str, paid: Fraction
-) -> Draft:
+    draft: PlanDraft, laws: tuple[Law, ...], moves: list[dict[str, Fraction]], *, norm: str, paid: Fraction
+) -> PlanDraft:
     """Check that the price of the rounded scales is within what is paid, and write the draws down."""
     cost = max(sum(priced(law, ways[way]) for law, ways in zip(laws, moves, strict=True)) for way in draft.ways)
     if cost > paid:
@@ -89,13 +89,13 @@ def _finish(
     return replace(draft, laws=laws, refine=(0,) * len(laws), norm=norm, draws=draws)
 
 
-def _draw(draft: Draft, law: Law, block: Block, *, norm: str, move: Fraction, bits: int = 0) -> Draw:
+def _draw(draft: PlanDraft, law: Law, block: Block, *, norm: str, move: Fraction, bits: int = 0) -> Draw:
     scale = Fraction(law.coins) if isinstance(law, BinomialLaw) else law.scale
     cells = draft.cells * block.width
     return Draw(law.kind, draft.facts.unit.neighbors, norm, move, scale, block.step / 2**bits, cells)
 
 
-def _sublinear(draft: Draft, budget: SubLinear) -> Draft:
+def _sublinear(draft: PlanDraft, budget: SubLinear) -> PlanDraft:
     """The SuLQ primitive: each scalar sum gets noise for sensitivity 1, scaled by its own (S0.5, SR8)."""
     laws: list[Law] = []
     refine: list[int] = []
@@ -124,6 +124,6 @@ def _sublinear(draft: Draft, budget: SubLinear) -> Draft:
     return replace(draft, laws=tuple(laws), refine=tuple(refine), norm=norm, draws=tuple(draws))
 
 
-def queries(draft: Draft) -> Queries:
+def queries(draft: PlanDraft) -> Queries:
     """What a question costs under SubLinear: one for each scalar sum (S0.8, S0.9)."""
     return Queries(draft.cells * sum(block.width for block in draft.blocks))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
-from sulq.compile.plan.draft import Draft, Reach
+from sulq.compile.plan.draft import PlanDraft, Reach
 from sulq.compile.plan.scale import root_of, scale_of
 from sulq.kernel.mechanisms import cost_of
 from sulq.kernel.scores import candidates, span
@@ -15,7 +15,7 @@ from sulq.language.privacy import Draw
 from sulq.language.score import Score, form
 
 
-def spans(draft: Draft, score: Score) -> Draft:
+def spans(draft: PlanDraft, score: Score) -> PlanDraft:
     """Norms, over the choices, of the spans by which a person moves their scores.
 
     Privacy: k_g rows of choice g span at most k_g times what one row does; the k_g add up to
@@ -32,7 +32,7 @@ def spans(draft: Draft, score: Score) -> Draft:
     return replace(draft, reaches=(reaches,))
 
 
-def choice(draft: Draft, paid: Fraction, norm: Literal["l1", "l2"]) -> Draft:
+def choice(draft: PlanDraft, paid: Fraction, norm: Literal["l1", "l2"]) -> PlanDraft:
     """Permute-and-flip for an epsilon, the exponential mechanism for a rho, no noisier than must be (SR4)."""
     if draft.score is None:
         raise AssertionError("a choice is made by a score")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sulq.compile.plan.draft import Draft
+from sulq.compile.plan.draft import PlanDraft
 
 
-def contribution(draft: Draft) -> Draft:
+def contribution(draft: PlanDraft) -> PlanDraft:
     """Name the extreme moves of a person with up to k kept rows.
 
     `single`: k rows appear or vanish. `pair`: k rows change into k others of the

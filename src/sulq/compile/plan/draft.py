@@ -26,7 +26,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draft:
+class PlanDraft:
     """One question on its way through the steps."""
 
     question: Sums | OpenSums  # of a choice or a threshold, its counts

@@ -49,7 +49,7 @@ Scaled = LaplaceLaw | GaussianLaw | MetricLaw | ExponentialLaw | BitLaw
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class HolisticDraw:
     """A part of a plan that is ready, and the draw that its noise is."""
 
     part: Part
@@ -57,7 +57,7 @@ class Drawn:
     key_delta: Fraction = Fraction(0)
 
 
-def holistic(asked: Holistic, facts: Facts, spend: Loss) -> Drawn:
+def holistic(asked: Holistic, facts: Facts, spend: Loss) -> HolisticDraw:
     """Everything from public facts: blocks, sensitivity, space, law and price (SR5, SR10)."""
     table = facts.table_of(asked.over.name)
     over = shape(asked.over, facts)
@@ -87,7 +87,7 @@ def holistic(asked: Holistic, facts: Facts, spend: Loss) -> Drawn:
     keys = () if whole.placed is not None else _keys(asked.statistic, move, over.schema)
     tally = Tally(asked.over, blocks, asked.where, keys, width if keys else 1)
     shown = moved if norm == "l1" else root_up(moved)
-    return Drawn(Part(tally, (law,), (0,), (shown * whole.unit,), norm, whole=whole), (draw,))
+    return HolisticDraw(Part(tally, (law,), (0,), (shown * whole.unit,), norm, whole=whole), (draw,))
 
 
 def _block(fn: RowFn, schema: Schema) -> Block:

@@ -8,13 +8,13 @@ from fractions import Fraction
 
 from sulq.compile.plan.above import moves
 from sulq.compile.plan.choice import spans
-from sulq.compile.plan.draft import Draft, Reach
+from sulq.compile.plan.draft import PlanDraft, Reach
 from sulq.compile.plan.threshold import people
 from sulq.compile.statistics.sums import Extent, extent
 from sulq.language.question import OpenSums
 
 
-def sensitivity(draft: Draft) -> Draft:
+def sensitivity(draft: PlanDraft) -> PlanDraft:
     """Combine a row's extent with the number of rows and the relation (SR1, SR13, SPEC X1).
 
     k rows multiply every norm by k, not by its root: a person may own k equal rows.

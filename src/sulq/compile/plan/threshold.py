@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from sulq.compile.plan.draft import Draft, Reach
+from sulq.compile.plan.draft import PlanDraft, Reach
 from sulq.compile.plan.scale import root_of, scale_of
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
@@ -14,18 +14,18 @@ from sulq.language.law import GaussianLaw, Law, PassedLaw
 from sulq.language.privacy import Draw
 
 
-def people(draft: Draft) -> dict[str, Reach]:
+def people(draft: PlanDraft) -> dict[str, Reach]:
     """How far one person moves the numbers of people: by one in each of up to k groups, whatever the rows."""
     moves = {"single": draft.rows, "pair": 0, "apart": 2 * draft.rows}
     return {way: Reach(Fraction(moves[way]), Fraction(moves[way])) for way in draft.ways}
 
 
-def alone(draft: Draft) -> int:
+def alone(draft: PlanDraft) -> int:
     """How many groups can owe their being in the data, or out of it, to one person: k, and under replace_one 2k."""
     return draft.rows * (2 if draft.facts.unit.neighbors == "replace_one" else 1)
 
 
-def threshold(draft: Draft, rho: Fraction) -> Draft:
+def threshold(draft: PlanDraft, rho: Fraction) -> PlanDraft:
     """Discrete Gaussian noise on the people and the values; the least threshold that key_delta allows.
 
     Privacy: a group that one person alone is in has one person, and passes if the noise

@@ -15,7 +15,7 @@ from sulq.compile.emit.emitter import Emitter, Piece
 from sulq.compile.emit.literals import double, whole
 from sulq.compile.emit.piece import joined
 from sulq.compile.statements import derived_columns, kept_table
-from sulq.compile.statements.kept_table import OWNER, Rows
+from sulq.compile.statements.kept_table import OWNER, KeptRows
 from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Scalar, Truth
@@ -23,11 +23,11 @@ from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, 
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.shape import Shape, shape
 
-Read = Callable[[str], Rows]
+Read = Callable[[str], KeptRows]
 """The kept rows of a table by its name, with their owners where it has any."""
 
 
-def derive(relation: Relation, tables: Tables, read: Read) -> tuple[Schema, Rows]:
+def derive(relation: Relation, tables: Tables, read: Read) -> tuple[Schema, KeptRows]:
     """The rows of a relation, and their columns; NotInSql where a row function has no SQL."""
     writer = _Writer(tables, read)
     rows = writer.rows(relation)
@@ -42,7 +42,7 @@ class _Writer:
         self.read = read
         self.parameters: dict[str, object] = {}
 
-    def rows(self, relation: Relation) -> Rows:
+    def rows(self, relation: Relation) -> KeptRows:
         """A relation as rows; all constants bound so far are this writer's."""
         match relation:
             case Table():
@@ -61,20 +61,20 @@ class _Writer:
             case Union():
                 return self._union(relation)
 
-    def _made(self, query: str, relation: Relation) -> Rows:
+    def _made(self, query: str, relation: Relation) -> KeptRows:
         made = shape(relation, self.tables)
-        return Rows(f"({query})", self.parameters, kept_table.names(made.schema), frozenset(), {}, made.most)
+        return KeptRows(f"({query})", self.parameters, kept_table.names(made.schema), frozenset(), {}, made.most)
 
     def _owner(self, relation: Relation, prefix: str = "") -> list[str]:
         return [f"{prefix}{OWNER}"] if shape(relation, self.tables).owned else []
 
-    def _emitter(self, relation: Relation, rows: Rows) -> Emitter:
+    def _emitter(self, relation: Relation, rows: KeptRows) -> Emitter:
         return Emitter(shape(relation, self.tables).schema, replace(rows, parameters=self.parameters))
 
     def _bind(self, emitter: Emitter) -> None:
         self.parameters.update(emitter.parameters)
 
-    def _table(self, table: Table) -> Rows:
+    def _table(self, table: Table) -> KeptRows:
         """Kept rows as they are stored; those read for one question are brought to the same form."""
         rows = self.read(table.name)
         columns = []
@@ -87,7 +87,7 @@ class _Writer:
         query = f"SELECT {', '.join(columns)} FROM {rows.relation}"
         return self._made(query, table)
 
-    def _where(self, relation: Where) -> Rows:
+    def _where(self, relation: Where) -> KeptRows:
         source = self.rows(relation.source)
         emitter = self._emitter(relation.source, source)
         condition = emitter.truth(relation.condition).sql
@@ -95,7 +95,7 @@ class _Writer:
         columns = ", ".join([*source.names.values(), *self._owner(relation)])
         return self._made(f"SELECT {columns} FROM {emitter.relation()} WHERE {condition}", relation)
 
-    def _select(self, relation: Select) -> Rows:
+    def _select(self, relation: Select) -> KeptRows:
         source = self.rows(relation.source)
         emitter = self._emitter(relation.source, source)
         schema = shape(relation, self.tables).schema
@@ -106,7 +106,7 @@ class _Writer:
         columns += self._owner(relation)
         return self._made(f"SELECT {', '.join(columns)} FROM {emitter.relation()}", relation)
 
-    def _join(self, join: Join) -> Rows:
+    def _join(self, join: Join) -> KeptRows:
         left, right = self.rows(join.left), self.rows(join.right)
         columns = [f"l.{name}" for name in left.names.values()] + [f"r.{name}" for name in right.names.values()]
         listed = [f"{item} AS c{i}" for i, item in enumerate(columns)]
@@ -120,13 +120,13 @@ class _Writer:
         )
         return self._made(query, join)
 
-    def _union(self, relation: Union) -> Rows:
+    def _union(self, relation: Union) -> KeptRows:
         parts = [self.rows(item) for item in relation.relations]
         owner = self._owner(relation)
         selects = [f"SELECT {', '.join([*part.names.values(), *owner])} FROM {part.relation}" for part in parts]
         return self._made(" UNION ALL ".join(selects), relation)
 
-    def _per_person(self, relation: PerPerson) -> Rows:
+    def _per_person(self, relation: PerPerson) -> KeptRows:
         source = self.rows(relation.source)
         inner, outer = shape(relation.source, self.tables), shape(relation, self.tables)
         emitter = self._emitter(relation.source, source)
@@ -147,7 +147,7 @@ class _Writer:
         return self._made(query, relation)
 
 
-def _listed(rows: Rows) -> str:
+def _listed(rows: KeptRows) -> str:
     return ", ".join(rows.names.values())
 
 

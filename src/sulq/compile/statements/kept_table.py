@@ -15,7 +15,7 @@ SPELLED: Final = 512  # so many categories are stored as short texts beside thei
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class KeptRows:
     """A relation of kept rows: its SQL, the constants bound in it, and how each column stands in it."""
 
     relation: str

@@ -19,8 +19,8 @@ from sulq.compile.statements import aggregate
 from sulq.compile.statements.aggregate import Query
 from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.common_functions import unite
-from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, Rows
-from sulq.compile.statements.programs.compiler import Compiler
+from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows
+from sulq.compile.statements.programs.compiler import ProgramCompiler
 from sulq.compile.statements.scan import alone
 from sulq.compile.statements.shared_scan import shared
 from sulq.kernel.programs import Fold
@@ -47,7 +47,7 @@ class _Divided(NamedTuple):
 class Proposer:
     """Writes what is asked of one relation's rows."""
 
-    def __init__(self, schema: Schema, rows: Rows) -> None:
+    def __init__(self, schema: Schema, rows: KeptRows) -> None:
         self.schema = schema
         self.rows = rows
 
@@ -91,7 +91,7 @@ class Proposer:
         return _Divided(statements, own, left, beside)
 
     def _fold(self, tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> Fold:
-        return Compiler(self.schema, self.rows).fold(unite(tallies), blocks)
+        return ProgramCompiler(self.schema, self.rows).fold(unite(tallies), blocks)
 
     def _sums(self, i: int, tally: Tally, asked: Sequence[int]) -> tuple[list[Statement], list[int]]:
         """The statements that sum some blocks, and the places of those that SQL cannot sum.
@@ -211,7 +211,7 @@ def _keys(lookups: Iterable[Lookup]) -> Iterable[RowFn]:
     return {id(key): key for lookup in lookups for key in lookup.keys}.values()
 
 
-def _unshifted(rows: Rows, name: str) -> str:
+def _unshifted(rows: KeptRows, name: str) -> str:
     """A column with its codes counted from 0."""
     column = rows.names[name]
     shift = rows.shifts.get(column, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import PERSON, PLACE, Rows
+from sulq.compile.statements.kept_table import PERSON, PLACE, KeptRows
 from sulq.kernel.facts import MAX_STORED_ROWS, Column, Facts, Table
 from sulq.language.domain import Schema, Text
 from sulq.language.facts import TableFacts, Tables
@@ -14,13 +14,13 @@ HASHES = Column("BIGINT", 0, 2**60 - 1, missing=False)
 PLACES = Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
 
 
-def facts(tables: Tables, kept: Callable[[str], Rows]) -> Facts:
+def facts(tables: Tables, kept: Callable[[str], KeptRows]) -> Facts:
     """The public facts of the kept tables."""
     found = tuple(_table(item, tables, kept(item.schema.table)) for item in tables.tables)
     return Facts(found, tables.unit.neighbors, tables.unit.column is None)
 
 
-def _table(item: TableFacts, tables: Tables, stored: Rows) -> Table:
+def _table(item: TableFacts, tables: Tables, stored: KeptRows) -> Table:
     columns = _columns(item.schema, stored)
     person = None if item.public else tables.person_of(item)
     if person is not None or tables.unit.positions_are_public:
@@ -34,7 +34,7 @@ def _table(item: TableFacts, tables: Tables, stored: Rows) -> Table:
     return Table(tuple(stored.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
 
 
-def _columns(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
+def _columns(schema: Schema, held: KeptRows) -> list[tuple[str, Column]]:
     found = []
     for name, column in schema.columns:
         stored = held.names[name]
@@ -45,7 +45,7 @@ def _columns(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
     return found
 
 
-def _spelled(schema: Schema, held: Rows) -> list[tuple[str, Column]]:
+def _spelled(schema: Schema, held: KeptRows) -> list[tuple[str, Column]]:
     """The codes of categories that are there as texts too."""
     found = []
     for name, column in schema.columns:

@@ -17,17 +17,17 @@ from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
 from sulq.curator.ledger.postgres_sources import told as told_in
-from sulq.curator.ledger.sources import SUFFIX, Book, Likeness, Source, agree, book_of, choose, noted
+from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, book_of, choose, noted
 from sulq.errors import SetupError
 
 
-def books_in(folders: Iterable[Path]) -> list[Book]:
+def books_in(folders: Iterable[Path]) -> list[LedgerCover]:
     """Every ledger of these folders, as far as it says what it covers.
 
     Raises:
         SetupError: one cannot be read, and nobody can say what it covers.
     """
-    found: dict[Path, Book] = {}
+    found: dict[Path, LedgerCover] = {}
     for folder in folders:
         for path in sorted(folder.glob(f"*{SUFFIX}")):
             book = _book(path.resolve()) if path.resolve() not in found else None
@@ -36,7 +36,7 @@ def books_in(folders: Iterable[Path]) -> list[Book]:
     return list(found.values())
 
 
-def books_of(url: str) -> list[Book]:
+def books_of(url: str) -> list[LedgerCover]:
     """Every ledger in a database that this role may read."""
     store = _reached(url)
     if store is None:
@@ -134,7 +134,7 @@ def ledger_place(
     return told
 
 
-def _told(told: Path | str) -> Book | None:
+def _told(told: Path | str) -> LedgerCover | None:
     """The ledger its owner names, if it is there."""
     if isinstance(told, str) and is_address(told):
         with opening():
@@ -148,7 +148,7 @@ def _told(told: Path | str) -> Book | None:
     return _book(path) if path.is_file() else None
 
 
-def _book(path: Path) -> Book | None:
+def _book(path: Path) -> LedgerCover | None:
     """A ledger's file; None for a text that bears such a name. Anything else may be what is left of a ledger."""
     try:
         with opening():

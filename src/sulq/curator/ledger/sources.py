@@ -159,7 +159,7 @@ class Cover(NamedTuple):
         return Likeness.SAME if other.content == source.content else Likeness.OTHER
 
 
-class Book(NamedTuple):
+class LedgerCover(NamedTuple):
     """A ledger as far as it says what it covers; `opened` is what opens it."""
 
     opened: Path | str
@@ -219,7 +219,7 @@ def kept_source(source: str, key: bytes) -> str:
     return source if source == "frame" else f"mac {_mac(key, 'source', source)}"
 
 
-def book_of(opened: Path | str, rows: Iterable[Row]) -> Book:
+def book_of(opened: Path | str, rows: Iterable[Row]) -> LedgerCover:
     """A ledger by its first entry and those that say what it covers.
 
     Raises:
@@ -241,7 +241,7 @@ def book_of(opened: Path | str, rows: Iterable[Row]) -> Book:
             raise damaged(f"entry {row.seq} of {shown(opened)}", "cannot be read") from error
     if not key:
         raise damaged(f"the first entry of {shown(opened)}", "is missing")
-    return Book(opened, space, key, tuple(covers), synthetic)
+    return LedgerCover(opened, space, key, tuple(covers), synthetic)
 
 
 def told(store: Store) -> list[Row]:
@@ -269,7 +269,7 @@ def told(store: Store) -> list[Row]:
     return found
 
 
-def covering(source: Source, books: Sequence[Book]) -> dict[Path | str, Likeness]:
+def covering(source: Source, books: Sequence[LedgerCover]) -> dict[Path | str, Likeness]:
     """The ledgers that cover a source, or may; bytes are read only where none knows it as it stands."""
     asked = source.unread() if any(book.knows(source) for book in books) else source
     found = {book.opened: book.likeness(asked) for book in books}
@@ -278,7 +278,7 @@ def covering(source: Source, books: Sequence[Book]) -> dict[Path | str, Likeness
     return {place: likeness for place, likeness in found.items() if likeness}
 
 
-def choose(sources: Sequence[Source], books: Sequence[Book]) -> Path | str | None:
+def choose(sources: Sequence[Source], books: Sequence[LedgerCover]) -> Path | str | None:
     """The one ledger that covers any of these sources; None where none does.
 
     Raises:
@@ -301,7 +301,7 @@ def choose(sources: Sequence[Source], books: Sequence[Book]) -> Path | str | Non
     return None
 
 
-def agree(sources: Sequence[Source], own: Book | None, others: Iterable[Book]) -> None:
+def agree(sources: Sequence[Source], own: LedgerCover | None, others: Iterable[LedgerCover]) -> None:
     """Refuse a ledger for sources that another covers more surely; one of synthetic data protects nobody.
 
     Raises:
@@ -316,7 +316,7 @@ def agree(sources: Sequence[Source], own: Book | None, others: Iterable[Book]) -
             raise SetupError("covered-source", f"{why} for the same people.", NEXT)
 
 
-def noted(source: Source, own: Book | None) -> Likeness:
+def noted(source: Source, own: LedgerCover | None) -> Likeness:
     """Whether a ledger covers a source by what it noted; a name alone is no note of it."""
     found = {} if own is None else covering(replace(source, own=""), [own])
     return max(found.values(), default=Likeness.OTHER)

@@ -18,7 +18,7 @@ from sulq.curator.ledger.opening import Report, report
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import Standing
 from sulq.curator.ledger.signature import Signer
-from sulq.curator.ledger.sources import Book, kept_source
+from sulq.curator.ledger.sources import LedgerCover, kept_source
 from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.curator.ledger.turns import SharedWriter
 from sulq.errors import QuestionError, SulqError
@@ -45,11 +45,11 @@ class LedgerView:
     _version: int
 
     @property
-    def book(self) -> Book:
+    def book(self) -> LedgerCover:
         """What it covers, to tell other sources from these."""
         opened = self.path if isinstance(self.path, Path) else str(self.path or "")
         with self._writer.looking() as (state, _):
-            return Book(opened, self.space, self._source_key, history.of(state).covers, self.synthetic)
+            return LedgerCover(opened, self.space, self._source_key, history.of(state).covers, self.synthetic)
 
     def kept_source(self, source: str) -> str:
         """What is registered of a source: nothing that tells of its size or time (SR25)."""

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
@@ -71,7 +71,7 @@ class LogisticRegression(ScoreClassifier):
     C: float = 1.0
     narrow: bool = True
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         rounds = None if self.max_iter is None else whole(self.max_iter, "max_iter", 0, MAX_ROUNDS)
         checked(1e-6 <= number(self.C) <= 1e6, "C is a number from 1e-6 to 1e6.")
         checked(isinstance(self.narrow, bool), "narrow is True or False.")

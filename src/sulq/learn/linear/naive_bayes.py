@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.attribute import Attribute
@@ -54,7 +54,7 @@ class NaiveBayes(ScoreClassifier):
     alpha: float = 0.5
     bins: int | None = None
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         checked(0 < number(self.alpha) <= 1e6, "alpha is a positive number.")
         if self.bins is not None:
             whole(self.bins, "bins", 2, 1000)
@@ -104,7 +104,7 @@ def tables(attributes: Attributes, labels: Labels, purse: Purse) -> Together:
     return Together(asked, divided(widths, [1.0] * len(widths), pure=purse.pure))
 
 
-def _intervals(X: Columns, labels: Labels, purse: Purse, rows: float) -> int:
+def _intervals(X: ColumnChoice, labels: Labels, purse: Purse, rows: float) -> int:
     """How many intervals the noise allows: the fewer, the more rows are in each."""
     noise = deviations(purse.foresee(tables(Attributes.of(X, FEW_BINS), labels, purse), 1 - Fraction(SIZES)))
     blur = float(np.mean([part[0] for part in noise])) / rows

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse, queries
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, number, whole
@@ -65,7 +65,7 @@ class Perceptron(ScoreClassifier):
     fit_intercept: bool = True
     stop: float = 5.0
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         if self.max_iter is not None:
             whole(self.max_iter, "max_iter", 1, MAX_ROUNDS)
         checked(self.margin is None or number(self.margin) > 0, "margin is a positive number, or None.")

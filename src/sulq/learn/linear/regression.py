@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.answer import Answer
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
@@ -65,7 +65,7 @@ class LinearRegression(Regressor):
 
     narrow: bool = True
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         checked(isinstance(self.narrow, bool), "narrow is True or False.")
         name, domain = y.names[0], y.domain[0]
         if isinstance(domain, (Bool, Category, Text)):

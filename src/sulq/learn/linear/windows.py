@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.released import Released
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Column
@@ -114,7 +114,7 @@ class Design:
     keys: tuple[Attribute, ...]
 
     @classmethod
-    def of(cls, X: Columns) -> Design:
+    def of(cls, X: ColumnChoice) -> Design:
         """The columns as they are declared; free text is refused."""
         found = list(zip(X.names, X.domain, strict=True))
         keys = tuple(Attribute(name, domain, BINS) for name, domain in found if isinstance(domain, (Bool, Category)))

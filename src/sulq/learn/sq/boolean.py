@@ -12,7 +12,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
@@ -55,7 +55,7 @@ class BooleanClassifier(Learner):
         self.spent_ = getattr(oracle, "spent", Queries(0))
         return self
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         self._check()
         names, label = truth_columns(X, y)
         steps, queries, family = self._asks(len(names))
@@ -112,7 +112,7 @@ def truths_of(X: object, names: tuple[str, ...]) -> Truths:
     return np.stack(columns, axis=1)
 
 
-def truth_columns(X: Columns, y: Columns) -> tuple[tuple[str, ...], str]:
+def truth_columns(X: ColumnChoice, y: ColumnChoice) -> tuple[tuple[str, ...], str]:
     """The names of the columns and of the label, if they are all truth values."""
     for columns in (X, y):
         for name, domain in zip(columns.names, columns.domain, strict=True):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, Protocol, cast
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
 from sulq.answers.spend_plan import Progress, Purse
@@ -73,7 +73,7 @@ class StatisticalQueries(StatOracle):
 
     def __init__(
         self,
-        db: Askable | Columns,
+        db: Askable | ColumnChoice,
         *,
         spend: Loss | None = None,
         queries: int,
@@ -84,7 +84,7 @@ class StatisticalQueries(StatOracle):
         salt: int = 0,
         progress: Progress | None = None,
     ) -> None:
-        oracle = db.oracle if isinstance(db, Columns) else cast("Oracle", db)
+        oracle = db.oracle if isinstance(db, ColumnChoice) else cast("Oracle", db)
         if not all(hasattr(oracle, name) for name in ("ask", "foresee", "facts")):
             raise QuestionError("bad-question", "StatisticalQueries takes a database.", "Give what sulq.connect gave.")
         purse = Purse(oracle, spend, progress)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
@@ -77,7 +77,7 @@ class ID3(Classifier):
     tolerance: float | None = None
     beta: float = 0.05
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         depth = self._check(purse)
         tree = Tree(Attributes.of(X, self.n_bins), (labels := Labels(y)).classes)
         splits: Splits = "multiway" if self.splits == "auto" and purse.sublinear else self.splits

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
@@ -52,7 +52,7 @@ class Projection(Learner):
     mean_: Floats
     _features: Features
 
-    def _space(self, X: Columns) -> tuple[ColumnSpace, int]:
+    def _space(self, X: ColumnChoice) -> tuple[ColumnSpace, int]:
         checked(isinstance(self.scale, bool), "scale is True or False.")
         self._features = Features.of(X)
         return ColumnSpace(self._features, scale=self.scale), self._dimension(self._features)
@@ -102,7 +102,7 @@ class SVD(Projection):
     radius: float | None = None
     scale: bool = False
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         space, k = self._space(X)
         radius = radius_of(self.radius)
         zero = np.zeros(len(space))
@@ -157,7 +157,7 @@ class PCA(Projection):
     radius: float | None = None
     scale: bool = False
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         space, k = self._space(X)
         radius = radius_of(self.radius)
         checked(self.version in VERSIONS or self.version == "auto", f"version is auto or {', '.join(VERSIONS)}.")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Purse
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
@@ -64,7 +64,7 @@ class KMeans(Learner):
     inertia: bool = False
     scale: bool = False
 
-    def _fit(self, X: Columns, y: Columns, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
         features = Features.of(X)
         space = ColumnSpace(features, scale=self.scale)
         start = self._checked(space)

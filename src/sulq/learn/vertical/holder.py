@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.oracle import Oracle
 from sulq.answers.spend_plan import GRAIN, Progress, Purse, affordable, queries
 from sulq.errors import BudgetExceeded, QuestionError
@@ -128,11 +128,11 @@ def spent(holders: list[Holder]) -> Loss:
     return kind.total(sum((loss.exact for loss in losses if isinstance(loss, (Epsilon, Rho))), start=Fraction(0)))
 
 
-def _columns(X: object) -> list[Columns]:
+def _columns(X: object) -> list[ColumnChoice]:
     listed = list(X) if isinstance(X, (list, tuple)) else [X]
-    if not listed or not all(isinstance(item, Columns) for item in listed):
+    if not listed or not all(isinstance(item, ColumnChoice) for item in listed):
         raise QuestionError("bad-question", "Give a list of private columns, some of each database.", HANDLES)
-    return [item for item in listed if isinstance(item, Columns)]
+    return [item for item in listed if isinstance(item, ColumnChoice)]
 
 
 def _share(oracle: Oracle, spend: Loss | None, part: Fraction) -> Epsilon | Rho | None:

@@ -10,7 +10,7 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
-from sulq.answers.columns import Columns
+from sulq.answers.columns import ColumnChoice
 from sulq.answers.spend_plan import Progress
 from sulq.answers.subset_covariance import covariance, covariance_errors
 from sulq.forms.parameters import checked, whole
@@ -99,7 +99,7 @@ class VerticalProjection(Projection):
 
     def fit(  # type: ignore[override]
         self,
-        X: Sequence[Columns],
+        X: Sequence[ColumnChoice],
         y: None = None,
         *,
         spend: Loss | None = None,

@@ -34,7 +34,7 @@ _FORMS: Final[dict[type, Form]] = {
 }  # fmt: skip
 
 
-class Records(NamedTuple):
+class FrameRecords(NamedTuple):
     """Rows as DuckDB reads them: the columns s0, s1, ... with their types, and WHO, how it holds the person."""
 
     table: pa.Table
@@ -42,7 +42,7 @@ class Records(NamedTuple):
     named: tuple[Form, str] | None
 
 
-def records(data: object, places: dict[str, int], named: tuple[str, int] | None, fold: Fold | None) -> Records:
+def records(data: object, places: dict[str, int], named: tuple[str, int] | None, fold: Fold | None) -> FrameRecords:
     """The needed columns of a frame, in the order of `places`, and the one that names persons; or a refusal."""
     kinds, columns, person, name = [], {}, None, ""
     with contextlib.suppress(pa.ArrowException):
@@ -55,7 +55,7 @@ def records(data: object, places: dict[str, int], named: tuple[str, int] | None,
             name = named[0]
             form, cell, columns[WHO] = _persons(_column(data, named[1]), name, fold)
             person = form, cell
-        return Records(pa.table(columns), kinds, person)
+        return FrameRecords(pa.table(columns), kinds, person)
     raise SetupError("unreadable-data", f"Column {name!r} of the frame cannot be read.")
 
 
@@ -240,7 +240,7 @@ def open_parquet(path: Path) -> pa.parquet.ParquetFile:
     return pa.parquet.ParquetFile(path, coerce_int96_timestamp_unit="us")
 
 
-def rewrite(path: Path, made: Path, columns: Sequence[str], named: str | None, fold: Fold | None) -> Records:
+def rewrite(path: Path, made: Path, columns: Sequence[str], named: str | None, fold: Fold | None) -> FrameRecords:
     """Write columns of a Parquet file to a new one, a row for each; what they hold, without the rows.
 
     DuckDB stops at a text that is no UTF-8 and at a timestamp beyond its microseconds. Such a cell is one row's: here

@@ -45,7 +45,7 @@ _EXPRESSIONS: Final = {
 }
 
 
-class Column(NamedTuple):
+class PostgresColumn(NamedTuple):
     """A column by the catalogue: its type's name and kind. `longest`: how many characters of a text are wanted."""
 
     name: str
@@ -75,7 +75,9 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def records(relation: str, columns: Sequence[Column], named: Column | None, fold: Fold | None) -> Records:
+def records(
+    relation: str, columns: Sequence[PostgresColumn], named: PostgresColumn | None, fold: Fold | None
+) -> Records:
     """How some columns of a table are read, and the one that names persons."""
     selected = {f"s{i}": _selected(column) for i, column in enumerate(columns)}
     if named is not None:
@@ -89,7 +91,7 @@ def records(relation: str, columns: Sequence[Column], named: Column | None, fold
     return Records(f"SELECT {shown} FROM {relation}", schema, person)
 
 
-def _selected(column: Column) -> str:
+def _selected(column: PostgresColumn) -> str:
     """A column as text; refuses a type that is not read."""
     name, base, category, longest = column
     text = f"({_EXPRESSIONS.get(base, '{0}').format(quoted(name))})::text"

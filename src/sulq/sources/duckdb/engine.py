@@ -13,7 +13,7 @@ import duckdb
 import numpy as np
 
 from sulq.compile.statements import kept_table, stored_facts
-from sulq.compile.statements.kept_table import PERSON, Rows
+from sulq.compile.statements.kept_table import PERSON, KeptRows
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
@@ -71,7 +71,7 @@ class DuckEngine(StoredEngine):
         self._renew = renew
         self._progress = progress
         self._threads = threads
-        self._read: dict[RegisteredTable, Rows] = {}  # how tables are read without a copy
+        self._read: dict[RegisteredTable, KeptRows] = {}  # how tables are read without a copy
         if self._records is None and not self._fits():
             self._check(registered.origin for registered in self._tables)
 
@@ -196,7 +196,7 @@ class DuckEngine(StoredEngine):
         for item in self._tables:
             self._try_all(connection, item, self._kept(item.schema.table))
 
-    def _try_all(self, connection: Connection, registered: RegisteredTable, rows: Rows) -> None:
+    def _try_all(self, connection: Connection, registered: RegisteredTable, rows: KeptRows) -> None:
         """Read every needed cell once, so that a broken file stops its owner and not a question (T30)."""
         extra = [PERSON] if registered.unit.column is not None else []
         columns = ", ".join(["count(*)", *(f"max({name})" for name in [*rows.names.values(), *extra])])
@@ -211,13 +211,13 @@ class DuckEngine(StoredEngine):
                 cursor.register(f"source{item.number}", item.source.frame)
         return cursor
 
-    def _anew(self, item: RegisteredTable) -> Rows:
+    def _anew(self, item: RegisteredTable) -> KeptRows:
         """How a table is read where each question does so; checked by the kernel once for each source."""
         if item not in self._read:
             self._read[item] = kept.select(item, stored=False)
         return self._read[item]
 
-    def _kept(self, name: str) -> Rows:
+    def _kept(self, name: str) -> KeptRows:
         """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
         registered = self._registered(self._facts.table_of(name).schema.table)
         schema, most = registered.schema, shape(Table(name), self._facts).most
@@ -227,7 +227,7 @@ class DuckEngine(StoredEngine):
         names, filed = kept_table.names(schema), isinstance(self._prepared, Path)
         relation = f"data.{registered.kept}" if filed else registered.kept
         spelled = kept_table.spelled(schema) if filed else {}
-        return Rows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
+        return KeptRows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
 
     def _places(self, name: str) -> int | None:
         return self._registered(name).places

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import OWNER, Rows, names, spelled
+from sulq.compile.statements.kept_table import OWNER, KeptRows, names, spelled
 from sulq.kernel import keep
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.sources import cell_reading, inexact_ids
@@ -33,7 +33,7 @@ def types(registered: RegisteredTable) -> list[tuple[str, list[str]]]:
     return found
 
 
-def people(tables: Sequence[RegisteredTable]) -> Rows | None:
+def people(tables: Sequence[RegisteredTable]) -> KeptRows | None:
     """Every person of a dataset with a number of its own, which says whose a row is from then on; None without persons.
 
     The numbers say nothing of the persons: they are only compared. Persons are told
@@ -46,7 +46,7 @@ def people(tables: Sequence[RegisteredTable]) -> Rows | None:
     whole = _whole_persons(tables)
     readings = {place: _reading(item, ((), (), ()), whole=whole) for place, item in private.items()}
     frames = {f"source{item.number}": item.source.frame for item in private.values() if item.source.frame is not None}
-    return Rows(keep.people(readings), {}, {}, frozenset(), {}, 0, frames)
+    return KeptRows(keep.people(readings), {}, {}, frozenset(), {}, 0, frames)
 
 
 def heavy(tables: Sequence[RegisteredTable], people: str) -> str:
@@ -79,7 +79,7 @@ def form(registered: RegisteredTable) -> Form:
     return _person(registered).form
 
 
-def inexact(registered: RegisteredTable) -> Rows | None:
+def inexact(registered: RegisteredTable) -> KeptRows | None:
     """One row, if there is any, whose person cannot be told exactly; None where all can."""
     source, (kind, item, _) = registered.source, _person(registered)
     if kind not in inexact_ids.UNSURE:
@@ -88,10 +88,10 @@ def inexact(registered: RegisteredTable) -> Rows | None:
         f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {inexact_ids.unfit_sql(kind, 'a')} LIMIT 1)"
     )
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return Rows(found, {}, {}, frozenset(), {}, 0, frames)
+    return KeptRows(found, {}, {}, frozenset(), {}, 0, frames)
 
 
-def twice(registered: RegisteredTable) -> Rows | None:
+def twice(registered: RegisteredTable) -> KeptRows | None:
     """One value of the table's unique column that stands in more than one row, over all rows of the source.
 
     None where no column was declared unique. The person is compared by canonical
@@ -113,10 +113,10 @@ def twice(registered: RegisteredTable) -> Rows | None:
         there = "k IS NOT NULL"
     found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
+    return KeptRows(found, parameters, {}, frozenset(), {}, 0, frames)
 
 
-def astray(registered: RegisteredTable, column: str, other: RegisteredTable) -> Rows:
+def astray(registered: RegisteredTable, column: str, other: RegisteredTable) -> KeptRows:
     """One row, if there is any, that refers by this column to a row of another person's, over all rows of both sources.
 
     Compared by what is joined: clamped and rounded values, and persons by canonical text.
@@ -127,7 +127,7 @@ def astray(registered: RegisteredTable, column: str, other: RegisteredTable) -> 
     found = f"(SELECT 1 FROM {pairs} WHERE mine.u <> theirs.u AND mine.u <> '' AND theirs.u <> '' LIMIT 1)"
     both = (registered, other)
     frames = {f"source{item.number}": item.source.frame for item in both if item.source.frame is not None}
-    return Rows(found, parameters, {}, frozenset(), {}, 0, frames)
+    return KeptRows(found, parameters, {}, frozenset(), {}, 0, frames)
 
 
 def _named(registered: RegisteredTable, name: str, parameters: dict[str, object]) -> str:
@@ -168,7 +168,7 @@ def select(
     stored: bool,
     spell: bool = False,
     tables: Sequence[RegisteredTable] = (),
-) -> Rows:
+) -> KeptRows:
     """The kept rows of a source, to be stored in the narrowest integers, or else read anew for each question.
 
     Args:
@@ -196,10 +196,10 @@ def select(
         parameters["key"] = registered.key.hex()
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     doubles, shifts = frozenset(inner.doubles), inner.shifts
-    return Rows(query, parameters or {}, names(schema), doubles, shifts, 0, frames)
+    return KeptRows(query, parameters or {}, names(schema), doubles, shifts, 0, frames)
 
 
-def every(registered: RegisteredTable) -> Rows:
+def every(registered: RegisteredTable) -> KeptRows:
     """All rows of a source that have a person, as they are stored; which of them count is left to the caller.
 
     Beside the columns stand, where rows have a person: the person's text, what orders a person's rows (SR2), the
@@ -216,7 +216,7 @@ def every(registered: RegisteredTable) -> Rows:
         shown += [f"u AS {TEXT}", f"{keep.ordered(columns, '$key')} AS {ORDER}", f"{owner} AS {OWNER}"]
     where = keep.present(reading, columns, blanked=unit.neighbors == "zero_out")
     query = f"(SELECT {', '.join(shown)} FROM {keep.cells(reading)}{where}) AS every"
-    return Rows(query, parameters, names(schema), frozenset(), {}, 0)
+    return KeptRows(query, parameters, names(schema), frozenset(), {}, 0)
 
 
 def _types(schema: Schema) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.errors import SetupError
 from sulq.language.shape import MAX_STORED_ROWS
 from sulq.sources.duckdb import kept_rows
@@ -136,7 +136,7 @@ def fill(
         connection.root.execute(f"DROP TABLE {kept_rows.PEOPLE}")
 
 
-def _create(connection: Connection, name: str, rows: Rows, *, progress: Progress | None) -> None:
+def _create(connection: Connection, name: str, rows: KeptRows, *, progress: Progress | None) -> None:
     cursor = connection.cursor()
     for frame, data in rows.frames.items():
         cursor.register(frame, data)
@@ -194,7 +194,7 @@ def _check_records(connection: Connection, registered: RegisteredTable, relation
         raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
 
 
-def _some(connection: Connection, asked: Rows) -> bool:
+def _some(connection: Connection, asked: KeptRows) -> bool:
     """Whether there is any row."""
     return _number(connection, asked.relation, asked.parameters, asked.frames) != 0
 

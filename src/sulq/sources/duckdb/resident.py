@@ -20,7 +20,7 @@ from typing import Final, cast
 import duckdb
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
 from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
 from sulq.language.domain import Schema, Text
@@ -75,7 +75,7 @@ class Resident:
 
     @contextlib.contextmanager
     def read(
-        self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, fold: Fold, size: int
+        self, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: KeptRows, fold: Fold, size: int
     ) -> Iterator[Iterator[Batch] | None]:
         """What a program over a stored table looks at, in batches; None where it is to be streamed."""
         ask = _Ask(self._age)
@@ -88,7 +88,7 @@ class Resident:
                 self._used -= Counter(ask.used)
 
     def _whole(
-        self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, program: Program
+        self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: KeptRows, program: Program
     ) -> Batch | None:
         """The columns that are wanted and the vectors, which are kept for those who come after; None: no room."""
         count, names = self._number(cursor, rows.relation), named(program)
@@ -113,7 +113,9 @@ class Resident:
             self._numbers[relation] = int(cursor.execute(f"SELECT count(*) FROM {relation}").fetchall()[0][0])
         return self._numbers[relation]
 
-    def _columns(self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, rows: Rows, names: list[str]) -> dict[str, Kept]:
+    def _columns(
+        self, ask: _Ask, cursor: duckdb.DuckDBPyConnection, rows: KeptRows, names: list[str]
+    ) -> dict[str, Kept]:
         """Columns by name, read if need be."""
         known = {name: self._find(ask, rows, name) for name in names}
         if None in known.values():
@@ -128,7 +130,7 @@ class Resident:
                 self._keep(ask, {(rows.relation, name): cast("Kept", column) for name, column in known.items()})
         return cast("dict[str, Kept]", known)
 
-    def _find(self, ask: _Ask, rows: Rows, name: str) -> Kept | None:
+    def _find(self, ask: _Ask, rows: KeptRows, name: str) -> Kept | None:
         """What is held already; it stays until this ask is over."""
         key = (rows.relation, name)
         with self._lock:
@@ -137,7 +139,7 @@ class Resident:
                 self._uses(ask, key)
             return found
 
-    def _again(self, rows: Rows, name: str) -> bool:
+    def _again(self, rows: KeptRows, name: str) -> bool:
         """Whether a vector was asked for before: one about a noisy mean never comes again."""
         key = (rows.relation, name)
         with self._lock:
@@ -223,11 +225,11 @@ def named(program: Program) -> list[str]:
     return found
 
 
-def _path(rows: Rows) -> tuple[str, ...]:
+def _path(rows: KeptRows) -> tuple[str, ...]:
     return tuple(rows.relation.split("."))
 
 
-def _widths(schema: Schema, rows: Rows, wanted: Sequence[str]) -> dict[str, int]:
+def _widths(schema: Schema, rows: KeptRows, wanted: Sequence[str]) -> dict[str, int]:
     """How many bytes a cell of each stored column takes at most."""
     known = {rows.names[name]: column for name, column in schema.columns if not isinstance(column, Text)}
     stored = {name: BYTES[kept_table.smallest(known[name])] if name in known else BYTES["BIGINT"] for name in wanted}

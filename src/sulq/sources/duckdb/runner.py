@@ -10,7 +10,7 @@ import duckdb
 import numpy as np
 
 from sulq.compile.statements.column_demand import Needed
-from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, Rows
+from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows
 from sulq.compile.statements.proposer import Proposer
 from sulq.kernel import matrix
 from sulq.kernel.private import Stored, Truths
@@ -36,7 +36,7 @@ class CursorRunner:
         self,
         cursor: duckdb.DuckDBPyConnection,
         schema: Schema,
-        rows: Rows,
+        rows: KeptRows,
         *,
         batch: int = MAX_BATCH_ROWS,
         resident: Resident | None = None,
@@ -112,7 +112,9 @@ def run_program(asked: Fold, batches: Iterable[matrix.Batch], *, workers: int = 
         return matrix.fold(asked.program, batches, workers=workers if alone else 1)
 
 
-def fetch(cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: Rows, wanted: Needed, *, owned: bool) -> RowBatch:
+def fetch(
+    cursor: duckdb.DuckDBPyConnection, schema: Schema, rows: KeptRows, wanted: Needed, *, owned: bool
+) -> RowBatch:
     """All rows of a relation in memory: what is wanted of them, and whose each row is."""
     proposer = Proposer(schema, rows)
     scan = proposer.emitter().scan(proposer.columns(rows.relation, wanted, owned=owned))

@@ -16,7 +16,7 @@ from sulq.language.domain import Schema, Text
 from sulq.language.privacy import Unit
 from sulq.sources import cell_grammar
 from sulq.sources.cell_grammar import Cell
-from sulq.sources.decode.postgres import Column, Records, quoted, records
+from sulq.sources.decode.postgres import PostgresColumn, Records, quoted, records
 from sulq.sources.source import TableSource, whom
 
 KINDS: Final = ("r", "p", "v", "m", "f")  # tables, partitioned or not, views, foreign tables
@@ -99,10 +99,10 @@ def stream(table: OfferedTable, schema: Schema, unit: Unit, number: str) -> tupl
     """How the needed columns of a table are selected, and how DuckDB reads them; refuses what is missing or unfit."""
     places = cell_grammar.places([name for name, _, _ in table.columns], schema, unit)
     wanted = [
-        Column(*table.columns[places[name]], column.longest if isinstance(column, Text) else None)
+        PostgresColumn(*table.columns[places[name]], column.longest if isinstance(column, Text) else None)
         for name, column in schema.columns
     ]
-    named = None if unit.column is None else Column(*table.columns[places[unit.column]])
+    named = None if unit.column is None else PostgresColumn(*table.columns[places[unit.column]])
     read = records(table.relation, wanted, named, unit.fold)
     columns = {column.name: _plain(column, f"s{i}") for i, column in enumerate(wanted)}
     for name, declared in schema.columns:
@@ -111,7 +111,7 @@ def stream(table: OfferedTable, schema: Schema, unit: Unit, number: str) -> tupl
     return TableSource(f"origin.source{number}", columns, None, person=whom(read.named, schema, unit)), read
 
 
-def _plain(column: Column, item: str) -> tuple[Cell, str]:
+def _plain(column: PostgresColumn, item: str) -> tuple[Cell, str]:
     """What a column holds, and how DuckDB gets at it from PostgreSQL's text."""
     base = column.base
     if base == "boolean":

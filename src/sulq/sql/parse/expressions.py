@@ -12,7 +12,7 @@ from typing import Final
 from sqlglot import exp
 
 from sulq.sql.parse import intervals, syntax, whitelist
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import Node
 
 MAX_NAME_LETTERS: Final = 128
@@ -50,7 +50,7 @@ class ExpressionReader(ABC):
         found, database = node.args.get("db"), node.args.get("catalog")
         if database is not None or (found is not None and not self.name(found).fits("public")):
             why = "There are no schemas or databases here, so none can stand before a table's name"
-            raise Refused("unknown-table", why, self.at(node), "Write the table's name alone.")
+            raise SqlRefused("unknown-table", why, self.at(node), "Write the table's name alone.")
         return found is not None
 
     def only(self, node: exp.Expr, *known: str) -> exp.Expr:
@@ -71,7 +71,7 @@ class ExpressionReader(ABC):
             unsupported(f"{what} in place of a name", where)
         self.only(node, "this", "quoted")
         if not node.this or len(node.this) > MAX_NAME_LETTERS:
-            raise Refused("sql-syntax", f"A name has 1 to {MAX_NAME_LETTERS} letters", self.at(node))
+            raise SqlRefused("sql-syntax", f"A name has 1 to {MAX_NAME_LETTERS} letters", self.at(node))
         return syntax.Name(str(node.this), bool(node.args.get("quoted")), self.at(node))
 
     def node(self, node: exp.Expr) -> Node:
@@ -128,7 +128,7 @@ def _literal(reader: ExpressionReader, node: exp.Expr) -> Node:
     if node.args.get("is_string"):
         return syntax.Literal(word, "text", at)
     if len(word) > MAX_NUMBER_DIGITS:
-        raise Refused("bad-literal", "A number has too many digits", at)
+        raise SqlRefused("bad-literal", "A number has too many digits", at)
     try:
         if word.isdigit():
             return syntax.Literal(int(word), "int", at)
@@ -137,7 +137,7 @@ def _literal(reader: ExpressionReader, node: exp.Expr) -> Node:
             raise ValueError
         return syntax.Literal(Fraction(word), "float", at)
     except ValueError:
-        raise Refused("bad-literal", "This is not a number sulq can hold", at) from None
+        raise SqlRefused("bad-literal", "This is not a number sulq can hold", at) from None
 
 
 def _column(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -146,7 +146,7 @@ def _column(reader: ExpressionReader, node: exp.Expr) -> Node:
     if type(node.this) is exp.Star:
         reader.only(node.this)
         return syntax.Star(table, reader.at(node))
-    return syntax.Column(reader.name(node.this), table, reader.at(node))
+    return syntax.ColumnRef(reader.name(node.this), table, reader.at(node))
 
 
 def _chain(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -198,7 +198,7 @@ def _case(reader: ExpressionReader, node: exp.Expr) -> Node:
             when = reader.made("=", (subject, when), branch)
         branches.append((when, reader.node(branch.args["true"])))
     default = node.args.get("default")
-    return syntax.Case(tuple(branches), None if default is None else reader.node(default), reader.at(node))
+    return syntax.CaseExpression(tuple(branches), None if default is None else reader.node(default), reader.at(node))
 
 
 def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -221,7 +221,7 @@ def whole(reader: ExpressionReader, node: exp.Expr, what: str) -> int:
     if type(node) is not exp.Literal or node.args.get("is_string") or not str(node.this).isdigit():
         unsupported(f"{what} that is not a whole number", reader.at(node))
     if len(str(node.this)) > 15:
-        raise Refused("too-large", f"{what} is too large", reader.at(node))
+        raise SqlRefused("too-large", f"{what} is too large", reader.at(node))
     return int(node.this)
 
 
@@ -231,7 +231,7 @@ def _interval(reader: ExpressionReader, node: exp.Expr) -> Node:
         unsupported("An INTERVAL that is not a constant", at)
     found = intervals.interval(str(node.this.this), None if unit is None else str(unit.this))
     if found is None:
-        raise Refused("bad-literal", "This INTERVAL cannot be read", at)
+        raise SqlRefused("bad-literal", "This INTERVAL cannot be read", at)
     return syntax.Literal(found, "interval", at)
 
 
@@ -285,7 +285,7 @@ def _aggregate(reader: ExpressionReader, node: exp.Expr, name: str, first: exp.E
     if pair:
         args = (*args, reader.node(node.expression))
     if len(args) != 1 + pair or any(isinstance(arg, syntax.Star) for arg in args):
-        raise Refused("sql-syntax", "This aggregate has another number of arguments", reader.at(node))
+        raise SqlRefused("sql-syntax", "This aggregate has another number of arguments", reader.at(node))
     return syntax.Aggregate(name, args, distinct, called=reader.called(node, name), at=reader.at(node))
 
 
@@ -300,7 +300,7 @@ def _fraction(reader: ExpressionReader, node: exp.Expr) -> Fraction:
     found = reader.node(node)
     value = found.value if isinstance(found, syntax.Literal) else None
     if not isinstance(value, (int, Fraction)) or not 0 <= value <= 1:
-        raise Refused("bad-literal", "A percentile is a number from 0 to 1", reader.at(node))
+        raise SqlRefused("bad-literal", "A percentile is a number from 0 to 1", reader.at(node))
     return Fraction(value)
 
 
@@ -340,7 +340,7 @@ def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Node:
         try:
             return syntax.Literal(datetime.date(year, month, day), "date", reader.at(node))
         except ValueError:
-            raise Refused("bad-literal", "There is no such date", reader.at(node)) from None
+            raise SqlRefused("bad-literal", "There is no such date", reader.at(node)) from None
     return unsupported(reader.written(node), reader.at(node))
 
 

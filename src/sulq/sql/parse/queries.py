@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from sulq.sql.parse import syntax
 from sulq.sql.parse.expressions import ExpressionReader, whole
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import Node
 from sulq.sql.parse.whitelist import construct
 
@@ -36,11 +36,11 @@ class QueryReader(ExpressionReader):
             return self._union(node)
         return unsupported(construct(node), self.at(node), "Write one SELECT statement.")
 
-    def _select(self, node: exp.Expr) -> syntax.Select:
+    def _select(self, node: exp.Expr) -> syntax.SelectQuery:
         self.only(node, "expressions", "distinct", "from_", "joins", "where", "group", "having", *CLAUSES)
         at = self.at(node)
         if not 1 <= len(node.expressions) <= MAX_SELECT_ITEMS:
-            raise Refused("sql-syntax", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", at)
+            raise SqlRefused("sql-syntax", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", at)
         order, limit, offset, tables = self._clauses(node)
         distinct = node.args.get("distinct")
         if distinct is not None:
@@ -48,7 +48,7 @@ class QueryReader(ExpressionReader):
                 unsupported("DISTINCT ON", at)
             self.only(distinct)
         where, having = node.args.get("where"), node.args.get("having")
-        return syntax.Select(
+        return syntax.SelectQuery(
             items=tuple(self._item(item) for item in node.expressions),
             source=self._from(node),
             where=None if where is None else self.node(self.only(where, "this").this),
@@ -68,12 +68,12 @@ class QueryReader(ExpressionReader):
             return self.node(node.this), self.name(node.args["alias"]).text
         return self.node(node), None
 
-    def _union(self, node: exp.Expr) -> syntax.Union:
+    def _union(self, node: exp.Expr) -> syntax.UnionQuery:
         self.only(node, "this", "expression", "distinct", *CLAUSES)
         order, limit, offset, tables = self._clauses(node)
         every = not node.args.get("distinct")
         left, right = self.query(node.this), self.query(node.expression)
-        return syntax.Union(left, right, every, order, limit, offset, tables, self.at(node))
+        return syntax.UnionQuery(left, right, every, order, limit, offset, tables, self.at(node))
 
     def _clauses(self, node: exp.Expr) -> Clauses:
         """ORDER BY, LIMIT, OFFSET and WITH."""
@@ -156,12 +156,12 @@ class QueryReader(ExpressionReader):
                 picks = [tuple(range(size)) for size in range(len(units), -1, -1)]
             else:
                 if len(units) > 6:
-                    raise Refused("too-large", "A CUBE has at most 6 keys", self.at(node))
+                    raise SqlRefused("too-large", "A CUBE has at most 6 keys", self.at(node))
                 sizes = range(len(units), -1, -1)
                 picks = [pick for size in sizes for pick in itertools.combinations(range(len(units)), size)]
             found = [tuple(key for i in pick for key in units[i]) for pick in picks]
         if len(found) > MAX_GROUPING_SETS:
-            raise Refused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", self.at(node))
+            raise SqlRefused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", self.at(node))
         return found
 
     def _from(self, node: exp.Expr) -> syntax.Source | None:
@@ -221,7 +221,7 @@ class QueryReader(ExpressionReader):
 
 def _renamed(query: syntax.Query, columns: tuple[syntax.Name, ...]) -> syntax.Query:
     """WITH t(a, b) AS ...: the query's columns under these names."""
-    if isinstance(query, syntax.Select) and len(columns) <= len(query.items):
+    if isinstance(query, syntax.SelectQuery) and len(columns) <= len(query.items):
         if any(isinstance(node, syntax.Star) for node, _ in query.items):
             unsupported("WITH t(...) over a star", columns[0].at, "Name the columns in the SELECT.")
         items = [(node, columns[i].text if i < len(columns) else name) for i, (node, name) in enumerate(query.items)]

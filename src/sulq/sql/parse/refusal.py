@@ -9,7 +9,7 @@ from typing import NoReturn
 from sulq.errors import QuestionError
 
 
-class Refused(Exception):
+class SqlRefused(Exception):
     """What is refused, why, and where in the text."""
 
     def __init__(self, code: str, message: str, at: int, remedy: str = "") -> None:
@@ -25,7 +25,7 @@ class Refused(Exception):
 
 def unsupported(what: str, at: int, remedy: str = "") -> NoReturn:
     """Refuse a construct of SQL by its name."""
-    raise Refused("sql-unsupported", f"{what} is not answered here", at, remedy)
+    raise SqlRefused("sql-unsupported", f"{what} is not answered here", at, remedy)
 
 
 @contextmanager
@@ -34,4 +34,4 @@ def placed(at: int) -> Iterator[None]:
     try:
         yield
     except QuestionError as error:
-        raise Refused(error.code, error.message, at, error.remedy) from None
+        raise SqlRefused(error.code, error.message, at, error.remedy) from None

@@ -63,7 +63,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnRef:
     """A column by its name, and its table's where that was written."""
 
     name: Name
@@ -98,7 +98,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class CaseExpression:
     """The value of the first condition that holds."""
 
     branches: tuple[tuple[Node, Node], ...]
@@ -174,11 +174,11 @@ class ReleasedLeaf:
 
 Node = (
     Literal
-    | Column
+    | ColumnRef
     | Star
     | Place
     | Call
-    | Case
+    | CaseExpression
     | Cast
     | Aggregate
     | Grouping
@@ -243,7 +243,7 @@ class Sets:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class SelectQuery:
     """One SELECT; `groups` is None where there is no GROUP BY."""
 
     items: tuple[tuple[Node, str | None], ...]
@@ -260,7 +260,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Union:
+class UnionQuery:
     """The rows of two queries; without `every`, each different row once."""
 
     left: Query
@@ -273,7 +273,7 @@ class Union:
     at: int = field(default=0, compare=False)
 
 
-Query = Select | Union
+Query = SelectQuery | UnionQuery
 
 
 def parts(node: Node) -> tuple[Node, ...]:
@@ -281,7 +281,7 @@ def parts(node: Node) -> tuple[Node, ...]:
     match node:
         case Call():
             return node.args
-        case Case():
+        case CaseExpression():
             last = () if node.otherwise is None else (node.otherwise,)
             return tuple(part for branch in node.branches for part in branch) + last
         case Cast() | Within():
@@ -299,9 +299,9 @@ def rebuilt(node: Node, items: tuple[Node, ...]) -> Node:
     match node:
         case Call():
             return Call(node.op, items, node.called, node.at)
-        case Case():
+        case CaseExpression():
             pairs = tuple((items[2 * i], items[2 * i + 1]) for i in range(len(node.branches)))
-            return Case(pairs, None if node.otherwise is None else items[-1], node.at)
+            return CaseExpression(pairs, None if node.otherwise is None else items[-1], node.at)
         case Cast():
             return Cast(items[0], node.to, node.wide, node.at)
         case Within():

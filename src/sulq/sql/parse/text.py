@@ -24,8 +24,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sulq.errors import QuestionError
 from sulq.language.domain import is_text
 from sulq.sql.parse.queries import QueryReader
-from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Query, Select
+from sulq.sql.parse.refusal import SqlRefused, unsupported
+from sulq.sql.parse.syntax import Query, SelectQuery
 
 MAX_QUERY_BYTES: Final = 100_000  # bytes
 MAX_CACHED_LETTERS, MAX_CACHED_TEXTS = (
@@ -89,7 +89,7 @@ def parse(text: str) -> Parsed:
         raise QuestionError("too-large", f"A query has at most {MAX_TOKENS:,} words.")
     try:
         return _parse(text)
-    except Refused as refused:
+    except SqlRefused as refused:
         raise refused.located(text) from None
     except RecursionError:
         raise QuestionError("too-large", "The query is nested too deeply.") from None
@@ -103,7 +103,7 @@ def _parse(text: str) -> Parsed:
     _measured(tree)
     query = QueryReader(text).query(tree)
     if top is not None:
-        if not isinstance(query, Select) or query.limit is not None:
+        if not isinstance(query, SelectQuery) or query.limit is not None:
             unsupported("TOP beside LIMIT or UNION", found[0].start)
         query = replace(query, limit=top)
     return Parsed(query, explain)
@@ -150,7 +150,7 @@ def _limits(found: list[Token]) -> None:
             f"{first.text[:40].upper()}", first.start, "Write one SELECT statement; the data can only be asked."
         )
     if len(found) > MAX_TOKENS:
-        raise Refused("too-large", f"A query has at most {MAX_TOKENS:,} words", found[MAX_TOKENS].start)
+        raise SqlRefused("too-large", f"A query has at most {MAX_TOKENS:,} words", found[MAX_TOKENS].start)
     depth = run = unions = 0
     for token in found:
         kind = token.token_type
@@ -158,7 +158,7 @@ def _limits(found: list[Token]) -> None:
         run = run + 1 if kind in PREFIXES else 0
         unions += kind == TokenType.UNION
         if depth > MAX_DEPTH or run > MAX_PREFIX_OPERATORS or unions > MAX_UNIONS:
-            raise Refused("too-large", "The query is nested too deeply", token.start)
+            raise SqlRefused("too-large", "The query is nested too deeply", token.start)
 
 
 def _top(found: list[Token]) -> tuple[list[Token], int | None]:
@@ -187,7 +187,7 @@ def _tree(found: list[Token], text: str) -> exp.Expr:
     trees = [tree for tree in trees if tree is not None]
     if len(trees) != 1 or trees[0] is None:
         semicolon = next((t.start for t in found if t.token_type == TokenType.SEMICOLON), 0)
-        raise Refused("sql-syntax", "One query at a time", semicolon)
+        raise SqlRefused("sql-syntax", "One query at a time", semicolon)
     return trees[0]
 
 
@@ -198,15 +198,15 @@ def _measured(tree: exp.Expr) -> None:
     while front:
         node, depth = front.pop()
         if depth > MAX_DEPTH:
-            raise Refused("too-large", "The query is nested too deeply", 0)
+            raise SqlRefused("too-large", "The query is nested too deeply", 0)
         for kind, most, what in MAX_OF_A_CONSTRUCT:
             counts[what] += isinstance(node, kind)
             if counts[what] > most:
-                raise Refused("too-large", f"A query has at most {most} {what}", 0)
+                raise SqlRefused("too-large", f"A query has at most {most} {what}", 0)
         wide = len(node.args.get("expressions") or ())
         for kind, most, what in MAX_SIDE_BY_SIDE:
             if wide > most and isinstance(node, kind):
-                raise Refused("too-large", f"At most {most} {what} stand side by side", 0)
+                raise SqlRefused("too-large", f"At most {most} {what} stand side by side", 0)
         for child in node.iter_expressions():
             chained = type(child) is type(node) and type(node) in (exp.And, exp.Or)
             front.append((child, depth + (not chained)))

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node
-from sulq.sql.released.cells import AddedUp, At, Figure, Gathered, Unclear, applied, sums_plainly
+from sulq.sql.released.cells import AddedUp, At, Gathered, NoisyValue, Unclear, applied, sums_plainly
 from sulq.sql.released.functions import number
 from sulq.sql.released.grouping_sets import ascending
 from sulq.sql.released.program import Regroup
@@ -19,18 +19,20 @@ class Member(Protocol):
     """A released row: whether it is in its table at all."""
 
     @property
-    def member(self) -> Figure:
+    def member(self) -> NoisyValue:
         """Whether the row is there."""
         ...
 
 
 R = TypeVar("R", bound=Member)
-Found = tuple[tuple[Figure, ...], tuple[Figure, ...], frozenset[int], Figure]
+Found = tuple[tuple[NoisyValue, ...], tuple[NoisyValue, ...], frozenset[int], NoisyValue]
 
 
-def gather(regroup: Regroup, rows: Sequence[R], figure: Callable[[Node, R], Figure], *, clear: bool) -> Iterator[Found]:
+def gather(
+    regroup: Regroup, rows: Sequence[R], figure: Callable[[Node, R], NoisyValue], *, clear: bool
+) -> Iterator[Found]:
     """The groups of released rows, each with its keys, its aggregates and the keys its set leaves out."""
-    kept: list[tuple[R, Figure]] = []
+    kept: list[tuple[R, NoisyValue]] = []
     for row in rows:
         member = row.member
         if regroup.where is not None:
@@ -40,51 +42,51 @@ def gather(regroup: Regroup, rows: Sequence[R], figure: Callable[[Node, R], Figu
     keyed = [(row, member, tuple(figure(key, row) for key in regroup.keys)) for row, member in kept]
     for chosen in regroup.sets or (tuple(range(len(regroup.keys))),):
         left = frozenset(range(len(regroup.keys))) - frozenset(chosen)
-        groups: dict[tuple[object, ...], list[tuple[R, Figure]]] = {} if chosen else {(): []}
+        groups: dict[tuple[object, ...], list[tuple[R, NoisyValue]]] = {} if chosen else {(): []}
         noisy = not clear or any(keys[i].origin is not None for _, _, keys in keyed for i in chosen)
         for row, member, keys in keyed:
             groups.setdefault(tuple(keys[i].value for i in chosen), []).append((row, member))
         for labels in sorted(groups, key=lambda one: tuple(ascending(label) for label in one)):
             items = groups[labels]
-            full = [Figure(None)] * len(regroup.keys)
+            full = [NoisyValue(None)] * len(regroup.keys)
             for i, label in zip(chosen, labels, strict=True):
-                full[i] = Figure(label, Unclear()) if noisy else Figure(label)
+                full[i] = NoisyValue(label, Unclear()) if noisy else NoisyValue(label)
             stats = tuple(_aggregate(stat, items, figure, noisy=noisy) for stat in regroup.stats)
             yield tuple(full), stats, left, _some([member for _, member in items], always=not chosen)
 
 
-def _some(members: list[Figure], *, always: bool) -> Figure:
+def _some(members: list[NoisyValue], *, always: bool) -> NoisyValue:
     """Whether a group has a row at all."""
     if always or any(member.origin is None and member.value is True for member in members):
-        return Figure(value=True)
+        return NoisyValue(value=True)
     return applied("or", [applied("is true", [member]) for member in members])
 
 
 def _aggregate(
-    stat: Aggregate, items: list[tuple[R, Figure]], figure: Callable[[Node, R], Figure], *, noisy: bool
-) -> Figure:
+    stat: Aggregate, items: list[tuple[R, NoisyValue]], figure: Callable[[Node, R], NoisyValue], *, noisy: bool
+) -> NoisyValue:
     pairs = []
     for row, member in items:
         holds = member if stat.where is None else applied("and", [member, figure(stat.where, row)])
-        pairs.append((holds, figure(stat.args[0], row) if stat.args else Figure(1)))
+        pairs.append((holds, figure(stat.args[0], row) if stat.args else NoisyValue(1)))
     counted = [what for holds, what in pairs if holds.value is True and what.value is not None]
     if stat.distinct:
         counted = list({what.value: what for what in counted}.values())
     name = "count" if stat.name == "rows" else stat.name
     value = value_of(name, [what.value for what in counted], stat.q)
     if not noisy and all(holds.origin is None and what.origin is None for holds, what in pairs):
-        return Figure(value)
+        return NoisyValue(value)
     if noisy or stat.distinct:
-        return Figure(value, Unclear())
+        return NoisyValue(value, Unclear())
     clock = counted[0].clock if counted and name in ("min", "max", "quantile_disc") else None
     if name == "sum" and all(holds.origin is None for holds, _ in pairs):
         together = _together(counted)
         if together is not None:
-            return Figure(value, together)
-    return Figure(value, Gathered(name, tuple(pairs)), clock)
+            return NoisyValue(value, together)
+    return NoisyValue(value, Gathered(name, tuple(pairs)), clock)
 
 
-def _together(counted: list[Figure]) -> AddedUp | None:
+def _together(counted: list[NoisyValue]) -> AddedUp | None:
     """A plain sum of one statistic over different groups, where that is what it is."""
     origins = [what.origin for what in counted]
     points = [origin for origin in origins if isinstance(origin, At)]

@@ -22,8 +22,8 @@ from sulq.sql.released.ranges import (
     INF,
     Anything,
     Few,
+    NumberRange,
     Outcome,
-    Span,
     hull,
     may,
     only,
@@ -35,7 +35,7 @@ from sulq.sql.released.ranges import (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Figure:
+class NoisyValue:
     """A value and, where it rests on noise, its origin; `clock` for moments."""
 
     value: object
@@ -65,15 +65,15 @@ class Applied:
     """An operator or function of other figures."""
 
     op: str
-    args: tuple[Figure, ...]
+    args: tuple[NoisyValue, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
     """The figure of the first condition that holds, else the last one."""
 
-    branches: tuple[tuple[Figure, Figure], ...]
-    otherwise: Figure
+    branches: tuple[tuple[NoisyValue, NoisyValue], ...]
+    otherwise: NoisyValue
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class Gathered:
     """An aggregate of released figures, each of them counted if its condition holds."""
 
     name: str
-    items: tuple[tuple[Figure, Figure], ...]  # condition and value
+    items: tuple[tuple[NoisyValue, NoisyValue], ...]  # condition and value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,39 +100,39 @@ class Unclear:
 Origin = At | AddedUp | Applied | Either | Gathered | Unknown | Unclear
 
 
-def applied(op: str, args: Sequence[Figure]) -> Figure:
+def applied(op: str, args: Sequence[NoisyValue]) -> NoisyValue:
     """The figure of an operator or function of figures."""
     value = act(op, [arg.value for arg in args])
     if all(arg.origin is None for arg in args):
-        return Figure(value)
-    return Figure(value, Applied(op, tuple(args)))
+        return NoisyValue(value)
+    return NoisyValue(value, Applied(op, tuple(args)))
 
 
-def quotient(args: Sequence[Figure], answers: Sequence[Released]) -> Figure:
+def quotient(args: Sequence[NoisyValue], answers: Sequence[Released]) -> NoisyValue:
     """A ratio; unknown where its divisor, a statistic of a group, may be zero (SR18)."""
     found, groups = applied("/", args), _groups(args[1])
     if not groups:
         return found
     divisor = span(_at_level(args[1], groups, answers))
     reaches = divisor is not None and divisor.low <= 0 <= divisor.high
-    return Figure(None, Unknown()) if reaches or args[1].value == 0 else found
+    return NoisyValue(None, Unknown()) if reaches or args[1].value == 0 else found
 
 
-def there(count: Figure, answers: Sequence[Released]) -> Figure:
+def there(count: NoisyValue, answers: Sequence[Released]) -> NoisyValue:
     """Whether a group has rows: its count's interval does not reach 0; the range of the truth by the count itself."""
     found = span(_at_level(count, _groups(count), answers))
     some = found is not None and found.low > 0 and as_number(count.value) >= 1  # a count is shown whole
-    return Figure(some, Applied(">=", (count, Figure(0.5))))
+    return NoisyValue(some, Applied(">=", (count, NoisyValue(0.5))))
 
 
-def _at_level(figure: Figure, groups: int, answers: Sequence[Released]) -> Outcome:
+def _at_level(figure: NoisyValue, groups: int, answers: Sequence[Released]) -> Outcome:
     """What a figure can be at the fixed level, for all groups at once; without noise what it is."""
     if figure.value is not None and all(released.exact for released in answers):
         return only(figure.value)
     return _range(figure, answers, beta_of(groups) / max(len(leaves(figure)), 1))
 
 
-def _groups(figure: Figure) -> int:
+def _groups(figure: NoisyValue) -> int:
     """Of how many groups a figure is of one; 0: of the whole table, or of released rows together."""
     origin = figure.origin
     if isinstance(origin, At):
@@ -140,15 +140,15 @@ def _groups(figure: Figure) -> int:
     return 0 if isinstance(origin, Gathered) else max(map(_groups, _parts(origin)), default=0)
 
 
-def either(branches: Sequence[tuple[Figure, Figure]], otherwise: Figure) -> Figure:
+def either(branches: Sequence[tuple[NoisyValue, NoisyValue]], otherwise: NoisyValue) -> NoisyValue:
     """The figure of a CASE: by the point values, its range by all that could hold."""
     chosen = next((then for when, then in branches if when.value is True), otherwise)
     if all(when.origin is None for when, _ in branches):
         return chosen
-    return Figure(chosen.value, Either(tuple(branches), otherwise), chosen.clock)
+    return NoisyValue(chosen.value, Either(tuple(branches), otherwise), chosen.clock)
 
 
-def leaves(figure: Figure) -> set[object]:
+def leaves(figure: NoisyValue) -> set[object]:
     """The statistics a figure depends on."""
     found: set[object] = set()
     front = [figure]
@@ -163,7 +163,7 @@ def leaves(figure: Figure) -> set[object]:
     return found
 
 
-def _parts(origin: Origin | None) -> Iterator[Figure]:
+def _parts(origin: Origin | None) -> Iterator[NoisyValue]:
     if isinstance(origin, Applied):
         yield from origin.args
     elif isinstance(origin, Either):
@@ -175,7 +175,7 @@ def _parts(origin: Origin | None) -> Iterator[Figure]:
             yield from pair
 
 
-def interval(figure: Figure, answers: Sequence[Released], beta: float) -> tuple[object, object] | None:
+def interval(figure: NoisyValue, answers: Sequence[Released], beta: float) -> tuple[object, object] | None:
     """From where to where the figure of the table itself lies, except with probability beta; None where unknown."""
     if figure.origin is None:
         return None
@@ -191,7 +191,7 @@ def interval(figure: Figure, answers: Sequence[Released], beta: float) -> tuple[
     return ends
 
 
-def _numeric(figure: Figure) -> bool:
+def _numeric(figure: NoisyValue) -> bool:
     return (
         figure.clock is not None
         or (isinstance(figure.value, (int, float)) and not isinstance(figure.value, bool))
@@ -199,7 +199,7 @@ def _numeric(figure: Figure) -> bool:
     )
 
 
-def _range(figure: Figure, answers: Sequence[Released], beta: float) -> Outcome:
+def _range(figure: NoisyValue, answers: Sequence[Released], beta: float) -> Outcome:
     """All a figure can be while each statistic lies in its interval at 1 - beta."""
     origin = figure.origin
     match origin:
@@ -207,9 +207,9 @@ def _range(figure: Figure, answers: Sequence[Released], beta: float) -> Outcome:
             return only(figure.value)
         case At():
             low, high = origin.leaf.interval(answers, beta)
-            return Span(float(low[origin.row]), float(high[origin.row]))
+            return NumberRange(float(low[origin.row]), float(high[origin.row]))
         case Unknown():
-            return Span(origin.low, origin.high, null=True)
+            return NumberRange(origin.low, origin.high, null=True)
         case AddedUp():
             return _added(origin, answers, beta)
         case Applied():
@@ -228,13 +228,13 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _added(origin: AddedUp, answers: Sequence[Released], beta: float) -> Span:
+def _added(origin: AddedUp, answers: Sequence[Released], beta: float) -> NumberRange:
     """The law of a sum of independent equal draws."""
     released = origin.leaf.released(answers)
     noise = released.noise[0]
     total = float(np.sum(origin.leaf.values(answers)[list(origin.rows)]))
     away = float(added(noise.law, len(origin.rows)).accuracy(beta) * noise.step)
-    return Span(total - away, total + away)
+    return NumberRange(total - away, total + away)
 
 
 def sums_plainly(leaf: Leaf) -> bool:
@@ -255,8 +255,8 @@ def _of_either(origin: Either, answers: Sequence[Released], beta: float) -> Outc
 
 def _gathered(origin: Gathered, answers: Sequence[Released], beta: float) -> Outcome:
     """The range of an aggregate whose items, and whether they count, are known as ranges."""
-    sure: list[Span] = []
-    maybe: list[Span] = []
+    sure: list[NumberRange] = []
+    maybe: list[NumberRange] = []
     for when, what in origin.items:
         holds, value = _range(when, answers, beta), _range(what, answers, beta)
         if not may(holds, True) or (isinstance(value, Few) and value.values == frozenset((None,))):
@@ -264,26 +264,26 @@ def _gathered(origin: Gathered, answers: Sequence[Released], beta: float) -> Out
         found = span(value)
         if found is None and origin.name != "count":
             return Anything()
-        found = found or Span(0.0, 0.0, may(value, None))
+        found = found or NumberRange(0.0, 0.0, may(value, None))
         doubtful = may(holds, False) or may(holds, None) or found.null
-        (maybe if doubtful else sure).append(Span(found.low, found.high))
+        (maybe if doubtful else sure).append(NumberRange(found.low, found.high))
     if origin.name == "count":
-        return Span(float(len(sure)), float(len(sure) + len(maybe)))
+        return NumberRange(float(len(sure)), float(len(sure) + len(maybe)))
     if origin.name == "sum":
         low = sum(s.low for s in sure) + sum(min(s.low, 0.0) for s in maybe)
         high = sum(s.high for s in sure) + sum(max(s.high, 0.0) for s in maybe)
-        return Span(low, high, null=not sure)
+        return NumberRange(low, high, null=not sure)
     if not sure:
         return Anything()
     every = sure + maybe
     if origin.name == "min":
-        return Span(min(s.low for s in every), min(s.high for s in sure))
+        return NumberRange(min(s.low for s in every), min(s.high for s in sure))
     if origin.name == "max":
-        return Span(max(s.low for s in sure), max(s.high for s in every))
+        return NumberRange(max(s.low for s in sure), max(s.high for s in every))
     if origin.name == "mean" and not maybe:
-        return Span(sum(s.low for s in sure) / len(sure), sum(s.high for s in sure) / len(sure))
+        return NumberRange(sum(s.low for s in sure) / len(sure), sum(s.high for s in sure) / len(sure))
     if origin.name == "mean":
-        return Span(min(s.low for s in every), max(s.high for s in every))
+        return NumberRange(min(s.low for s in every), max(s.high for s in every))
     if origin.name.startswith("quantile") and not maybe:
-        return Span(min(s.low for s in every), max(s.high for s in every))
+        return NumberRange(min(s.low for s in every), max(s.high for s in every))
     return Anything()

@@ -23,7 +23,7 @@ from sulq.sql.released.other_row import rest
 T = TypeVar("T")
 
 
-class Reading(Protocol):
+class ColumnReading(Protocol):
     """What makes released columns one number a cell, with an interval."""
 
     def value(self, released: Released) -> Floats:
@@ -71,7 +71,7 @@ class Leaf:
     """
 
     cuts: tuple[Cut, ...]
-    reading: Reading
+    reading: ColumnReading
     whole: bool = False
     clock: str | None = None
     summed: tuple[tuple[int, ...], tuple[int, ...]] | None = None

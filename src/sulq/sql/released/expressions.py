@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 
 from sulq.sql.parse import syntax
 from sulq.sql.parse.intervals import moved
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import Call, Literal, Node, parts, rebuilt
 from sulq.sql.released import program
 from sulq.sql.released.functions import KNOWN
@@ -32,10 +32,10 @@ RENAMED: Final = {"btrim": "trim", "extract": "date_part"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Released:
+class ReleasedTable:
     """A released table: the program that makes it, and the names and types of its columns."""
 
-    program: program.Program
+    program: program.TableProgram
     items: tuple[ColumnName, ...]
 
 
@@ -50,7 +50,7 @@ class ReleasedExpressions:
         self,
         bound: Mapping[Node, Node],
         items: Sequence[ColumnName],
-        single: Callable[[syntax.Query], program.Program],
+        single: Callable[[syntax.Query], program.TableProgram],
         *,
         grouped: bool,
     ) -> None:
@@ -71,7 +71,7 @@ class ReleasedExpressions:
                 return node
             case Call():
                 return self._call(node)
-            case syntax.Case():
+            case syntax.CaseExpression():
                 return rebuilt(node, tuple(map(self.expr, parts(node))))
             case syntax.Cast():
                 return self._cast(node)
@@ -88,13 +88,13 @@ class ReleasedExpressions:
             case syntax.Place():
                 name = self.items[node.index].name
                 why = f"Column {name[:80]!r} is neither grouped nor inside an aggregate"
-                raise Refused("not-grouped", why, node.at)
-            case syntax.Column():
-                raise Refused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
+                raise SqlRefused("not-grouped", why, node.at)
+            case syntax.ColumnRef():
+                raise SqlRefused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
             case syntax.Aggregate():
-                raise Refused("sql-syntax", "An aggregate cannot stand here", node.at)
+                raise SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at)
             case syntax.Star():
-                raise Refused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
+                raise SqlRefused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
             case _:
                 unsupported("A subquery that decides about released rows", node.at)
 
@@ -158,7 +158,7 @@ class ReleasedExpressions:
         )
         found = None if value is None else moved(value, by)
         if found is None:
-            raise Refused("bad-literal", "This date cannot be read", at)
+            raise SqlRefused("bad-literal", "This date cannot be read", at)
         if inner.op == "cast date" and not by.microseconds:
             return Literal(found.date(), "date")
         return Literal(found, "timestamp")
@@ -177,8 +177,8 @@ class ReleasedExpressions:
         for key in node.keys:
             found = self.bound.get(key)
             inner = found.args[0] if isinstance(found, Call) else found
-            if not isinstance(inner, program.Key):
-                raise Refused("not-grouped", "GROUPING takes what is grouped by", node.at)
+            if not isinstance(inner, program.KeyLabel):
+                raise SqlRefused("not-grouped", "GROUPING takes what is grouped by", node.at)
             bit = program.LeftOut(inner.index)
             total = bit if total is None else Call("+", (Call("*", (total, Literal(2, "int"))), bit))
         return Literal(0, "int") if total is None else total

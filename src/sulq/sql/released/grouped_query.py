@@ -14,31 +14,31 @@ from typing import Final
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
 from sulq.language.rowfn.vectors import bounded
-from sulq.sql.parse.refusal import Refused, placed, unsupported
+from sulq.sql.parse.refusal import SqlRefused, placed, unsupported
 from sulq.sql.parse.syntax import (
     NUMERIC,
     Aggregate,
     Call,
-    Column,
+    ColumnRef,
     Grouping,
     Literal,
     Node,
     Order,
     Query,
-    Select,
+    SelectQuery,
     Sets,
     Star,
     holds,
     parts,
 )
-from sulq.sql.released.expressions import Released, ReleasedExpressions
-from sulq.sql.released.program import Key, Program, Regroup, StatAt
+from sulq.sql.released.expressions import ReleasedExpressions, ReleasedTable
+from sulq.sql.released.program import KeyLabel, Regroup, StatAt, TableProgram
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.keys import key
 from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
-from sulq.sql.rows.row_set import Rows
-from sulq.sql.rows.statistics import Groups, Stat
-from sulq.sql.rows.values import Cell, Fixed, Person, both
+from sulq.sql.rows.row_set import RowSet
+from sulq.sql.rows.statistics import GroupStatistics, Stat
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, both
 
 MAX_GROUPING_SETS: Final = 64
 MAX_SELECT_ITEMS: Final = 1024
@@ -62,14 +62,14 @@ class GroupBy:
     sets: tuple[tuple[int, ...], ...]
 
 
-def aggregates(select: Select) -> bool:
+def aggregates(select: SelectQuery) -> bool:
     """Whether a SELECT gives one row for a group of rows."""
     nodes = [node for node, _ in select.items] + [order.item for order in select.order]
     nodes += [] if select.having is None else [select.having]
     return select.groups is not None or select.having is not None or any(holds(node, Aggregate) for node in nodes)
 
 
-def listed(select: Select, items: Sequence[ColumnName]) -> SelectList:
+def listed(select: SelectQuery, items: Sequence[ColumnName]) -> SelectList:
     """The columns a SELECT lists."""
     nodes: list[Node] = []
     names: list[str] = []
@@ -81,15 +81,15 @@ def listed(select: Select, items: Sequence[ColumnName]) -> SelectList:
             names += [name for _, name in found]
             aliases += [name for _, name in found]
             if len(nodes) > MAX_SELECT_ITEMS:  # stars of stars double at each step (T74)
-                raise Refused("too-large", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", node.at)
+                raise SqlRefused("too-large", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", node.at)
             continue
         nodes.append(resolve(node, items))
         names.append(alias or called(node, items))
-        aliases.append(alias or (names[-1] if isinstance(node, Column) else None))
+        aliases.append(alias or (names[-1] if isinstance(node, ColumnRef) else None))
     return SelectList(tuple(nodes), tuple(names), tuple(aliases))
 
 
-def grouped(select: Select, columns: SelectList, items: Sequence[ColumnName]) -> GroupBy:
+def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName]) -> GroupBy:
     """The keys of GROUP BY: columns, expressions, aliases and positions, and their grouping sets."""
     keys: list[Node] = []
 
@@ -97,7 +97,7 @@ def grouped(select: Select, columns: SelectList, items: Sequence[ColumnName]) ->
         """A key's place among the different ones."""
         found = _key(node, columns, items)
         if holds(found, (Aggregate, Grouping)):
-            raise Refused("sql-syntax", "An aggregate cannot be grouped by", node.at)
+            raise SqlRefused("sql-syntax", "An aggregate cannot be grouped by", node.at)
         if found not in keys:
             keys.append(found)
         return keys.index(found)
@@ -109,7 +109,7 @@ def grouped(select: Select, columns: SelectList, items: Sequence[ColumnName]) ->
         )
         sets = [(*before, *(i for i in option if i not in before)) for before in sets for option in options]
         if len(sets) > MAX_GROUPING_SETS:
-            raise Refused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", select.at)
+            raise SqlRefused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", select.at)
     plain = not any(isinstance(item, Sets) for item in select.groups or ())
     return GroupBy(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
 
@@ -117,7 +117,7 @@ def grouped(select: Select, columns: SelectList, items: Sequence[ColumnName]) ->
 def _key(node: Node, columns: SelectList, items: Sequence[ColumnName]) -> Node:
     if isinstance(node, Literal) and node.type == "int":
         return _position(node, columns, "GROUP BY")
-    if isinstance(node, Column) and node.table is None and not known(node, items):
+    if isinstance(node, ColumnRef) and node.table is None and not known(node, items):
         place = alias_of(node.name, columns.aliases)
         if place is not None:
             return columns.nodes[place]
@@ -127,7 +127,7 @@ def _key(node: Node, columns: SelectList, items: Sequence[ColumnName]) -> Node:
 def _position(node: Literal, columns: SelectList, what: str) -> Node:
     place = node.value
     if not isinstance(place, int) or not 1 <= place <= len(columns.nodes):
-        raise Refused("sql-syntax", f"{what} has no column {place} to name", node.at)
+        raise SqlRefused("sql-syntax", f"{what} has no column {place} to name", node.at)
     return columns.nodes[place - 1]
 
 
@@ -136,7 +136,7 @@ def ordering(order: Order, columns: SelectList, items: Sequence[ColumnName]) -> 
     node = order.item
     if isinstance(node, Literal) and node.type == "int":
         return _position(node, columns, "ORDER BY")
-    if isinstance(node, Column) and node.table is None:
+    if isinstance(node, ColumnRef) and node.table is None:
         place = alias_of(node.name, columns.aliases)
         place = alias_of(node.name, columns.names) if place is None else place
         if place is not None:
@@ -153,7 +153,7 @@ def aggregates_of(node: Node) -> list[Aggregate]:
         if not isinstance(item, Aggregate):
             front += parts(item)
         elif any(holds(part, Aggregate) for part in parts(item)):
-            raise Refused("sql-syntax", "Aggregates are not nested", item.at, "Use a subquery.")
+            raise SqlRefused("sql-syntax", "Aggregates are not nested", item.at, "Use a subquery.")
         else:
             found.append(item)
     return found
@@ -197,7 +197,7 @@ class Statistics:
         if found.type in ("bool", "text", "date", "timestamp") and not (
             isinstance(found, Fixed) and found.value is None
         ):
-            raise Refused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
+            raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
         fn = self.express.number(arg).fn
         with placed(arg.at):
             bounded(fn, self.express.schema)  # what has no bounds is refused where it stands
@@ -205,7 +205,7 @@ class Statistics:
 
     def _count(self, node: Aggregate, where: RowFn | None) -> Stat:
         found = self.express.term(node.args[0])
-        if isinstance(found, Person):
+        if isinstance(found, PersonValue):
             where = both(where, _present(found))
             return Stat("persons" if node.distinct else "rows", where=where)
         if isinstance(found, Fixed):
@@ -218,12 +218,12 @@ class Statistics:
 
 
 def released(
-    select: Select,
-    rows: Rows,
+    select: SelectQuery,
+    rows: RowSet,
     columns: SelectList,
     groups: GroupBy,
-    single: Callable[[Query], Program],
-) -> Released:
+    single: Callable[[Query], TableProgram],
+) -> ReleasedTable:
     """A grouped SELECT over private rows: its statistics, and the program over them."""
     express = rows.express()
     bound: dict[Node, Node] = {}
@@ -234,11 +234,13 @@ def released(
         if isinstance(found, Fixed):
             bound[node] = Literal(found.value, found.type)
             continue
-        if isinstance(found, Person) or rows.identifies(found.fn):
+        if isinstance(found, PersonValue) or rows.identifies(found.fn):
             why = "Grouping a released table by the person would show single persons"
-            raise Refused("raw-rows", why, node.at, "Group by something many people share, or count per person inside.")
+            raise SqlRefused(
+                "raw-rows", why, node.at, "Group by something many people share, or count per person inside."
+            )
         places[i] = len(keys)
-        label: Node = Key(len(keys))
+        label: Node = KeyLabel(len(keys))
         bound[node] = Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
@@ -248,20 +250,20 @@ def released(
     for node in (*columns.nodes, *orders, *(() if having is None else (having,))):
         statistics.collect(node)
     after = ReleasedExpressions(bound | statistics.bound, rows.items, single, grouped=bool(keys))
-    source = Groups(rows.relation, rows.where(), tuple(keys), sets, tuple(statistics.stats))
+    source = GroupStatistics(rows.relation, rows.where(), tuple(keys), sets, tuple(statistics.stats))
     found_program = program_of(select, columns, after, source, None if having is None else after.expr(having))
-    return Released(found_program, tuple(map(ColumnName, columns.names)))
+    return ReleasedTable(found_program, tuple(map(ColumnName, columns.names)))
 
 
 def program_of(
-    select: Select,
+    select: SelectQuery,
     columns: SelectList,
     after: ReleasedExpressions,
-    source: Groups | Regroup | Program,
+    source: GroupStatistics | Regroup | TableProgram,
     having: Node | None,
-) -> Program:
+) -> TableProgram:
     """A SELECT over a released table."""
-    return Program(
+    return TableProgram(
         source,
         tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True)),
         having,
@@ -303,27 +305,27 @@ class PerPersonValues:
         found = self.express.term(node.args[0])
         if node.name == "count":
             return *self._counted(found, where, distinct=node.distinct), "int", name
-        if isinstance(found, Person):
+        if isinstance(found, PersonValue):
             found = self.express.operand(node.args[0])
         clock = isinstance(found, Cell) and found.type in CLOCKS and node.name in ("min", "max")
         if not clock and found.type not in (*NUMERIC, "null"):
-            raise Refused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", node.at)
+            raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", node.at)
         item = self.express.cell(node.args[0]) if clock else self.express.number(node.args[0])
         kind = item.type if node.name != "mean" else "float"
         return PER_PERSON[node.name], item.fn if where is None else _when(where, item.fn), kind, name
 
     def _counted(
-        self, found: Cell | Fixed | Person, where: RowFn | None, *, distinct: bool
+        self, found: Cell | Fixed | PersonValue, where: RowFn | None, *, distinct: bool
     ) -> tuple[str, RowFn | None]:
         how = "distinct" if distinct else "count"
-        if isinstance(found, Person):
+        if isinstance(found, PersonValue):
             where = both(where, _present(found))
             if distinct:
                 return "distinct", Lit(1) if where is None else _when(where, Lit(1))
             return "count", None if where is None else _when(where, Lit(1))
         if isinstance(found, Fixed):
             if found.value is None or distinct:
-                raise Refused("sql-unsupported", "A constant counted for each person is not answered", 0)
+                raise SqlRefused("sql-unsupported", "A constant counted for each person is not answered", 0)
             return "count", None if where is None else _when(where, Lit(1))
         if where is None:
             return how, found.fn
@@ -333,11 +335,11 @@ class PerPersonValues:
             names = tuple(range(found.kind.size))
             return how, _when(where, Value(Relabel(found.fn, names)))
         if distinct:
-            raise Refused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
+            raise SqlRefused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
         return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
 
 
-def _present(person: Person) -> RowFn | None:
+def _present(person: PersonValue) -> RowFn | None:
     """Whether there is a person, where there may be none."""
     return None if person.present is None else Not(IsMissing(person.present))
 

@@ -17,7 +17,7 @@ from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import moment, number
 from sulq.sql.released.questions import leaves_of
 from sulq.sql.released.sum_collector import RowGroups, SumCollector, labels
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 
 MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
 MAX_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
@@ -75,7 +75,7 @@ def _read(label: object, clock: str | None) -> object:
     return label
 
 
-def ask(asking: SumCollector, groups: Groups, *, rest: bool = False) -> list[Set]:
+def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) -> list[Set]:
     """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13).
 
     `rest`: also for the totals beside groups found in the data, which tell of those not shown (SR14).
@@ -118,12 +118,12 @@ def _coarser(leaf: Leaf, spread: tuple[tuple[int, ...], tuple[int, ...]]) -> Lea
     return replace(leaf, summed=spread, _kept={}, _of=None)
 
 
-def _rows(groups: Groups, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> RowGroups:
+def _rows(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> RowGroups:
     fitted = tuple(groups.keys[key] if open_ else labels(groups.keys[key], schema)[0] for key in keys)
     return RowGroups(groups.over, groups.where, fitted, open_, alone=len(groups.sets) < 2)
 
 
-def _groups(groups: Groups, keys: tuple[int, ...], schema: Schema) -> tuple[tuple[object, ...], ...]:
+def _groups(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema) -> tuple[tuple[object, ...], ...]:
     """The labels of all groups of listed keys, the last key fastest."""
     found: list[tuple[object, ...]] = [()]
     for key in keys:
@@ -133,7 +133,7 @@ def _groups(groups: Groups, keys: tuple[int, ...], schema: Schema) -> tuple[tupl
 
 
 def _open(
-    asking: SumCollector, groups: Groups, keys: tuple[int, ...], rows: RowGroups, schema: Schema, *, rest: bool
+    asking: SumCollector, groups: GroupStatistics, keys: tuple[int, ...], rows: RowGroups, schema: Schema, *, rest: bool
 ) -> Set:
     """Groups that are found in the data and shown if enough people are in them (SR14)."""
     leaves = leaves_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)

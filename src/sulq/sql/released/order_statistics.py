@@ -14,7 +14,7 @@ from sulq.language import rowfn
 from sulq.language.kinds import Scalar
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import bounded
-from sulq.sql.released.columns import Leaf, Reading
+from sulq.sql.released.columns import ColumnReading, Leaf
 from sulq.sql.released.sum_collector import RowGroups, SumCollector, cut_at, exact, is_whole
 
 _HOW: Final = {"min": "min", "max": "max", "quantile_cont": "cont", "quantile_disc": "disc"}
@@ -47,7 +47,7 @@ def tree(asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tupl
     chosen = _chosen(asking, asked, levels, branch) if rows.alone else set()
     made = []
     for how, at in asked:
-        reading: Reading = Quantile(bins, branch, sizes, how, at)
+        reading: ColumnReading = Quantile(bins, branch, sizes, how, at)
         own = tuple(cuts)
         if (how, at) in chosen:
             reading = Picked(Quantile(bins, branch, sizes, how, at))

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sulq.sql.parse.syntax import Aggregate, Node, ReleasedLeaf
-from sulq.sql.rows.statistics import Groups
+from sulq.sql.rows.statistics import GroupStatistics
 
 
 @dataclass(frozen=True, slots=True)
-class Key(ReleasedLeaf):
+class KeyLabel(ReleasedLeaf):
     """The label of the source's key i in this row; missing where the row's grouping set leaves the key out."""
 
     index: int
@@ -46,14 +46,14 @@ class LeftOut(ReleasedLeaf):
 class SubqueryValue(ReleasedLeaf):
     """The only cell of another program: a subquery used as a value."""
 
-    program: Program
+    program: TableProgram
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regroup:
     """Groups of released rows: keys, `where` and aggregates speak of the inner program's columns (Place)."""
 
-    source: Program
+    source: TableProgram
     where: Node | None = None
     keys: tuple[Node, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
@@ -61,14 +61,14 @@ class Regroup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stack:
+class StackedPrograms:
     """The rows of several programs of equally many columns, one after the other (UNION ALL)."""
 
-    programs: tuple[Program, ...]
+    programs: tuple[TableProgram, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class TableProgram:
     """SELECT ... HAVING ... ORDER BY ... LIMIT over a released table.
 
     `order`: expression, whether descending, and whether missing values come first.
@@ -76,7 +76,7 @@ class Program:
     another Program or a Stack. `having` is also the WHERE of a query over released rows.
     """
 
-    source: Groups | Regroup | Program | Stack
+    source: GroupStatistics | Regroup | TableProgram | StackedPrograms
     columns: tuple[tuple[str, Node], ...]
     having: Node | None = None
     order: tuple[tuple[Node, bool, bool], ...] = ()

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from sulq.sql.parse.refusal import Refused, unsupported
-from sulq.sql.parse.syntax import Aggregate, Call, Node, Place, Query, Select, Union
-from sulq.sql.released.expressions import Released, ReleasedExpressions
+from sulq.sql.parse.refusal import SqlRefused, unsupported
+from sulq.sql.parse.syntax import Aggregate, Call, Node, Place, Query, SelectQuery, UnionQuery
+from sulq.sql.released.expressions import ReleasedExpressions, ReleasedTable
 from sulq.sql.released.grouped_query import SelectList, aggregates, aggregates_of, grouped, listed, ordering, program_of
-from sulq.sql.released.program import Key, Program, Regroup, Stack, StatAt, There
+from sulq.sql.released.program import KeyLabel, Regroup, StackedPrograms, StatAt, TableProgram, There
 from sulq.sql.rows.names import ColumnName, resolve
-from sulq.sql.rows.statistics import PAIRS, Groups, Stat
+from sulq.sql.rows.statistics import PAIRS, GroupStatistics, Stat
 
-Single = Callable[[Query], Program]
+Single = Callable[[Query], TableProgram]
 
 
-def over_released(query: Select, source: Released, where: list[Node], single: Single) -> Released:
+def over_released(query: SelectQuery, source: ReleasedTable, where: list[Node], single: Single) -> ReleasedTable:
     """A SELECT whose FROM is a released table."""
     columns = listed(query, source.items)
     fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(source.items))}
@@ -29,16 +29,16 @@ def over_released(query: Select, source: Released, where: list[Node], single: Si
         found = program_of(query, columns, after, regroup, having)
     else:
         found = program_of(query, columns, before, source.program, condition)
-    return Released(found, tuple(ColumnName(name) for name in columns.names))
+    return ReleasedTable(found, tuple(ColumnName(name) for name in columns.names))
 
 
 def _regrouped(
-    query: Select, source: Released, columns: SelectList, before: ReleasedExpressions, where: Node | None
+    query: SelectQuery, source: ReleasedTable, columns: SelectList, before: ReleasedExpressions, where: Node | None
 ) -> tuple[Regroup, ReleasedExpressions]:
     """Groups of released rows, and expressions over them."""
     groups = grouped(query, columns, source.items)
     keys = tuple(before.expr(node) for node in groups.keys)
-    bound: dict[Node, Node] = {node: Key(i) for i, node in enumerate(groups.keys)}
+    bound: dict[Node, Node] = {node: KeyLabel(i) for i, node in enumerate(groups.keys)}
     stats: list[Aggregate] = []
     having = () if query.having is None else (resolve(query.having, source.items),)
     orders = [ordering(order, columns, source.items) for order in query.order]
@@ -52,7 +52,7 @@ def _regrouped(
     return Regroup(inner, where, keys, groups.sets, tuple(stats)), after
 
 
-def _present(program: Program) -> Program:
+def _present(program: TableProgram) -> TableProgram:
     """The same released rows without the groups that may have none.
 
     All declared keys are returned (T24); a count or a mean of groups would take those
@@ -61,11 +61,11 @@ def _present(program: Program) -> Program:
     for half of the groups nobody is in. A sum needs none: what is not there adds noise alone.
     """
     source = program.source
-    if isinstance(source, Program):
+    if isinstance(source, TableProgram):
         return replace(program, source=_present(source))
-    if isinstance(source, Stack):
-        return replace(program, source=Stack(tuple(map(_present, source.programs))))
-    if not isinstance(source, Groups) or not source.keys:
+    if isinstance(source, StackedPrograms):
+        return replace(program, source=StackedPrograms(tuple(map(_present, source.programs))))
+    if not isinstance(source, GroupStatistics) or not source.keys:
         return program
     found = [i for i, stat in enumerate(source.stats) if stat.name == "rows" and stat.where is None]
     place = found[0] if found else len(source.stats)
@@ -82,16 +82,16 @@ def _stat(node: Aggregate, before: ReleasedExpressions) -> Aggregate:
     return replace(node, args=tuple(map(before.expr, node.args)), where=where)
 
 
-def stacked(query: Union, left: Released, right: Released) -> Released:
+def stacked(query: UnionQuery, left: ReleasedTable, right: ReleasedTable) -> ReleasedTable:
     """UNION of released tables: one after the other, each different row once where it is not ALL."""
     if len(left.items) != len(right.items):
-        raise Refused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
+        raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
     names = tuple(item.name for item in left.items)
     columns = SelectList(tuple(Place(i) for i in range(len(names))), names, names)
     fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(names))}
     after = ReleasedExpressions(fields, left.items, _never, grouped=True)
-    found = Program(
-        Stack((left.program, right.program)),
+    found = TableProgram(
+        StackedPrograms((left.program, right.program)),
         tuple((name, Place(i)) for i, name in enumerate(names)),
         None,
         tuple((after.expr(ordering(one, columns, left.items)), one.descending, one.nulls_first) for one in query.order),
@@ -99,8 +99,8 @@ def stacked(query: Union, left: Released, right: Released) -> Released:
         query.offset,
         not query.every,
     )
-    return Released(found, left.items)
+    return ReleasedTable(found, left.items)
 
 
-def _never(query: Query) -> Program:
+def _never(query: Query) -> TableProgram:
     return unsupported("A subquery in ORDER BY of a UNION", query.at)

@@ -22,7 +22,7 @@ from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
-from sulq.sql.released.columns import Cut, Leaf, Reading
+from sulq.sql.released.columns import ColumnReading, Cut, Leaf
 from sulq.sql.released.order_statistics import tree
 from sulq.sql.released.sum_collector import RowGroups, SumCollector, cut_at, exact, is_whole
 from sulq.sql.rows.statistics import MOMENTS, ORDERS, PAIRS, SPREADS, Stat
@@ -184,11 +184,11 @@ def _single(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], s
 def _constant(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], value: Fraction) -> dict[str, Leaf]:
     """Of a value that is constant by its bounds only the count is not known."""
     cut = cut_at(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
-    given: dict[str, Reading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
+    given: dict[str, ColumnReading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
     return {name: Leaf((cut,), given.get(name, PublicNumber(Fraction(0))), whole=name == "count") for name in names}
 
 
-Found = tuple[dict[str, Reading], dict[str, Cut], Reading]
+Found = tuple[dict[str, ColumnReading], dict[str, Cut], ColumnReading]
 
 
 def _bernstein(
@@ -206,7 +206,7 @@ def _bernstein(
     width = degree + 1
     cut = cut_at(place, picked=tuple(range(width))) if split else cut_at(place)
     one = 1 / w**degree
-    readings: dict[str, Reading] = {
+    readings: dict[str, ColumnReading] = {
         "count": WeightedSum((one,) * width),
         "sum": WeightedSum((b / w, a / w) if degree == 1 else (one * (a + w), one * (a + w / 2), one * a)),
         "mean": Mean(a, b, away) if degree == 1 else SpreadMean(a, b, away),
@@ -234,7 +234,7 @@ def _centred(
     grain = rounding(kind[2].step, scalar_grid(kind[0], kind[1], kind[2].step)[0])
     alone = cut_at(count, picked=(1,) if split else None)
     pair = cut_at(count, total, picked=(1, 2) if split else None)
-    readings: dict[str, Reading] = {
+    readings: dict[str, ColumnReading] = {
         "count": Plain(),
         "sum": WeightedSum((Fraction(middle), Fraction(1))),
         "mean": CentredMean(lo, hi, Fraction(middle), grain),
@@ -263,7 +263,7 @@ def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wante
         asking.put(rows, rowfn.Outer(vector), 2),
     )
     two = (halves[0], halves[1])
-    readings: dict[str, Reading] = {
+    readings: dict[str, ColumnReading] = {
         "covar_pop": PairCovariance(two, 0, away),
         "covar_samp": PairCovariance(two, 1, away),
         "corr": Correlation(two, away),

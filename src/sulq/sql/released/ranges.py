@@ -19,7 +19,7 @@ INF: Final = math.inf
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class NumberRange:
     """A number from low to high; `null`: or missing."""
 
     low: float
@@ -39,7 +39,7 @@ class Anything:
     """Nothing is known."""
 
 
-Outcome = Span | Few | Anything
+Outcome = NumberRange | Few | Anything
 MAX_COMBINATIONS: Final = 16  # combinations of few values worked out one by one
 
 
@@ -48,9 +48,9 @@ def only(value: object) -> Few:
     return Few(frozenset((value,)))
 
 
-def span(outcome: Outcome) -> Span | None:
+def span(outcome: Outcome) -> NumberRange | None:
     """The numbers among the outcomes; None where there may be other things."""
-    if isinstance(outcome, Span):
+    if isinstance(outcome, NumberRange):
         return outcome
     if isinstance(outcome, Anything):
         return None
@@ -61,7 +61,7 @@ def span(outcome: Outcome) -> Span | None:
         return None
     if not places or len(places) < len(there):
         return None
-    return Span(min(places), max(places), None in outcome.values)
+    return NumberRange(min(places), max(places), None in outcome.values)
 
 
 def hull(outcomes: Sequence[Outcome]) -> Outcome:
@@ -80,7 +80,7 @@ def hull(outcomes: Sequence[Outcome]) -> Outcome:
             return Anything()
         spans.append(found)
         null = null or found.null
-    return Span(min(s.low for s in spans), max(s.high for s in spans), null)
+    return NumberRange(min(s.low for s in spans), max(s.high for s in spans), null)
 
 
 def may(outcome: Outcome, value: object) -> bool:
@@ -94,35 +94,35 @@ def _times(a: float, b: float) -> float:
     return 0.0 if a == 0 or b == 0 else a * b
 
 
-def _corners(fn: Callable[[float, float], float]) -> Callable[[Span, Span], Span]:
-    def act_(a: Span, b: Span) -> Span:
+def _corners(fn: Callable[[float, float], float]) -> Callable[[NumberRange, NumberRange], NumberRange]:
+    def act_(a: NumberRange, b: NumberRange) -> NumberRange:
         found = [fn(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        return Span(min(found), max(found))
+        return NumberRange(min(found), max(found))
 
     return act_
 
 
-def _over(a: Span, b: Span) -> Span:
+def _over(a: NumberRange, b: NumberRange) -> NumberRange:
     if b.low <= 0 <= b.high:
-        return Span(-INF, INF, null=True)
+        return NumberRange(-INF, INF, null=True)
     return _corners(lambda x, y: 0.0 if math.isinf(y) and not math.isinf(x) else x / y if math.isfinite(y) else 0.0)(
         a, b
     )
 
 
-def _power(a: Span, b: Span) -> Span:
+def _power(a: NumberRange, b: NumberRange) -> NumberRange:
     if b.low == b.high and b.low == int(b.low) and b.low >= 0:
         n = int(b.low)
         ends = [_raised(a.low, n), _raised(a.high, n)]
         if n % 2 == 0 and a.low <= 0 <= a.high:
             ends.append(0.0 if n else 1.0)
-        return Span(min(ends), max(ends))
+        return NumberRange(min(ends), max(ends))
     if a.low > 0:
         found = [_raised(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        return Span(min(found), max(found))
+        return NumberRange(min(found), max(found))
     if a.low >= 0 and b.low > 0:
-        return Span(0.0, max(_raised(a.high, b.low), _raised(a.high, b.high)))
-    return Span(-INF, INF, null=True)
+        return NumberRange(0.0, max(_raised(a.high, b.low), _raised(a.high, b.high)))
+    return NumberRange(-INF, INF, null=True)
 
 
 def _raised(x: float, y: float) -> float:
@@ -134,76 +134,78 @@ def _raised(x: float, y: float) -> float:
         return INF
 
 
-def _modulo(a: Span, b: Span) -> Span:
+def _modulo(a: NumberRange, b: NumberRange) -> NumberRange:
     if b.low <= 0 <= b.high:
-        return Span(-INF, INF, null=True)
+        return NumberRange(-INF, INF, null=True)
     most = max(abs(b.low), abs(b.high))
     if b.low == b.high and math.isfinite(a.low) and math.isfinite(a.high) and a.low * a.high >= 0:
         m = abs(b.low)
         if math.trunc(a.low / m) == math.trunc(a.high / m):
-            return Span(math.fmod(a.low, m), math.fmod(a.high, m))
-    return Span(-most if a.low < 0 else 0.0, most if a.high > 0 else 0.0)
+            return NumberRange(math.fmod(a.low, m), math.fmod(a.high, m))
+    return NumberRange(-most if a.low < 0 else 0.0, most if a.high > 0 else 0.0)
 
 
-def _absolute(a: Span) -> Span:
+def _absolute(a: NumberRange) -> NumberRange:
     ends = (abs(a.low), abs(a.high))
-    return Span(0.0 if a.low <= 0 <= a.high else min(ends), max(ends))
+    return NumberRange(0.0 if a.low <= 0 <= a.high else min(ends), max(ends))
 
 
-def _wave(a: Span, fn: Callable[[float], float], peak: float) -> Span:
+def _wave(a: NumberRange, fn: Callable[[float], float], peak: float) -> NumberRange:
     """A sine or cosine: its ends, and the peaks at peak + k pi between them."""
     if not a.high - a.low < 2 * math.pi:
-        return Span(-1.0, 1.0)
+        return NumberRange(-1.0, 1.0)
     ends = [fn(a.low), fn(a.high)]
     first = math.ceil((a.low - peak) / math.pi)
     last = math.floor((a.high - peak) / math.pi)
     ends += [1.0 if k % 2 == 0 else -1.0 for k in range(first, last + 1)]
-    return Span(max(min(ends) - 1e-12, -1.0), min(max(ends) + 1e-12, 1.0))
+    return NumberRange(max(min(ends) - 1e-12, -1.0), min(max(ends) + 1e-12, 1.0))
 
 
-def _rising(op: str, low: float = -INF, high: float = INF) -> Callable[..., Span]:
+def _rising(op: str, low: float = -INF, high: float = INF) -> Callable[..., NumberRange]:
     """A function that never falls between low and high, and is missing elsewhere: its extremes are at the ends.
 
     Where it overflows, or at an end that is not finite, it is taken to grow without bound.
     """
 
-    def value(x: float, rest: Sequence[Span]) -> float:
+    def value(x: float, rest: Sequence[NumberRange]) -> float:
         found = None if math.isinf(x) else act(op, [x, *(r.low for r in rest)])
         return math.copysign(INF, x) if found is None else number(found)
 
-    def act_(a: Span, *rest: Span) -> Span:
+    def act_(a: NumberRange, *rest: NumberRange) -> NumberRange:
         if any(digits.low != digits.high for digits in rest) or a.high < low or a.low > high:
-            return Span(-INF, INF, null=not rest)  # nobody knows to how many digits, or there is no value
-        return Span(value(max(a.low, low), rest), value(min(a.high, high), rest), null=a.low < low or a.high > high)
+            return NumberRange(-INF, INF, null=not rest)  # nobody knows to how many digits, or there is no value
+        return NumberRange(
+            value(max(a.low, low), rest), value(min(a.high, high), rest), null=a.low < low or a.high > high
+        )
 
     return act_
 
 
-def _exponential(a: Span) -> Span:
+def _exponential(a: NumberRange) -> NumberRange:
     found = _rising("exp")(a)
-    return Span(max(found.low, 0.0), max(found.high, 0.0))
+    return NumberRange(max(found.low, 0.0), max(found.high, 0.0))
 
 
-def _natural(a: Span) -> Span:
+def _natural(a: NumberRange) -> NumberRange:
     found = _rising("ln", 0.0)(a)
-    return Span(-INF if a.low <= 0 else found.low, -INF if a.high == 0 else found.high, null=a.low <= 0)
+    return NumberRange(-INF if a.low <= 0 else found.low, -INF if a.high == 0 else found.high, null=a.low <= 0)
 
 
-def _logarithm(*args: Span) -> Span:
+def _logarithm(*args: NumberRange) -> NumberRange:
     if len(args) > 1:
         return _over(_natural(args[1]), _natural(args[0]))
     found = _natural(args[0])
-    return Span(found.low / math.log(10), found.high / math.log(10), found.null)
+    return NumberRange(found.low / math.log(10), found.high / math.log(10), found.null)
 
 
-_RANGES: Final[dict[str, Callable[..., Span]]] = {
-    "+": lambda a, b: Span(a.low + b.low, a.high + b.high),
-    "-": lambda a, b: Span(a.low - b.high, a.high - b.low),
+_RANGES: Final[dict[str, Callable[..., NumberRange]]] = {
+    "+": lambda a, b: NumberRange(a.low + b.low, a.high + b.high),
+    "-": lambda a, b: NumberRange(a.low - b.high, a.high - b.low),
     "*": _corners(_times),
     "/": _over,
     "mod": _modulo,
     "power": _power,
-    "neg": lambda a: Span(-a.high, -a.low),
+    "neg": lambda a: NumberRange(-a.high, -a.low),
     "abs": _absolute,
     "sqrt": _rising("sqrt", 0.0),
     "exp": _exponential,
@@ -219,7 +221,7 @@ _RANGES: Final[dict[str, Callable[..., Span]]] = {
 }
 
 
-def _compared(op: str, a: Span, b: Span) -> Few:
+def _compared(op: str, a: NumberRange, b: NumberRange) -> Few:
     """Which truths a comparison of two ranges can have."""
     apart = a.high < b.low or b.high < a.low
     same = a.low == a.high == b.low == b.high
@@ -268,34 +270,34 @@ def outcome(op: str, args: Sequence[Outcome]) -> Outcome:
     return Anything() if len(numeric) < len(args) else _numeric(op, numeric)
 
 
-def _numeric(op: str, args: Sequence[Span]) -> Outcome:
+def _numeric(op: str, args: Sequence[NumberRange]) -> Outcome:
     """What an operator or function of numbers can be."""
     null = any(found.null for found in args)
     if op in COMPARISONS:
         return _compared(op, *args)
     if op in ("greatest", "least"):
         pick = max if op == "greatest" else min
-        return Anything() if null else Span(pick(s.low for s in args), pick(s.high for s in args))
+        return Anything() if null else NumberRange(pick(s.low for s in args), pick(s.high for s in args))
     if op == "in":
         return _among(args)
     if op == "nullif":
-        return Span(args[0].low, args[0].high, null=True)
+        return NumberRange(args[0].low, args[0].high, null=True)
     if op not in _RANGES:
         return Anything()
     made = _RANGES[op](*args)
     if math.isnan(made.low) or math.isnan(made.high):
-        return Span(-INF, INF, null=True)
+        return NumberRange(-INF, INF, null=True)
     endless = math.isinf(made.low) or math.isinf(made.high)  # what overflows is missing
-    return Span(made.low, made.high, null or made.null or endless)
+    return NumberRange(made.low, made.high, null or made.null or endless)
 
 
 def whole_quotient(args: Sequence[Outcome]) -> Outcome:
     """A quotient of whole numbers, cut off towards zero."""
     found = outcome("/", args)
-    if not isinstance(found, Span):
+    if not isinstance(found, NumberRange):
         return found
     low, high = (x if math.isinf(x) else float(math.trunc(x)) for x in (found.low, found.high))
-    return Span(low, high, found.null)
+    return NumberRange(low, high, found.null)
 
 
 def _first_of(args: Sequence[Outcome]) -> Outcome:
@@ -306,13 +308,13 @@ def _first_of(args: Sequence[Outcome]) -> Outcome:
             if isinstance(arg, Few) and arg.values == frozenset((None,)):
                 continue
             return Anything()
-        taken.append(Span(found.low, found.high))
+        taken.append(NumberRange(found.low, found.high))
         if not found.null:
             return hull(taken)
     return hull([*taken, only(None)])
 
 
-def _among(numeric: Sequence[Span]) -> Few:
+def _among(numeric: Sequence[NumberRange]) -> Few:
     found: set[object] = set()
     each = [_compared("=", numeric[0], option).values for option in numeric[1:]]
     if any(True in values for values in each):

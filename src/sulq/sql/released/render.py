@@ -12,15 +12,24 @@ from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Together
-from sulq.sql.parse.syntax import Call, Case, Literal, Node, Place, parts
+from sulq.sql.parse.syntax import Call, CaseExpression, Literal, Node, Place, parts
 from sulq.sql.released.aggregates import gather
-from sulq.sql.released.cells import At, Figure, Unclear, Unknown, applied, either, quotient, there
+from sulq.sql.released.cells import At, NoisyValue, Unclear, Unknown, applied, either, quotient, there
 from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import moment
 from sulq.sql.released.grouping_sets import Set, ascending, ask
-from sulq.sql.released.program import Key, LeftOut, Program, Regroup, Stack, StatAt, SubqueryValue, There
+from sulq.sql.released.program import (
+    KeyLabel,
+    LeftOut,
+    Regroup,
+    StackedPrograms,
+    StatAt,
+    SubqueryValue,
+    TableProgram,
+    There,
+)
 from sulq.sql.released.sum_collector import SumCollector
-from sulq.sql.rows.statistics import Groups, Stat
+from sulq.sql.rows.statistics import GroupStatistics, Stat
 
 MAX_LABEL_LETTERS: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
@@ -28,14 +37,14 @@ HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class RowContext:
     """What the expressions of one row speak of; `member` says whether the row is in the table at all."""
 
-    keys: tuple[Figure, ...] = ()
-    stats: tuple[Figure, ...] = ()
-    fields: tuple[Figure, ...] = ()
+    keys: tuple[NoisyValue, ...] = ()
+    stats: tuple[NoisyValue, ...] = ()
+    fields: tuple[NoisyValue, ...] = ()
     left_out: frozenset[int] = frozenset()  # keys that the row's grouping set leaves out
-    member: Figure = field(default_factory=lambda: Figure(value=True))
+    member: NoisyValue = field(default_factory=lambda: NoisyValue(value=True))
     found: bool = False  # the group was found in the data, so somebody is in it
 
 
@@ -50,13 +59,13 @@ class SqlTable:
     """
 
     names: tuple[str, ...]
-    rows: tuple[tuple[Figure, ...], ...]
-    members: tuple[Figure, ...]
+    rows: tuple[tuple[NoisyValue, ...], ...]
+    members: tuple[NoisyValue, ...]
     clear: bool = True
     tries: int = 1
     notes: tuple[str, ...] = ()
 
-    def shown(self) -> list[tuple[Figure, ...]]:
+    def shown(self) -> list[tuple[NoisyValue, ...]]:
         """The rows the point values select."""
         return [row for row, member in zip(self.rows, self.members, strict=True) if member.value is True]
 
@@ -68,7 +77,7 @@ class PreparedQuery:
     `other`: the keys of a row for the groups that are not shown; None: there is no such row.
     """
 
-    program: Program
+    program: TableProgram
     question: Together | None
     sets: dict[int, list[Set]]
     other: str | None = None
@@ -82,7 +91,7 @@ class PreparedQuery:
         hidden = any(one.groups is None for several in self.sets.values() for one in several)
         return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
 
-    def leaves(self) -> list[tuple[Groups, Stat, Leaf]]:
+    def leaves(self) -> list[tuple[GroupStatistics, Stat, Leaf]]:
         """Every statistic that is asked for, with where it is read (for explanations)."""
         found = []
         for groups in sources_of(self.program):
@@ -91,7 +100,7 @@ class PreparedQuery:
         return found
 
 
-def prepare(program: Program, facts: Facts, spend: Loss | None, other: str | None = None) -> PreparedQuery:
+def prepare(program: TableProgram, facts: Facts, spend: Loss | None, other: str | None = None) -> PreparedQuery:
     """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together."""
     asking = SumCollector(facts, spend)
     sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
@@ -111,22 +120,22 @@ def _some_hidden(sets: list[Set], other: object) -> None:
         raise QuestionError("bad-question", "Nothing is counted of the groups, so nothing of all others.", remedy)
 
 
-def sources_of(program: Program) -> list[Groups]:
+def sources_of(program: TableProgram) -> list[GroupStatistics]:
     """Every Groups of a program, of the programs under it and of those its expressions use; each once."""
-    found: dict[int, Groups] = {}
-    front: list[Program | Groups | Regroup | Stack | Node | None] = [program]
+    found: dict[int, GroupStatistics] = {}
+    front: list[TableProgram | GroupStatistics | Regroup | StackedPrograms | Node | None] = [program]
     while front:
         match front.pop(0):
             case None:
                 pass
-            case Groups() as groups:
+            case GroupStatistics() as groups:
                 found.setdefault(id(groups), groups)
-            case Program() as inner:
+            case TableProgram() as inner:
                 front += [inner.source, *(expr for _, expr in inner.columns), inner.having]
                 front += [expr for expr, _, _ in inner.order]
             case Regroup() as regroup:
                 front += [regroup.source, regroup.where, *regroup.keys, *regroup.stats]
-            case Stack() as stack:
+            case StackedPrograms() as stack:
                 front += stack.programs
             case SubqueryValue() as value:
                 front.append(value.program)
@@ -135,11 +144,11 @@ def sources_of(program: Program) -> list[Groups]:
     return list(found.values())
 
 
-def _regroups(program: Program) -> bool:
+def _regroups(program: TableProgram) -> bool:
     """Whether released rows are grouped once more."""
     source = program.source
-    programs = source.programs if isinstance(source, Stack) else (source,)
-    return isinstance(source, Regroup) or any(_regroups(one) for one in programs if isinstance(one, Program))
+    programs = source.programs if isinstance(source, StackedPrograms) else (source,)
+    return isinstance(source, Regroup) or any(_regroups(one) for one in programs if isinstance(one, TableProgram))
 
 
 class Reader:
@@ -148,13 +157,13 @@ class Reader:
     def __init__(self, asked: PreparedQuery, answers: Sequence[Released]) -> None:
         self._asked = asked
         self._answers = answers
-        self._singles: dict[int, Figure] = {}
+        self._singles: dict[int, NoisyValue] = {}
 
-    def table(self, program: Program) -> SqlTable:
+    def table(self, program: TableProgram) -> SqlTable:
         """The rows of a program, in order."""
         source, clear, tries = self._source(program.source)
         names = tuple(name for name, _ in program.columns)
-        made: list[tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]] = []
+        made: list[tuple[tuple[NoisyValue, ...], NoisyValue, tuple[NoisyValue, ...]]] = []
         for row in source:
             member = row.member
             if program.having is not None:
@@ -180,28 +189,32 @@ class Reader:
         rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
         return SqlTable(names, rows, members, clear, tries)
 
-    def _source(self, source: Groups | Regroup | Program | Stack) -> tuple[Iterable[Row], bool, int]:
+    def _source(
+        self, source: GroupStatistics | Regroup | TableProgram | StackedPrograms
+    ) -> tuple[Iterable[RowContext], bool, int]:
         """RowGroups, whether all that could be there are, and from how many they were chosen."""
-        if isinstance(source, Groups):
+        if isinstance(source, GroupStatistics):
             # Of groups found in the data those of too few people are not there, and nobody knows how many.
             return self._groups(source), all(one.groups is not None for one in self._asked.sets[id(source)]), 1
         if isinstance(source, Regroup):
             inner = self.table(source.source)
-            rows = [Row(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
+            rows = [RowContext(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
             # Whether a row counts is in the ranges of its aggregates: nothing is chosen here.
             found = gather(source, rows, self.figure, clear=inner.clear)
-            return [Row(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear, 1
-        tables = [self.table(p) for p in source.programs] if isinstance(source, Stack) else [self.table(source)]
+            return [RowContext(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear, 1
+        tables = (
+            [self.table(p) for p in source.programs] if isinstance(source, StackedPrograms) else [self.table(source)]
+        )
         if len({len(table.names) for table in tables}) > 1:
             raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
         found_rows = [
-            Row(fields=cells, member=member)
+            RowContext(fields=cells, member=member)
             for table in tables
             for cells, member in zip(table.rows, table.members, strict=True)
         ]
         return found_rows, all(table.clear for table in tables), sum(table.tries for table in tables)
 
-    def _groups(self, groups: Groups) -> Iterable[Row]:
+    def _groups(self, groups: GroupStatistics) -> Iterable[RowContext]:
         for one in self._asked.sets[id(groups)]:
             left = frozenset(range(len(groups.keys))) - frozenset(one.keys)
             labelled = one.rows(self._answers, len(groups.keys))
@@ -209,38 +222,40 @@ class Reader:
             for place, labels in labelled:
                 stats = tuple(_figure(leaf, self._answers, place, many) for leaf in one.leaves)
                 found = one.groups is None
-                yield Row(tuple(Figure(label) for label in labels), stats, left_out=left, found=found)
+                yield RowContext(tuple(NoisyValue(label) for label in labels), stats, left_out=left, found=found)
             if self._asked.other is not None and one.rest:
                 keys = one.label(self._asked.other, len(groups.keys))
                 stats = tuple(_figure(leaf, self._answers, 0, 1) for leaf in one.rest)
-                yield Row(tuple(Figure(label) for label in keys), stats, left_out=left, found=True)
+                yield RowContext(tuple(NoisyValue(label) for label in keys), stats, left_out=left, found=True)
 
-    def figure(self, node: Node, row: Row) -> Figure:
+    def figure(self, node: Node, row: RowContext) -> NoisyValue:
         """An expression's figure in one row."""
         match node:
-            case Key():
+            case KeyLabel():
                 return row.keys[node.index]
             case StatAt():
                 return row.stats[node.index]
             case Place():
                 return row.fields[node.index]
             case Literal():
-                return Figure(node.value)
+                return NoisyValue(node.value)
             case LeftOut():
-                return Figure(int(node.index in row.left_out))
+                return NoisyValue(int(node.index in row.left_out))
             case There():
-                return Figure(value=True) if row.found else there(row.stats[node.index], self._answers)
+                return NoisyValue(value=True) if row.found else there(row.stats[node.index], self._answers)
             case Call():
                 args = [self.figure(arg, row) for arg in node.args]
                 return quotient(args, self._answers) if node.op == "/" else applied(node.op, args)
-            case Case():
+            case CaseExpression():
                 branches = [(self.figure(when, row), self.figure(then, row)) for when, then in node.branches]
-                return either(branches, Figure(None) if node.otherwise is None else self.figure(node.otherwise, row))
+                return either(
+                    branches, NoisyValue(None) if node.otherwise is None else self.figure(node.otherwise, row)
+                )
             case SubqueryValue():
                 return self._single(node.program)
         raise TypeError("not an expression of released values")
 
-    def _single(self, program: Program) -> Figure:
+    def _single(self, program: TableProgram) -> NoisyValue:
         """The one cell of a subquery; missing where it has no row."""
         if id(program) not in self._singles:
             table = self.table(program)
@@ -248,22 +263,22 @@ class Reader:
             if len(table.names) != 1 or len(rows) > 1:
                 raise QuestionError("bad-question", "A subquery used as a value has one column and one row.")
             noisy = not table.clear or any(member.origin is not None for member in table.members)
-            found = rows[0][0] if rows else Figure(None)
-            self._singles[id(program)] = Figure(found.value, Unclear()) if noisy else found
+            found = rows[0][0] if rows else NoisyValue(None)
+            self._singles[id(program)] = NoisyValue(found.value, Unclear()) if noisy else found
         return self._singles[id(program)]
 
 
-def _figure(leaf: Leaf, answers: Sequence[Released], place: int, groups: int) -> Figure:
+def _figure(leaf: Leaf, answers: Sequence[Released], place: int, groups: int) -> NoisyValue:
     """A statistic of one of so many groups (0: of the whole table) as SQL shows it."""
     nothing = leaf.unknown(answers) if groups else None
     if nothing is not None and nothing[0][place]:
-        return Figure(None, Unknown(nothing[1], nothing[2]), leaf.clock)
+        return NoisyValue(None, Unknown(nothing[1], nothing[2]), leaf.clock)
     value = leaf.values(answers)[place]
     number: object = moment(value, leaf.clock) if leaf.clock else round(float(value)) if leaf.whole else float(value)
-    return Figure(number, At(leaf, place, groups), leaf.clock)
+    return NoisyValue(number, At(leaf, place, groups), leaf.clock)
 
 
-Made = tuple[tuple[Figure, ...], Figure, tuple[Figure, ...]]
+Made = tuple[tuple[NoisyValue, ...], NoisyValue, tuple[NoisyValue, ...]]
 
 
 def _place(one: Made, i: int, *, nulls_first: bool) -> tuple[int, object]:

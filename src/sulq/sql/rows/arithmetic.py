@@ -27,7 +27,7 @@ from sulq.language.rowfn import (
     ToTimestamp,
 )
 from sulq.sql.parse.intervals import moved
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
 from sulq.sql.rows.values import Cell, Fixed, as_number, cell, constant_fn, fitted, number_type
 
@@ -54,7 +54,7 @@ class Arithmetic:
         if isinstance(item, Fixed):
             return cell(constant_fn(Fixed(fitted(item, to, at).value, to), at), to, self.schema, at)
         if item.type not in CLOCKS:
-            raise Refused("wrong-kind", "A date or timestamp is needed here", at)
+            raise SqlRefused("wrong-kind", "A date or timestamp is needed here", at)
         if item.type == to:
             return item
         return cell(ToTimestamp(item.fn) if to == "timestamp" else ToDate(item.fn), to, self.schema, at)
@@ -84,7 +84,7 @@ class Arithmetic:
         if left.type == "date" and right.type == "int" and op in ("+", "-"):
             day, count = self.clock(left, "date", at), self.number(right, at)
             return cell(Arith(op, day.fn, count.fn), "date", self.schema, at)
-        raise Refused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
+        raise SqlRefused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
 
     def _moved(self, item: Operand, by: Interval, at: int) -> Operand:
         """A date or timestamp of a row, an interval later; months have no fixed length and are refused."""
@@ -107,7 +107,7 @@ class Arithmetic:
             value = fitted(item, "float", at).value if isinstance(item.value, str) else item.value
             if value is None or (isinstance(value, (int, float, Fraction, Interval)) and not isinstance(value, bool)):
                 return Fixed(None if value is None else -value, item.type)
-            raise Refused("wrong-kind", "A number is needed here", at)
+            raise SqlRefused("wrong-kind", "A number is needed here", at)
         inner = self.number(item, at)
         return cell(Arith("-", Lit(0), inner.fn), inner.type, self.schema, at)
 
@@ -140,7 +140,7 @@ class Arithmetic:
         """The logarithm to base 10, or to a constant base."""
         base = 10.0 if len(args) == 1 else figure(args[0], at)
         if base <= 0 or base == 1:
-            raise Refused("bad-literal", "This base has no logarithm", at)
+            raise SqlRefused("bad-literal", "This base has no logarithm", at)
         return cell(
             Arith("/", Maths("ln", self.number(args[-1], at).fn), Lit(math.log(base))), "float", self.schema, at
         )
@@ -150,7 +150,7 @@ class Arithmetic:
         item = self.number(args[0], at)
         digits = figure(args[1], at) if len(args) > 1 else 0
         if digits != int(digits):
-            raise Refused("bad-literal", "A number of digits is whole", at)
+            raise SqlRefused("bad-literal", "A number of digits is whole", at)
         if not cut:
             return cell(Round(item.fn, int(digits)), "float", self.schema, at)
         if not digits:
@@ -175,7 +175,7 @@ class Arithmetic:
             unsupported("width_bucket with thresholds", at)
         low, high, count = (figure(arg, at) for arg in args[1:])
         if count != int(count) or not 1 <= count <= 2**20 or low == high:
-            raise Refused("bad-literal", "width_bucket takes two different ends and a whole number of bins", at)
+            raise SqlRefused("bad-literal", "width_bucket takes two different ends and a whole number of bins", at)
         share = Arith(
             "/", Arith("*", Arith("-", self.number(args[0], at).fn, Lit(low)), Lit(int(count))), Lit(high - low)
         )
@@ -251,7 +251,7 @@ def figure(item: Operand, at: int) -> int | float:
         value = fitted(item, "float", at).value
         if isinstance(value, (int, float, Fraction)) and not isinstance(value, bool):
             return float(value) if isinstance(value, Fraction) else value
-    raise Refused("sql-unsupported", "Only a constant number is answered here", at)
+    raise SqlRefused("sql-unsupported", "Only a constant number is answered here", at)
 
 
 def beside(item: Operand, other: Operand, op: str, at: int) -> Operand:
@@ -274,7 +274,7 @@ def folded(op: str, left: Fixed, right: Fixed, at: int) -> Fixed:
     if isinstance(a, datetime.date):
         return _dated(op, a, b, at)
     if any(isinstance(x, bool) or not isinstance(x, (int, float, Fraction)) for x in (a, b)):
-        raise Refused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
+        raise SqlRefused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
     return Fixed(*_figured(op, a, b, whole=left.type == right.type == "int"))  # type: ignore[arg-type]
 
 
@@ -294,14 +294,14 @@ def _dated(op: str, a: datetime.date, b: Constant, at: int) -> Fixed:
     if isinstance(b, Interval) and op in ("+", "-"):
         found = moved(a, b if op == "+" else -b)
         if found is None:
-            raise Refused("bad-literal", "This date is out of range", at)
+            raise SqlRefused("bad-literal", "This date is out of range", at)
         plain = not stamp and b.microseconds == 0
         return Fixed(found.date(), "date") if plain else Fixed(found, "timestamp")
     if isinstance(b, int) and not isinstance(b, bool) and op in ("+", "-") and not stamp:
         try:
             return Fixed(a + datetime.timedelta(days=b if op == "+" else -b), "date")
         except OverflowError:
-            raise Refused("bad-literal", "This date is out of range", at) from None
+            raise SqlRefused("bad-literal", "This date is out of range", at) from None
     if isinstance(b, datetime.date) and op == "-" and not stamp and not isinstance(b, datetime.datetime):
         return Fixed((a - b).days, "int")
-    raise Refused("wrong-kind", f"These constants have no {op}", at)
+    raise SqlRefused("wrong-kind", f"These constants have no {op}", at)

@@ -32,7 +32,7 @@ RISING: Final = (rowfn.Round, rowfn.Clip, rowfn.DateTrunc, rowfn.ToDate, rowfn.T
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ValueRange:
     """What a row function can give on each box: numbers, codes, or truths as 0 and 1.
 
     `here`, `gone`: whether it can be there, or missing. `tight`: whether both ends occur.
@@ -192,9 +192,9 @@ class _Visit:
     def __init__(self, boxes: Boxes) -> None:
         self.boxes = boxes
         self.schema = boxes.schema
-        self.known: dict[int, tuple[RowFn, Range]] = {}  # with the function: no other takes its identity
+        self.known: dict[int, tuple[RowFn, ValueRange]] = {}  # with the function: no other takes its identity
 
-    def range(self, fn: RowFn) -> Range:
+    def range(self, fn: RowFn) -> ValueRange:
         """What a row function can give."""
         if id(fn) not in self.known:
             with np.errstate(all="ignore"):
@@ -205,10 +205,10 @@ class _Visit:
         """The same for every box."""
         return np.full(self.boxes.size, value, dtype=np.bool_)
 
-    def constant(self, value: float) -> Range:
+    def constant(self, value: float) -> ValueRange:
         """A number that is certain."""
         number = np.full(self.boxes.size, float(value))
-        return Range(number, number, self.all(value=True), self.all(value=False), self.all(value=True))
+        return ValueRange(number, number, self.all(value=True), self.all(value=False), self.all(value=True))
 
     def limits(self, fn: RowFn) -> tuple[float, float]:
         """What a row function can give at all."""
@@ -219,17 +219,17 @@ class _Visit:
             return float(kind.lo), float(kind.hi)
         return (-np.inf, np.inf) if isinstance(kind, Scalar) else (0.0, 1.0)
 
-    def column(self, fn: rowfn.Col) -> Range:
+    def column(self, fn: rowfn.Col) -> ValueRange:
         column = self.schema.find(fn.name)
         step = 1.0 if column is None or isinstance(column, (domain.Text, domain.Category)) else float(column.step)
         gone = self.boxes.missing[fn.name]
         low, high = (part[fn.name].astype(np.float64) * step for part in (self.boxes.low, self.boxes.high))
-        return Range(low, high, ~gone, gone, self.all(value=True))
+        return ValueRange(low, high, ~gone, gone, self.all(value=True))
 
-    def literal(self, fn: rowfn.Lit | rowfn.Moment) -> Range:
+    def literal(self, fn: rowfn.Lit | rowfn.Moment) -> ValueRange:
         return self.constant(float(fn.value))
 
-    def arithmetic(self, fn: rowfn.Arith) -> Range:
+    def arithmetic(self, fn: rowfn.Arith) -> ValueRange:
         a, b = self.range(fn.left), self.range(fn.right)
         pairs = [(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
         act = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[fn.op]
@@ -240,9 +240,9 @@ class _Visit:
             loose |= (b.low <= 0) & (b.high >= 0)
         tight = a.tight & b.tight & ((a.low == a.high) | (b.low == b.high)) & ~loose
         low, high = np.where(loose, -np.inf, low), np.where(loose, np.inf, high)
-        return Range(low, high, a.here & b.here, a.gone | b.gone | loose, tight)
+        return ValueRange(low, high, a.here & b.here, a.gone | b.gone | loose, tight)
 
-    def rising(self, fn: RowFn, part: RowFn) -> Range:
+    def rising(self, fn: RowFn, part: RowFn) -> ValueRange:
         """A row function that never falls where its part does not: its ends are those of the part's."""
         inner = self.range(part)
         with np.errstate(all="ignore"):
@@ -255,42 +255,42 @@ class _Visit:
         least, most = self.limits(fn)
         low = np.where(unknown, least, ends[0].values.astype(np.float64))
         high = np.where(unknown, most, ends[1].values.astype(np.float64))
-        return Range(low, high, inner.here & ~(gone & certain), inner.gone | gone, inner.tight & ~unknown)
+        return ValueRange(low, high, inner.here & ~(gone & certain), inner.gone | gone, inner.tight & ~unknown)
 
     def ends(self, part: RowFn, values: Floats) -> TrialRows:
         """Boxes' ends as rows in which one row function is evaluated already."""
         return TrialRows(self.schema, len(values), seen={id(part): Cells(values, None, part)})
 
-    def step(self, fn: RowFn) -> Range:
+    def step(self, fn: RowFn) -> ValueRange:
         return self.rising(fn, fn.parts()[0])
 
-    def within(self, fn: RowFn, apart: Truths) -> Range:
+    def within(self, fn: RowFn, apart: Truths) -> ValueRange:
         """A row function that never falls within a period, and is anything it can be where a box holds several."""
         found = self.step(fn)
         least, most = self.limits(fn)
         low, high = np.where(apart, least, found.low), np.where(apart, most, found.high)
         return replace(found, low=low, high=high, tight=found.tight & ~apart)
 
-    def part(self, fn: rowfn.DatePart) -> Range:
+    def part(self, fn: rowfn.DatePart) -> ValueRange:
         if fn.part not in RANGES:
             return self.step(fn)
         period = RANGES[fn.part][2]
         of = self.step(rowfn.DatePart(period, fn.item) if period == "isoyear" else rowfn.DateTrunc(period, fn.item))
         return self.within(fn, of.low != of.high)
 
-    def modulo(self, fn: rowfn.Modulo) -> Range:
+    def modulo(self, fn: rowfn.Modulo) -> ValueRange:
         item, by = self.range(fn.left), abs(float(fn.right))
         before, after = (end - np.fmod(end, by) for end in (item.low, item.high))
         return self.within(fn, ~((before == after) & (item.high - item.low < by)) & (item.low != item.high))
 
-    def maths(self, fn: rowfn.Maths) -> Range:
+    def maths(self, fn: rowfn.Maths) -> ValueRange:
         if fn.op != "abs":
             return self.step(fn)
         item = self.range(fn.item)
         low, high = np.maximum(np.maximum(item.low, -item.high), 0.0), np.maximum(-item.low, item.high)
         return replace(item, low=low, high=high)
 
-    def compared(self, fn: rowfn.Compare) -> Range:
+    def compared(self, fn: rowfn.Compare) -> ValueRange:
         left, right, op = fn.sides(self.schema)
         a = self.range(left)
         b = self.range(right) if isinstance(right, RowFn) else self.constant(cast("float", right))
@@ -305,18 +305,18 @@ class _Visit:
         }[op]
         return self.truth(yes, no, a.here & b.here, a.gone | b.gone)
 
-    def truth(self, yes: Truths, no: Truths, here: Truths, gone: Truths) -> Range:
+    def truth(self, yes: Truths, no: Truths, here: Truths, gone: Truths) -> ValueRange:
         """A condition that can be true, and can be false."""
-        return Range((~no).astype(np.float64), yes.astype(np.float64), here, gone, ~(yes & no))
+        return ValueRange((~no).astype(np.float64), yes.astype(np.float64), here, gone, ~(yes & no))
 
-    def among(self, fn: rowfn.IsIn) -> Range:
+    def among(self, fn: rowfn.IsIn) -> ValueRange:
         item = self.range(fn.item)
         values = np.sort(np.array(fn.fitted(self.schema), dtype=np.float64))
         first = np.searchsorted(values, item.low)
         yes = first < np.searchsorted(values, item.high, side="right")
         return self.truth(yes, ~(yes & (item.low == item.high)), item.here, item.gone)
 
-    def logic(self, fn: rowfn.Logic) -> Range:
+    def logic(self, fn: rowfn.Logic) -> ValueRange:
         items = [self.range(item) for item in fn.items]
         either, each = np.logical_or.reduce, np.logical_and.reduce
         of_yes, of_no = (either, each) if fn.op == "or" else (each, either)
@@ -325,22 +325,22 @@ class _Visit:
         gone = undecided & either([item.gone for item in items])
         return self.truth(yes, no, yes | no, gone)
 
-    def opposite(self, fn: rowfn.Not) -> Range:
+    def opposite(self, fn: rowfn.Not) -> ValueRange:
         item = self.range(fn.item)
         return self.truth(item.no, item.yes, item.here, item.gone)
 
-    def absent(self, fn: rowfn.IsMissing) -> Range:
+    def absent(self, fn: rowfn.IsMissing) -> ValueRange:
         item = self.range(fn.item)
         return self.truth(item.gone, item.here, self.all(value=True), self.all(value=False))
 
-    def first(self, fn: rowfn.First) -> Range:
+    def first(self, fn: rowfn.First) -> ValueRange:
         open_, cases = self.all(value=True), []
         for item in map(self.range, fn.items):
             cases.append((open_ & item.here, replace(item, gone=self.all(value=False))))
             open_ = open_ & item.gone
         return self.hull([*cases, (open_, self.nothing())])
 
-    def hull(self, cases: Sequence[tuple[Truths, Range]]) -> Range:
+    def hull(self, cases: Sequence[tuple[Truths, ValueRange]]) -> ValueRange:
         """Whatever any of several cases gives, of those that can come about."""
         low, high = np.full(self.boxes.size, np.inf), np.full(self.boxes.size, -np.inf)
         here, gone, tight = self.all(value=False), self.all(value=False), self.all(value=True)
@@ -354,17 +354,17 @@ class _Visit:
             tight &= item.tight | ~may
         nothing = ~here
         low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
-        return Range(low, high, here, gone, tight & ((several <= 1) | (low == high)))
+        return ValueRange(low, high, here, gone, tight & ((several <= 1) | (low == high)))
 
-    def case(self, fn: rowfn.Case) -> Range:
+    def case(self, fn: rowfn.Case) -> ValueRange:
         branches = [(when, self.range(then)) for when, then in fn.branches]
         return self.chosen(branches, self.nothing() if fn.otherwise is None else self.range(fn.otherwise))
 
-    def choice(self, fn: rowfn.Choice) -> Range:
+    def choice(self, fn: rowfn.Choice) -> ValueRange:
         branches = [(when, self.label(place)) for when, place in fn.branches]
         return self.chosen(branches, self.label(fn.otherwise))
 
-    def chosen(self, branches: Sequence[tuple[RowFn, Range]], otherwise: Range) -> Range:
+    def chosen(self, branches: Sequence[tuple[RowFn, ValueRange]], otherwise: ValueRange) -> ValueRange:
         """What the first condition that holds gives."""
         open_ = self.all(value=True)
         cases = []
@@ -374,22 +374,22 @@ class _Visit:
             open_ = open_ & ~holds.sure
         return self.hull([*cases, (open_, otherwise)])
 
-    def nothing(self) -> Range:
+    def nothing(self) -> ValueRange:
         """What is always missing."""
         return replace(self.constant(0), here=self.all(value=False), gone=self.all(value=True))
 
-    def label(self, place: int | None) -> Range:
+    def label(self, place: int | None) -> ValueRange:
         """A label that is certain."""
         return self.nothing() if place is None else self.constant(place)
 
-    def each(self, fn: rowfn.Each) -> Range:
+    def each(self, fn: rowfn.Each) -> ValueRange:
         item, kind = self.range(fn.item), fn.item.kind(self.schema)
         if not isinstance(kind, Scalar) or kind.lo is None:
             return item
         first = float(-(-kind.lo // 1))
         return replace(item, low=item.low - first, high=item.high - first)
 
-    def table(self, fn: RowFn, of: RowFn, figures: Sequence[float | None]) -> Range:
+    def table(self, fn: RowFn, of: RowFn, figures: Sequence[float | None]) -> ValueRange:
         """A row function that looks each code up: certain where the code is."""
         item = self.range(of)
         values = np.array([np.nan if figure is None else figure for figure in figures])
@@ -404,21 +404,21 @@ class _Visit:
         first, last = np.where(known, values[low], least), np.where(known, values[high], most)
         first, last = (np.where(all_gone, 0.0, end) for end in (first, last))
         gone = item.gone | (item.here & some_gone)
-        return Range(first, last, item.here & ~all_gone, gone, item.tight & (known | all_gone))
+        return ValueRange(first, last, item.here & ~all_gone, gone, item.tight & (known | all_gone))
 
-    def relabelled(self, fn: rowfn.Relabel) -> Range:
+    def relabelled(self, fn: rowfn.Relabel) -> ValueRange:
         return self.table(fn, fn.item, fn.renamed()[1])
 
-    def valued(self, fn: rowfn.Value) -> Range:
+    def valued(self, fn: rowfn.Value) -> ValueRange:
         return self.table(fn, fn.item, fn.figures(self.schema))
 
-    def or_missing(self, fn: rowfn.OrMissing) -> Range:
+    def or_missing(self, fn: rowfn.OrMissing) -> ValueRange:
         item, kind = self.range(fn.item), fn.item.kind(self.schema)
         last = self.constant(kind.size if isinstance(kind, Code) else 0)
         return self.hull([(item.here, replace(item, gone=self.all(value=False))), (item.gone, last)])
 
 
-_Rule = Callable[[_Visit, RowFn], Range]
+_Rule = Callable[[_Visit, RowFn], ValueRange]
 _RULES: Final = cast(
     "dict[type[RowFn], _Rule]",
     {

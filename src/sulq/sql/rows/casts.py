@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.rowfn import Arith, Case, Compare, Each, IsIn, Lit, Maths, Relabel, Round, RowFn, Value
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import NUMERIC, Constant
 from sulq.sql.rows.arithmetic import CLOCKS, Arithmetic
 from sulq.sql.rows.text_functions import TextFunctions
@@ -48,7 +48,7 @@ def constant(item: Fixed, to: str, wide: int | None, at: int) -> Fixed:
     elif to == "bool":
         found = read_bool(value) if isinstance(value, str) else value != 0 if isinstance(value, int) else None
     if found is None:
-        raise Refused("bad-literal", f"This constant cannot be read as {to}", at)
+        raise SqlRefused("bad-literal", f"This constant cannot be read as {to}", at)
     return Fixed(found, to)
 
 
@@ -79,7 +79,7 @@ def row(item: Cell, to: str, wide: int | None, arithmetic: Arithmetic, at: int) 
             return item
         return cell(Compare("!=", as_number(item, schema, at).fn, Lit(0)), "bool", schema, at)
     if item.type in CLOCKS:
-        raise Refused("wrong-kind", "A date is no number", at, "Take a part of it: EXTRACT(YEAR FROM d).")
+        raise SqlRefused("wrong-kind", "A date is no number", at, "Take a part of it: EXTRACT(YEAR FROM d).")
     number = as_number(Cell(item.fn, to, schema, at, item.number), schema, at)
     if to == "int" and item.type == "float":
         return cell(_nearest(number.fn), "int", schema, at)

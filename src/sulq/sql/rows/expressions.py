@@ -11,7 +11,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Truth, Words
 from sulq.language.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
 from sulq.sql.parse import syntax
-from sulq.sql.parse.refusal import Refused, placed, unsupported
+from sulq.sql.parse.refusal import SqlRefused, placed, unsupported
 from sulq.sql.parse.syntax import Node
 from sulq.sql.rows import casts
 from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
@@ -21,7 +21,7 @@ from sulq.sql.rows.values import (
     TYPE_WORDS,
     Cell,
     Fixed,
-    Person,
+    PersonValue,
     Term,
     cell,
     constant_fn,
@@ -97,7 +97,7 @@ class RowExpressions:
             found = fitted(found, "bool", node.at)
             return Lit(bool(found.value))
         if not isinstance(found.kind, Truth) or found.type != "bool":
-            raise Refused("wrong-kind", f"A condition is needed here, not {TYPE_WORDS[found.type]}", node.at)
+            raise SqlRefused("wrong-kind", f"A condition is needed here, not {TYPE_WORDS[found.type]}", node.at)
         return found.fn
 
     def number(self, node: Node) -> Cell:
@@ -108,7 +108,7 @@ class RowExpressions:
         match node:
             case syntax.Literal():
                 return Fixed(node.value, node.type)
-            case syntax.Case():
+            case syntax.CaseExpression():
                 return self._case(node)
             case syntax.Cast():
                 item = self.operand(node.item)
@@ -118,19 +118,21 @@ class RowExpressions:
             case syntax.Call():
                 return self._call(node)
             case syntax.Aggregate() | syntax.Grouping():
-                raise Refused("sql-syntax", "An aggregate cannot stand here", node.at, "Use HAVING or a subquery.")
+                raise SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at, "Use HAVING or a subquery.")
             case syntax.Single():
                 why = "A subquery's value cannot decide about rows: it would have to be released first"
-                raise Refused("sql-unsupported", why, node.at, "Ask for the value first, and write it into the query.")
+                raise SqlRefused(
+                    "sql-unsupported", why, node.at, "Ask for the value first, and write it into the query."
+                )
             case syntax.Within() | syntax.Exists():
                 why = "A subquery that decides about rows is answered only as a condition joined by AND in WHERE"
-                raise Refused("sql-unsupported", why, node.at)
+                raise SqlRefused("sql-unsupported", why, node.at)
             case syntax.Star():
-                raise Refused("sql-syntax", "A star cannot stand here", node.at)
+                raise SqlRefused("sql-syntax", "A star cannot stand here", node.at)
             case syntax.Place():
-                raise Refused("not-grouped", "This column is not grouped", node.at)
+                raise SqlRefused("not-grouped", "This column is not grouped", node.at)
             case _:
-                raise Refused("unknown-column", "This column is not known here", node.at)
+                raise SqlRefused("unknown-column", "This column is not known here", node.at)
 
     def _call(self, node: syntax.Call) -> Operand:
         if node.op in self.calls:
@@ -161,7 +163,7 @@ class RowExpressions:
 
     def _is_null(self, node: syntax.Call) -> Operand:
         found = self.term(node.args[0])
-        if isinstance(found, Person):
+        if isinstance(found, PersonValue):
             return Fixed(False, "bool") if found.present is None else self.truth(IsMissing(found.present), node.at)
         if isinstance(found, Fixed):
             return Fixed(found.value is None, "bool")
@@ -180,7 +182,7 @@ class RowExpressions:
         return constant_fn(Fixed(item.value, "bool"), at) if isinstance(item, Fixed) else item.fn
 
     def _compare(self, op: str, left: Term, right: Term, at: int) -> Operand:
-        if isinstance(left, Person) and isinstance(right, Person) and op == "=":
+        if isinstance(left, PersonValue) and isinstance(right, PersonValue) and op == "=":
             return self._same_person(left, right, at)
         left, right = self._operand(left, at), self._operand(right, at)
         if isinstance(left, Fixed) and isinstance(right, Fixed):
@@ -200,7 +202,7 @@ class RowExpressions:
     def _operand(self, item: Term, at: int) -> Operand:
         return valued(item, at, "cannot be compared with anything but a person")
 
-    def _same_person(self, left: Person, right: Person, at: int) -> Operand:
+    def _same_person(self, left: PersonValue, right: PersonValue, at: int) -> Operand:
         """Rows of one relation belong to one person, so its persons are equal wherever there are two."""
         absent = [Not(IsMissing(item.present)) for item in (left, right) if item.present is not None]
         if not absent:
@@ -219,7 +221,7 @@ class RowExpressions:
         try:
             return Fixed(getattr(operator, OPERATORS[op])(left.value, right.value), "bool")
         except TypeError:
-            raise Refused("wrong-kind", "These constants cannot be compared", at) from None
+            raise SqlRefused("wrong-kind", "These constants cannot be compared", at) from None
 
     def _against(self, op: str, item: Cell, fixed: Fixed, at: int) -> Operand:
         """A row's value and a constant."""
@@ -237,7 +239,7 @@ class RowExpressions:
             return self.truth(Compare(COMPARISONS[op], left.fn, constant_fn(Fixed(value, to), at)), at)
         if item.type == "bool":
             if not isinstance(value, bool) or op not in ("=", "<>"):
-                raise Refused("wrong-kind", "A condition is compared with TRUE or FALSE", at)
+                raise SqlRefused("wrong-kind", "A condition is compared with TRUE or FALSE", at)
             return item if value == (op == "=") else self.truth(Not(item.fn), at)
         return self.truth(Compare(COMPARISONS[op], item.fn, constant_fn(fixed, at)), at)
 
@@ -318,7 +320,7 @@ class RowExpressions:
             return "timestamp" if "timestamp" in types else "date"
         if len(types) == 1:
             return types.pop()
-        raise Refused("wrong-kind", f"These results are of different types: {', '.join(sorted(types))}", at)
+        raise SqlRefused("wrong-kind", f"These results are of different types: {', '.join(sorted(types))}", at)
 
     def _as(self, item: Operand, to: str, at: int) -> RowFn:
         if to in CLOCKS:
@@ -327,7 +329,7 @@ class RowExpressions:
             return constant_fn(fitted(item, to, at), at)
         return self.arithmetic.number(item, at).fn if to in syntax.NUMERIC else item.fn
 
-    def _case(self, node: syntax.Case) -> Operand:
+    def _case(self, node: syntax.CaseExpression) -> Operand:
         whens = [self.condition(when) for when, _ in node.branches]
         thens = [self.operand(then) for _, then in node.branches]
         last = Fixed(None, "null") if node.otherwise is None else self.operand(node.otherwise)
@@ -368,7 +370,7 @@ class RowExpressions:
                     found.append((test, self._place(labels, label)))
             found.append((when, None))
         if len(found) > MAX_BRANCHES:
-            raise Refused("too-large", f"A CASE gives at most {MAX_BRANCHES} categories", at)
+            raise SqlRefused("too-large", f"A CASE gives at most {MAX_BRANCHES} categories", at)
         if not labels:
             return cell(constant_fn(Fixed(None, to), at), to, self.schema, at)
         names = tuple(labels)

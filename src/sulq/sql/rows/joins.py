@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from sulq.language.domain import Schema, joinable
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import Call, Node, Place, changed, walk
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.names import refers
-from sulq.sql.rows.row_set import Maker, Rows
-from sulq.sql.rows.values import Person, valued
+from sulq.sql.rows.row_set import Maker, RowSet
+from sulq.sql.rows.values import PersonValue, valued
 
 SAME_PERSON: Final = (
     "Equate the person's columns too; or the owner declares which column refers to which table: references=."
@@ -58,7 +58,7 @@ class Joins:
     def __init__(self, maker: Maker) -> None:
         self.maker = maker
 
-    def join(self, left: Rows, right: Rows, how: str, conditions: list[Node], at: int) -> Rows:
+    def join(self, left: RowSet, right: RowSet, how: str, conditions: list[Node], at: int) -> RowSet:
         """Two relations side by side; places in the conditions count through both."""
         count = len(left.items)
         sorted_ = self._sorted(left, right, conditions)
@@ -66,7 +66,7 @@ class Joins:
         person = private and (sorted_.person or self._keyed(left, right, sorted_))
         if private and not person:
             why = "These two private tables are not joined on the person, so a pair is no one's own"
-            raise Refused("person-lost", why, at, SAME_PERSON)
+            raise SqlRefused("person-lost", why, at, SAME_PERSON)
         if how == "left":
             if sorted_.rest:
                 unsupported("LEFT JOIN with this condition", sorted_.rest[0].at, "Equate columns, or filter in WHERE.")
@@ -86,14 +86,14 @@ class Joins:
             if alike(first.rows.schema, mine, second.rows.schema, yours):
                 on.append((mine, yours))
             elif how == "left":
-                raise Refused("wrong-kind", "These columns are declared differently", a.at, "Declare them alike.")
+                raise SqlRefused("wrong-kind", "These columns are declared differently", a.at, "Declare them alike.")
             else:
                 rest.append(condition)
         found = self.maker.join(first.rows, second.rows, tuple(on), how, person=person, at=at)
         express = RowExpressions(found.schema, found.bound)
         return replace(found, filters=tuple(express.condition(node) for node in rest))
 
-    def _sorted(self, left: Rows, right: Rows, conditions: list[Node]) -> _Sides:
+    def _sorted(self, left: RowSet, right: RowSet, conditions: list[Node]) -> _Sides:
         count = len(left.items)
         person, pairs, ours, rest = False, [], [], []
         for node in conditions:
@@ -101,7 +101,7 @@ class Joins:
             if linked(node, count) and isinstance(node, Call):
                 a, b = node.args if sides(node.args[0], count) == {"left"} else reversed(node.args)
                 one, other = left.express().term(a), right.express().term(shift(b, -count))
-                if isinstance(one, Person) and isinstance(other, Person):
+                if isinstance(one, PersonValue) and isinstance(other, PersonValue):
                     if one.present is not None or other.present is not None:
                         unsupported("A join on the person of an optional row", node.at)
                     person = True
@@ -113,14 +113,14 @@ class Joins:
                 rest.append(node)
         return _Sides(person, tuple(pairs), tuple(ours), tuple(rest))
 
-    def _keyed(self, left: Rows, right: Rows, conditions: _Sides) -> bool:
+    def _keyed(self, left: RowSet, right: RowSet, conditions: _Sides) -> bool:
         """Whether a pair equates a key that is not the person with what is declared to refer to it."""
         count = len(left.items)
         for a, b, _ in conditions.pairs:
             if not isinstance(a, Place) or not isinstance(b, Place):
                 continue
             one, other = left.items[a.index], right.items[b.index - count]
-            if isinstance(one.term, Person) or isinstance(other.term, Person):
+            if isinstance(one.term, PersonValue) or isinstance(other.term, PersonValue):
                 continue
             if refers(one, other):
                 return True

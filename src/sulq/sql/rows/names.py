@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sulq.sql.parse import syntax
-from sulq.sql.parse.refusal import Refused
+from sulq.sql.parse.refusal import SqlRefused
 from sulq.sql.parse.syntax import Node
 from sulq.sql.rows.values import Term
 
@@ -51,7 +51,7 @@ def refers(one: Item, other: Item) -> bool:
     return other.key_of is not None and other.key_of == one.refers_to
 
 
-def find(column: syntax.Column, items: Sequence[ColumnName]) -> int | None:
+def find(column: syntax.ColumnRef, items: Sequence[ColumnName]) -> int | None:
     """The place of the column a name means; None where there is none, a refusal where there are several."""
     found = [
         i
@@ -62,13 +62,13 @@ def find(column: syntax.Column, items: Sequence[ColumnName]) -> int | None:
     exact = [i for i in found if items[i].name == column.name.text]
     found = exact if len(exact) == 1 else found
     if len(found) > 1:
-        raise Refused(
+        raise SqlRefused(
             "unknown-column", f"{column.name.text[:80]!r} may be one of several columns", column.at, "Name its table."
         )
     return found[0] if found else None
 
 
-def look_up(column: syntax.Column, items: Sequence[ColumnName]) -> syntax.Place:
+def look_up(column: syntax.ColumnRef, items: Sequence[ColumnName]) -> syntax.Place:
     """The column a name means, or a refusal that lists what there is."""
     place = find(column, items)
     if place is not None:
@@ -76,19 +76,19 @@ def look_up(column: syntax.Column, items: Sequence[ColumnName]) -> syntax.Place:
     table = "" if column.table is None else f" of {column.table.text[:80]!r}"
     known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:MAX_SHOWN_NAMES]))
     why = f"No column {column.name.text[:80]!r}{table} is declared (there are: {known})"
-    raise Refused("unknown-column", why, column.at)
+    raise SqlRefused("unknown-column", why, column.at)
 
 
 def resolve(node: Node, items: Sequence[ColumnName]) -> Node:
     """An expression with every name replaced by the place of its column; subqueries are left to themselves."""
-    return syntax.changed(node, lambda item: look_up(item, items) if isinstance(item, syntax.Column) else None)
+    return syntax.changed(node, lambda item: look_up(item, items) if isinstance(item, syntax.ColumnRef) else None)
 
 
 def known(node: Node, items: Sequence[ColumnName]) -> bool:
     """Whether every name of an expression means a column here, and none several."""
     try:
-        return all(find(item, items) is not None for item in syntax.walk(node) if isinstance(item, syntax.Column))
-    except Refused:
+        return all(find(item, items) is not None for item in syntax.walk(node) if isinstance(item, syntax.ColumnRef))
+    except SqlRefused:
         return False
 
 
@@ -100,7 +100,7 @@ def expand(star: syntax.Star, items: Sequence[ColumnName]) -> list[tuple[syntax.
         named = [(i, item) for i, item in enumerate(items) if item.table is not None and star.table.fits(item.table)]
         found = [(syntax.Place(i, star.at), item.name) for i, item in named]
     if not found:
-        raise Refused("unknown-table", "No table of this name is in FROM", star.at)
+        raise SqlRefused("unknown-table", "No table of this name is in FROM", star.at)
     return found
 
 
@@ -112,14 +112,14 @@ def called(node: Node, items: Sequence[ColumnName]) -> str:
 def _called(node: Node, items: Sequence[ColumnName]) -> tuple[str | None, int]:
     """A result's name and how strongly it is one: 2 a column's or function's, 1 a guess, 0 none."""
     match node:
-        case syntax.Column():
+        case syntax.ColumnRef():
             place = find(node, items)
             return node.name.text if place is None else items[place].name, 2
         case syntax.Place():
             return items[node.index].name, 2
         case syntax.Call() | syntax.Aggregate():
             return (None, 0) if node.called == "?column?" else (node.called, 2)
-        case syntax.Case():
+        case syntax.CaseExpression():
             name, strength = (None, 0) if node.otherwise is None else _called(node.otherwise, items)
             return (name, strength) if strength == 2 else ("case", 1)
         case syntax.Cast():
@@ -139,7 +139,7 @@ def _called(node: Node, items: Sequence[ColumnName]) -> tuple[str | None, int]:
 
 def _first(node: syntax.Single) -> str:
     query = node.query
-    while not isinstance(query, syntax.Select):
+    while not isinstance(query, syntax.SelectQuery):
         query = query.left
     inner, alias = query.items[0]
     return alias or called(inner, ())

@@ -22,11 +22,11 @@ from sulq.sql.parse.refusal import placed
 from sulq.sql.parse.syntax import Node, Place
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.names import Item
-from sulq.sql.rows.values import Cell, Fixed, Person, Term, both, cell, constant_fn, walk
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, both, cell, constant_fn, walk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowSet:
     """A relation with named columns.
 
     `filters` are conditions still to be applied; `personal` names the relation's
@@ -99,7 +99,7 @@ class Maker:
         self.facts = facts
         self.numbers: Iterator[int] = itertools.count(1)
 
-    def table(self, table: TableFacts, alias: str, at: int) -> Rows:
+    def table(self, table: TableFacts, alias: str, at: int) -> RowSet:
         """The rows of a registered table."""
         only = len(self.facts.catalogue.tables) == 1
         relation = Table("" if only else table.schema.table)
@@ -108,16 +108,16 @@ class Maker:
         items = []
         for name, column in table.schema.columns:
             item = cell(Col(name), type_of(column), found.schema, at)
-            term: Term = Person(item) if name == person else item
+            term: Term = PersonValue(item) if name == person else item
             key = table.schema.table if name == table.key else None
             items.append(Item(name, alias, term=term, key_of=key, refers_to=table.refers(name)))
         if person is not None and person not in table.schema.names:
             key = table.schema.table if person == table.key else None
-            items.insert(0, Item(person, alias, term=Person(), key_of=key))
-        return Rows(relation, found, tuple(items), personal=frozenset(() if person is None else (person,)))
+            items.insert(0, Item(person, alias, term=PersonValue(), key_of=key))
+        return RowSet(relation, found, tuple(items), personal=frozenset(() if person is None else (person,)))
 
     def columns(
-        self, rows: Rows, extra: Sequence[tuple[Term, int]] = (), *, optional: bool = False, only: bool = False
+        self, rows: RowSet, extra: Sequence[tuple[Term, int]] = (), *, optional: bool = False, only: bool = False
     ) -> Laid:
         """The rows with their columns worked out under fresh names, and further expressions beside them.
 
@@ -162,10 +162,10 @@ class Maker:
             if not plan.person:
                 return value if value is not None else Fixed(None, "null")
             present = plan.present if plan.present is not None else (marker if optional else None)
-            return Person(value, None if present is None else Col(column(present)))
+            return PersonValue(value, None if present is None else Col(column(present)))
 
         items = tuple(replace(item, term=again(plan)) for item, plan in zip(rows.items, laid, strict=True))
-        result = Rows(relation, found, items, personal=frozenset(map(column, personal)))
+        result = RowSet(relation, found, items, personal=frozenset(map(column, personal)))
         names = tuple(column(plan.column or "") if isinstance(plan, _Laid) else "" for plan in beside)
         return Laid(result, names, marker)
 
@@ -183,32 +183,32 @@ class Maker:
         return _Laid(inner, "" if term.cell is None else term.cell.type, present, person=True)
 
     def per_person(
-        self, laid: Rows, keys: tuple[str, ...], values: tuple[tuple[str, str, RowFn | None], ...], at: int
-    ) -> Rows:
+        self, laid: RowSet, keys: tuple[str, ...], values: tuple[tuple[str, str, RowFn | None], ...], at: int
+    ) -> RowSet:
         """One row for each person and combination of keys; the caller names its columns."""
         relation = PerPerson(laid.relation, keys, values)
-        return Rows(relation, shaped(relation, self.facts, at), ())
+        return RowSet(relation, shaped(relation, self.facts, at), ())
 
-    def distinct(self, rows: Rows, at: int) -> Rows:
+    def distinct(self, rows: RowSet, at: int) -> RowSet:
         """The different rows of a relation, by the columns they are listed with."""
         laid = self.columns(rows, only=True).rows
         relation = Distinct(laid.relation)
         return replace(laid, relation=relation, shape=shaped(relation, self.facts, at))
 
     def join(
-        self, left: Rows, right: Rows, on: tuple[tuple[str, str], ...], how: str, *, person: bool, at: int
-    ) -> Rows:
+        self, left: RowSet, right: RowSet, on: tuple[tuple[str, str], ...], how: str, *, person: bool, at: int
+    ) -> RowSet:
         """Two laid out relations side by side."""
         relation = Join(left.relation, right.relation, on, how, person)
         found = shaped(relation, self.facts, at)
-        return Rows(relation, found, (*left.items, *right.items), personal=left.personal | right.personal)
+        return RowSet(relation, found, (*left.items, *right.items), personal=left.personal | right.personal)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Laid:
     """Rows with columns of their own, what was laid beside them, and the marker of optional rows."""
 
-    rows: Rows
+    rows: RowSet
     beside: tuple[str, ...]
     marker: str
 

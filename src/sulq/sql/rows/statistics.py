@@ -33,7 +33,7 @@ class Stat:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class GroupStatistics:
     """Statistics of the groups of a relation's rows, for each of several grouping sets.
 
     `sets` names the keys of each grouping set by their places; () is one set of all keys.

@@ -12,7 +12,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Words
 from sulq.language.question import MAX_NODES
 from sulq.language.rowfn import RowFn
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.rows.values import Cell, Fixed, cell, walk
 
 MAX_PAIRS: Final = 1024
@@ -31,14 +31,14 @@ def text(item: Operand, at: int) -> str:
     """A constant text."""
     if isinstance(item, Fixed) and isinstance(item.value, str):
         return item.value
-    raise Refused("sql-unsupported", "Only a constant text is answered here", at)
+    raise SqlRefused("sql-unsupported", "Only a constant text is answered here", at)
 
 
 def whole(item: Operand, at: int) -> int:
     """A constant whole number."""
     if isinstance(item, Fixed) and isinstance(item.value, int) and not isinstance(item.value, bool):
         return item.value
-    raise Refused("sql-unsupported", "Only a constant whole number is answered here", at)
+    raise SqlRefused("sql-unsupported", "Only a constant whole number is answered here", at)
 
 
 def substring(value: str, start: int, length: int | None) -> str:
@@ -73,7 +73,7 @@ class TextFunctions:
         if isinstance(item.kind, Code):
             return self.relabelled(item, pure, at)
         if not isinstance(item.kind, Words):
-            raise Refused("wrong-kind", "Text is needed here", at)
+            raise SqlRefused("wrong-kind", "Text is needed here", at)
         if build is None:
             return unsupported(f"{op}() on free text", at, "Declare the column's categories.")
         return cell(build(item.fn), RESULTS.get(op, "text"), self.schema, at)
@@ -115,7 +115,7 @@ class TextFunctions:
             case "substring":
                 start, size = whole(args[1], at), whole(args[2], at) if len(args) > 2 else None
                 if size is not None and size < 0:
-                    raise Refused("bad-literal", "A text has no negative length", at)
+                    raise SqlRefused("bad-literal", "A text has no negative length", at)
                 return lambda x: substring(x, start, size), lambda fn: rowfn.Substring(fn, start, size)
             case "left":
                 size = whole(args[1], at)
@@ -171,7 +171,7 @@ class TextFunctions:
             return self._product(left, right, at, skip=skip)
         one, fixed = (left, right) if isinstance(left, Cell) else (right, left)
         if not isinstance(one, Cell) or not isinstance(fixed, Fixed) or not isinstance(one.kind, Code):
-            raise Refused("wrong-kind", "Text is needed here", at)
+            raise SqlRefused("wrong-kind", "Text is needed here", at)
         word = str(fixed.value)
         before = isinstance(left, Fixed)
         return self.relabelled(one, (lambda x: word + x) if before else (lambda x: x + word), at)
@@ -182,9 +182,9 @@ class TextFunctions:
             return unsupported("concat() of several columns", at, "Write a || b.")
         pairs = left.kind.size * right.kind.size
         if pairs > MAX_PAIRS:
-            raise Refused("too-large", f"Two categories joined have at most {MAX_PAIRS} pairs", at)
+            raise SqlRefused("too-large", f"Two categories joined have at most {MAX_PAIRS} pairs", at)
         if pairs * len(list(itertools.islice(walk(left.fn, right.fn), MAX_NODES))) > MAX_NODES:
-            raise Refused("too-large", "Too many categories are joined one after the other", at)  # T74
+            raise SqlRefused("too-large", "Too many categories are joined one after the other", at)  # T74
         labels: dict[str, int] = {}
         branches = []
         for a in left.kind.labels:
@@ -204,4 +204,4 @@ def _shown(item: Fixed, at: int) -> str:
         return ""
     if isinstance(item.value, (str, int)) and not isinstance(item.value, bool):
         return str(item.value)
-    raise Refused("wrong-kind", "Text is needed here", at)
+    raise SqlRefused("wrong-kind", "Text is needed here", at)

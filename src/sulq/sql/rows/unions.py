@@ -12,31 +12,31 @@ from sulq.language.relation import Select as Columns
 from sulq.language.relation import Union
 from sulq.language.rowfn import Arith, Case, Choice, Col, Compare, Lit, Moment, RowFn
 from sulq.language.rowfn.dates import written
-from sulq.sql.parse.refusal import Refused, unsupported
+from sulq.sql.parse.refusal import SqlRefused, unsupported
 from sulq.sql.parse.syntax import NUMERIC
 from sulq.sql.rows.names import Item
-from sulq.sql.rows.row_set import Maker, Rows, called, shaped
-from sulq.sql.rows.values import Cell, Fixed, Person, Term, as_number, cell, constant_fn, same_labels
+from sulq.sql.rows.row_set import Maker, RowSet, called, shaped
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, as_number, cell, constant_fn, same_labels
 
 MAX_LABELS: Final = 4096
 
 
-def united(maker: Maker, left: Rows, right: Rows, at: int) -> Rows:
+def united(maker: Maker, left: RowSet, right: RowSet, at: int) -> RowSet:
     """The rows of both, under the names of the first."""
     if len(left.items) != len(right.items):
-        raise Refused("sql-syntax", "The parts of a UNION have different numbers of columns", at)
+        raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", at)
     number = next(maker.numbers)
     ours: list[tuple[str, RowFn]] = []
     theirs: list[tuple[str, RowFn]] = []
     plans: list[tuple[Item, str | None, str, bool]] = []
     for i, (a, b) in enumerate(zip(left.items, right.items, strict=True)):
-        person = isinstance(a.term, Person) and isinstance(b.term, Person)
-        if person and any(isinstance(x.term, Person) and x.term.present is not None for x in (a, b)):
+        person = isinstance(a.term, PersonValue) and isinstance(b.term, PersonValue)
+        if person and any(isinstance(x.term, PersonValue) and x.term.present is not None for x in (a, b)):
             unsupported("A UNION of optional persons", at)
         one, other = _plain(a.term, left.schema, at, b.term), _plain(b.term, right.schema, at, a.term)
         if one is None or other is None:
             if not person:
-                raise Refused("unknown-column", "A person's column that is not declared has no value to unite", at)
+                raise SqlRefused("unknown-column", "A person's column that is not declared has no value to unite", at)
             plans.append((a, None, "", True))
             continue
         fns, kind = _alike(one, left.schema, other, right.schema, at)
@@ -51,20 +51,20 @@ def united(maker: Maker, left: Rows, right: Rows, at: int) -> Rows:
     items = []
     for item, column, kind, person in plans:
         inner = None if column is None else cell(Col(column), kind, found.schema, at)
-        term: Term | None = Person(inner) if person else inner
+        term: Term | None = PersonValue(inner) if person else inner
         items.append(replace(item, term=term or Fixed(None, "null"), key_of=None, refers_to=None))
     personal = {name for (name, fn) in ours if left.identifies(fn)} | {n for (n, fn) in theirs if right.identifies(fn)}
-    return Rows(relation, found, tuple(items), personal=frozenset(personal))
+    return RowSet(relation, found, tuple(items), personal=frozenset(personal))
 
 
 def _plain(term: Term, schema: Schema, at: int, beside: Term) -> Cell | None:
-    if isinstance(term, Person):
+    if isinstance(term, PersonValue):
         return term.cell
     if not isinstance(term, Fixed):
         return term
     if term.value is not None:
         return cell(constant_fn(term, at), term.type, schema, at)
-    like = beside.cell if isinstance(beside, Person) else beside
+    like = beside.cell if isinstance(beside, PersonValue) else beside
     kind = "float" if like is None or like.type == "null" else like.type
     if isinstance(like, Cell) and isinstance(like.kind, Code):  # a category that is always missing
         return cell(Choice(((Lit(True), None),), like.kind.labels, None), kind, schema, at)  # type: ignore[arg-type]
@@ -79,7 +79,7 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
         left, right = as_number(left, a, at), as_number(right, b, at)
     kind = "float" if {left.type, right.type} == {"int", "float"} else left.type
     if kind != right.type and not (left.type in NUMERIC and right.type in NUMERIC):
-        raise Refused("wrong-kind", f"A UNION of {left.type} with {right.type}", at, "Cast them alike.")
+        raise SqlRefused("wrong-kind", f"A UNION of {left.type} with {right.type}", at, "Cast them alike.")
     one, other = left.kind, right.kind
     if isinstance(one, Scalar) and isinstance(other, Scalar):
         return _hull(left, one, right, other), kind
@@ -88,7 +88,7 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
             return (left.fn, right.fn), kind
         labels = tuple(sorted({*one.labels, *other.labels}, key=str))
         if len(labels) > MAX_LABELS:
-            raise Refused("too-large", f"A UNION has at most {MAX_LABELS} categories in a column", at)
+            raise SqlRefused("too-large", f"A UNION has at most {MAX_LABELS} categories in a column", at)
         return (_within(left, labels), _within(right, labels)), kind
     if isinstance(left.fn, Lit) and isinstance(other, Code):
         return _alike(_lonely(left, a, at), a, right, b, at)
@@ -97,7 +97,7 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
     if isinstance(left.fn, Lit) and isinstance(right.fn, Lit) and kind == "text":
         return _alike(_lonely(left, a, at), a, _lonely(right, b, at), b, at)
     if type(one) is not type(other) or not isinstance(one, (Truth, Words)):
-        raise Refused("wrong-kind", "A UNION of a category with free text", at, "Declare them alike.")
+        raise SqlRefused("wrong-kind", "A UNION of a category with free text", at, "Declare them alike.")
     return (left.fn, right.fn), kind
 
 

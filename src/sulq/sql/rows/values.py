@@ -10,7 +10,7 @@ from fractions import Fraction
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Kind, Scalar, Truth
 from sulq.language.rowfn import Arith, Case, Compare, Lit, Logic, Moment, RowFn, Value
-from sulq.sql.parse.refusal import Refused, placed
+from sulq.sql.parse.refusal import SqlRefused, placed
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
 
 
@@ -47,7 +47,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Person:
+class PersonValue:
     """The person a row belongs to: to be counted, grouped and joined by; a value only where its column is declared.
 
     `present`: a row function that is missing where there is no person (the unmatched
@@ -58,7 +58,7 @@ class Person:
     present: RowFn | None = None
 
 
-Term = Fixed | Cell | Person
+Term = Fixed | Cell | PersonValue
 TYPE_WORDS = {"int": "a whole number", "float": "a number", "bool": "a condition", "text": "text"}
 TYPE_WORDS |= {"date": "a date", "timestamp": "a timestamp", "interval": "an interval", "null": "NULL"}
 
@@ -86,10 +86,10 @@ def both(*conditions: RowFn | None) -> RowFn | None:
 
 def valued(term: Term, at: int, why: str, remedy: str = "") -> Cell | Fixed:
     """What a term is computed with: a person only by the value of its declared column."""
-    if not isinstance(term, Person):
+    if not isinstance(term, PersonValue):
         return term
     if term.cell is None:
-        raise Refused("unknown-column", f"The person's column is not declared, so it {why}", at, remedy)
+        raise SqlRefused("unknown-column", f"The person's column is not declared, so it {why}", at, remedy)
     return term.cell
 
 
@@ -128,7 +128,7 @@ def constant_fn(fixed: Fixed, at: int) -> RowFn:
     if value is None:
         return unknown() if fixed.type == "bool" else nothing()
     if isinstance(value, Interval):
-        raise Refused("wrong-kind", "An interval stands only beside a date", at)
+        raise SqlRefused("wrong-kind", "An interval stands only beside a date", at)
     with placed(at):
         if isinstance(value, datetime.date):
             return moment(value, fixed.type)
@@ -144,7 +144,7 @@ def as_number(item: Cell, schema: Schema, at: int) -> Cell:
     if isinstance(item.kind, Truth) and item.type in NUMERIC:
         return cell(Arith("+", item.fn, Lit(0)), item.type, schema, at)
     if not isinstance(item.kind, Scalar):
-        raise Refused("wrong-kind", f"A number is needed here, not {TYPE_WORDS.get(item.type, item.type)}", at)
+        raise SqlRefused("wrong-kind", f"A number is needed here, not {TYPE_WORDS.get(item.type, item.type)}", at)
     return item
 
 
@@ -196,8 +196,8 @@ def fitted(fixed: Fixed, to: str, at: int) -> Fixed:
         elif to == "bool":
             found = read_bool(value)
         if found is None:
-            raise Refused("bad-literal", f"{value[:40]!r} cannot be read as {TYPE_WORDS[to]}", at)
+            raise SqlRefused("bad-literal", f"{value[:40]!r} cannot be read as {TYPE_WORDS[to]}", at)
         return Fixed(found, to)
     if isinstance(value, datetime.date) and to in ("date", "timestamp"):
         return fixed
-    raise Refused("wrong-kind", f"{TYPE_WORDS[fixed.type].capitalize()} stands where {TYPE_WORDS[to]} is needed", at)
+    raise SqlRefused("wrong-kind", f"{TYPE_WORDS[fixed.type].capitalize()} stands where {TYPE_WORDS[to]} is needed", at)

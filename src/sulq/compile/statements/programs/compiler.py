@@ -53,7 +53,7 @@ def _tame(number: float | Fraction) -> bool:
     return number == 0 or 2**-50 <= math.fabs(number) <= 2**50
 
 
-class Compiler(Values):
+class ProgramCompiler(Values):
     """Writes the program of some tallies over one relation's rows."""
 
     def fold(self, tallies: Sequence[Tally], blocks: Sequence[tuple[int, int]]) -> Fold:

@@ -11,7 +11,7 @@ from sulq.compile.emit.emitter import Emitter, NotInSql
 from sulq.compile.emit.labels import MAX_LIST_ENTRIES
 from sulq.compile.emit.literals import double, whole
 from sulq.compile.emit.piece import Piece, joined
-from sulq.compile.statements.kept_table import Rows
+from sulq.compile.statements.kept_table import KeptRows
 from sulq.kernel.programs import (
     Stack,
     Step,
@@ -54,7 +54,7 @@ class Beside(Emitter):
 class Steps:
     """The steps and columns of one program over one relation's rows."""
 
-    def __init__(self, schema: Schema, rows: Rows) -> None:
+    def __init__(self, schema: Schema, rows: KeptRows) -> None:
         self.schema = schema
         self.rows = rows
         self.emitter = Beside(schema, rows)
