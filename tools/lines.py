@@ -45,7 +45,9 @@ WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
 RESPONDENT: Final = "coins diary methods record respondent values"
 GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolation sandbox/system_calls worker/main"
-LEDGERS: Final = "anchor opening postgres_sources shelves sources"  # whose ledger it is, and that it is the newest
+LEDGERS: Final = (
+    "anchor opening postgres_sources registered_stores sources"  # whose ledger it is, and that it is the newest
+)
 RUNNING: Final = (
     "duckdb/connection duckdb/resident duckdb/results duckdb/runner folds/row_listing postgres/read "
     "spark/chunks spark/runner spark/statements spark/work"

@@ -120,7 +120,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, a person space taken for a path",
         "a ledger goes by the data's name: renamed, in another order or alone, spent people have a fresh budget",
-        "curator/ledger/shelves.py",
+        "curator/ledger/registered_stores.py",
         "        return choose(sources, books) or begun()",
         "        return begun()",
         (
@@ -139,7 +139,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, a ledger named anew",
         "any new ledger may be named for data that another one covers",
-        "curator/ledger/shelves.py",
+        "curator/ledger/registered_stores.py",
         "    if own is not None and all(own.knows(source) for source in sources):",
         "    if own is None or new_people or all(own.knows(source) for source in sources):",
         ("tests/privacy/test_spaces.py::test_T98_a_second_ledger_needs_the_owners_word",),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sulq import Epsilon, EpsilonDelta
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import KMeansTask
@@ -57,8 +57,8 @@ def rounds() -> Gain:
     """The noise of five plain Lloyd rounds, k = 4, d = 2: T = 60 by Theorem 1, and the largest of the sums today."""
     with opened(SQUARE, table(square(500)), SPEND) as db:
         X = exact(db)[TWO]
-        purse = Purse(X.oracle, SPEND)
-        task = KMeansTask(ColumnSpace(Features.of(X), scale=False), purse, 4)
+        spending = SpendPlan(X.oracle, SPEND)
+        task = KMeansTask(ColumnSpace(Features.of(X), scale=False), spending, 4)
         asked, centres, parts, _ = task.plain(PLACES, 5, inertia=False)
         found = asked.ask(centres, parts[0])
     paper, now = float(np.sqrt(theorem_1(60))), max(found.blur, float(found.errors.max()))

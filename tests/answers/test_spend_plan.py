@@ -13,7 +13,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
-from sulq.answers.spend_plan import Purse, affordable
+from sulq.answers.spend_plan import SpendPlan, affordable
 from sulq.curator.ledger import registry, remaining
 from sulq.curator.ledger.shares import NOTHING, Accounts, Share
 from sulq.errors import BudgetExceeded
@@ -55,13 +55,13 @@ def test_parts_that_are_floats_take_all_of_a_budget(spend: object) -> None:
     parts = [0.12, 0.06 + 0.1, 1.0 - 0.12 - 0.06 - 0.1, 2e-16]
     assert sum(map(Fraction, parts)) > 1  # control
     with opened(COLUMNS, DATA, spend) as db:
-        purse = Purse(db["age"].oracle, spend)
+        spending = SpendPlan(db["age"].oracle, spend)
         for part in parts[:-2]:
-            purse.one(Sums((Lit(1),)), part)
-        purse.one(Sums((Lit(1),)), Fraction(parts[-2]) + Fraction(parts[-1]))
-        assert purse.spent.exact <= spend.exact
-        assert purse.spent.exact == pytest.approx(float(spend.exact), rel=1e-12)
-        assert db.spent.amount == purse.spent.exact
+            spending.one(Sums((Lit(1),)), part)
+        spending.one(Sums((Lit(1),)), Fraction(parts[-2]) + Fraction(parts[-1]))
+        assert spending.spent.exact <= spend.exact
+        assert spending.spent.exact == pytest.approx(float(spend.exact), rel=1e-12)
+        assert db.spent.amount == spending.spent.exact
 
 
 def test_a_fit_that_does_not_fit_asks_nothing() -> None:
@@ -207,9 +207,9 @@ def test_SR3_a_fit_may_take_all_that_is_left_of_rho(parts: int) -> None:
         db.ask(Sums((Lit(1),)), spend=Epsilon(0.01))
         db.ask(Sums((Lit(1),)), spend=Rho(0.001))
         whole = Rho(Fraction(math.floor(db.facts.rho * 10**15), 10**15))
-        purse = Purse(db._oracle, whole)
+        spending = SpendPlan(db._oracle, whole)
         for _ in range(parts):
-            purse.one(Sums((Lit(1),)), Fraction(1, parts))
-        assert float(purse.spent.amount) == pytest.approx(float(whole.exact), rel=1e-9)
+            spending.one(Sums((Lit(1),)), Fraction(1, parts))
+        assert float(spending.spent.amount) == pytest.approx(float(whole.exact), rel=1e-9)
         with pytest.raises(BudgetExceeded):
-            Purse(db._oracle, Rho(1e-6))
+            SpendPlan(db._oracle, Rho(1e-6))

@@ -11,7 +11,7 @@ import numpy as np
 
 import sulq
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import checked, whole
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
@@ -63,15 +63,15 @@ class Averages(Learner):
         self.loud = loud
         self.start = start
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, spending: SpendPlan) -> None:
         rounds = whole(self.rounds, "rounds", 1, 1000)
         checked(math.isfinite(self.weight) and self.weight > 0, "weight is a number above zero.")
         features = Features.of(X)
         question = sulq.Sums((sulq.lit(1), *features.rows))
-        purse.plan(rounds, *[question] * rounds)
+        spending.plan(rounds, *[question] * rounds)
         self._rounds = []
         for _ in range(rounds):
-            found = purse.one(question, Fraction(1, rounds)).released.values()[0]
+            found = spending.one(question, Fraction(1, rounds)).released.values()[0]
             self._rounds.append(Round(float(found[0]), tuple(float(value) for value in found[1:])))
         count = max(sum(one.count for one in self._rounds), 1.0)
         means = np.clip(np.array([one.sums for one in self._rounds]).sum(axis=0) / count, -1, 1)
@@ -94,12 +94,12 @@ class Majority(Learner):
     def __init__(self, *, tries: int = 1) -> None:
         self.tries = tries
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, spending: SpendPlan) -> None:
         whole(self.tries, "tries", 1, 10)
         labels = Labels(y)
         question = sulq.Sums((sulq.lit(1),), by=(labels.row,))
-        purse.plan(1, question)
-        self.class_count_ = np.array(purse.one(question).released.values()).reshape(-1)
+        spending.plan(1, question)
+        self.class_count_ = np.array(spending.one(question).released.values()).reshape(-1)
         self.classes_ = labels.classes
         self._labels = labels
 

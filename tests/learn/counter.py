@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import sulq
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import whole
 from sulq.learn.base import Learner
 
@@ -17,8 +17,8 @@ class Counter(Learner):
     def __init__(self, *, rounds: int = 3) -> None:
         self.rounds = rounds
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, spending: SpendPlan) -> None:
         rounds = whole(self.rounds, "rounds", 1, 100)
         question = sulq.Sums((sulq.lit(1),))
-        purse.plan(rounds, *[question] * rounds)
-        self.counts_ = [purse.one(question, Fraction(1, rounds)).value for _ in range(rounds)]
+        spending.plan(rounds, *[question] * rounds)
+        self.counts_ = [spending.one(question, Fraction(1, rounds)).value for _ in range(rounds)]

@@ -8,7 +8,7 @@ import pytest
 import sulq
 from sulq import Epsilon, SubLinear, Unit
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import whole
 from sulq.learn import ID3, PCA, KMeans
 from sulq.learn.base import Learner
@@ -70,7 +70,7 @@ class Halting(Learner):
     def __init__(self, *, halt: bool = False) -> None:
         self.halt = halt
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice | None, spending: SpendPlan) -> None:
         self.width_ = len(X)
         if self.halt:
             raise Stopped

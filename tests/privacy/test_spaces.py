@@ -24,7 +24,7 @@ from sulq.addresses.defaults import begun, beside
 from sulq.cli import app
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.ledger import Ledger, verify
-from sulq.curator.ledger.shelves import books_in, ledger_place, sources_of
+from sulq.curator.ledger.registered_stores import ledger_place, covers_in, sources_of
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS
 from tests.counts import count, generator
@@ -215,7 +215,7 @@ def test_T98_a_second_ledger_needs_the_owners_word(tmp_path: Path) -> None:
     assert left([folder / "a.csv"], ledger=new) == "epsilon 1"  # it covers them now, by its own entry
     assert left([folder / "a.csv"]) == "several-ledgers"
     assert left([folder / "a.csv"], ledger=folder / "a.ledger") == "epsilon 0"
-    (book,) = [book for book in books_in([folder]) if book.opened == new]
+    (book,) = [book for book in covers_in([folder]) if book.opened == new]
     assert [cover.new_people for cover in book.covers] == [True]
     shown = " ".join(CliRunner().invoke(app, ["ledger", "show", str(new)]).output.split())
     assert "covers" in shown
@@ -363,7 +363,7 @@ def test_SR25_size_time_and_bytes_stay_in_the_ledger_as_macs(tmp_path: Path) -> 
     source = sources.Source.file(folder / "a.csv")
     assert sources.read_registered(f"a.csv {source.stamp}") is not None  # control
     secret = [str(stat.st_mtime_ns), source.stamp, source.content, f" {stat.st_size} "]
-    books = {book.opened.name: book for book in books_in([folder])}
+    books = {book.opened.name: book for book in covers_in([folder])}
     macs = [cover.content for book in books.values() for cover in book.covers if cover.place == source.place]
     assert len({*macs}) == len(macs) == 2
     for name in books:

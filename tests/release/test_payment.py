@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.api.named_asks import NamedAsks
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Lit
@@ -37,7 +37,7 @@ class Listening:
 
 @pytest.mark.parametrize("program", [one for one in EACH if one.name != "aim"], ids=lambda program: program.name)
 def test_the_ledgers_own_code_stays_with_the_ledger(program: Program) -> None:
-    """Neither what is printed, nor pickled, nor written has it (aim pays by the same purse). Control: answers have."""
+    """Neither what is printed, nor pickled, nor written has it (aim pays the same way). Control: answers have."""
     with people() as db:
         heard = Listening(db)
         made = program.release(heard, **program.named, spend=SPEND)
@@ -56,12 +56,12 @@ def test_the_ledgers_own_code_stays_with_the_ledger(program: Program) -> None:
 
 
 def test_what_a_purse_paid_is_told_without_its_codes() -> None:
-    """Place, entry and plan of each debit are there; the code is not. Control: the purse has it."""
+    """Place, entry and plan of each debit are there; the code is not. Control: the spending has it."""
     with people() as db:
-        purse = Purse(db, SPEND)
-        purse.one(Sums((Lit(1),)))
-        (told,), (own,) = Paid.by(purse).receipts, purse.receipts
+        spending = SpendPlan(db, SPEND)
+        spending.one(Sums((Lit(1),)))
+        (told,), (own,) = Paid.by(spending).receipts, spending.receipts
     assert (told.seq, told.entry, told.plan) == (own.seq, own.entry, own.plan)
     assert own.mac
     assert told.mac == ""
-    assert own.mac not in repr(Paid.by(purse))
+    assert own.mac not in repr(Paid.by(spending))

@@ -23,7 +23,7 @@ EDGE: Final = Fraction(1, 10**9)  # so near the end of a budget the rounding of 
 HAIR: Final = 1 - Fraction(1, 10**9)
 
 
-class Purse:
+class SpendPlan:
     """What a fit may spend, and what it has spent.
 
     A learner says before its first ask how many steps it plans at most, and for

@@ -12,7 +12,7 @@ import numpy as np
 
 from sulq.answers.columns import ColumnChoice
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool, Category, Column, Text
@@ -50,7 +50,7 @@ class Additive(Learner):
     n_bins: int = 32
     rounds: int | None = None
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         whole(self.n_bins, "n_bins", 2, 256)
         rounds = None if self.rounds is None else whole(self.rounds, "rounds", 1, MAX_ROUNDS)
         self._check()
@@ -59,17 +59,17 @@ class Additive(Learner):
         first, more = self._start(y), self._histogram_keys()
         tables = Together(tuple(Sums((lit(1),), by=(key, *more)) for key in keys))
         steps = [Sums((lit(1),) * self._width, by=(key,)) for key in keys]  # no step has more cells than these
-        purse.plan(2 + len(keys) * (rounds or USUAL[1]), first, tables, *steps * (rounds or USUAL[0]))
-        answer = purse.one(first, START)
+        spending.plan(2 + len(keys) * (rounds or USUAL[1]), first, tables, *steps * (rounds or USUAL[0]))
+        answer = spending.one(first, START)
         rows, self.intercept_ = self._begin(answer.released.values(), float(answer.released.deviations()[0]))
-        self.shapes_, weights = self._count(purse, tables, attributes)
-        self.n_rounds_ = rounds or (USUAL[0] if purse.sublinear else self._rounds(purse, rows))
-        purse.plan(2 + len(keys) * self.n_rounds_)
+        self.shapes_, weights = self._count(spending, tables, attributes)
+        self.n_rounds_ = rounds or (USUAL[0] if spending.sublinear else self._rounds(spending, rows))
+        spending.plan(2 + len(keys) * self.n_rounds_)
         part = (1 - START - COUNTS) / (self.n_rounds_ * len(attributes))
         terms = [shape.rows() for shape in self.shapes_]  # of hundreds of columns only one moves in a step
         for turn in range(self.n_rounds_):
             for i, (shape, weight) in enumerate(zip(self.shapes_, weights, strict=True)):
-                answer = purse.one(Sums(self._residuals(self._rows(terms)), by=(shape.group,)), part)
+                answer = spending.one(Sums(self._residuals(self._rows(terms)), by=(shape.group,)), part)
                 self._step(shape, answer.released, weight[min(turn, 1)])
                 terms[i] = shape.rows()
         for shape in self.shapes_:
@@ -109,11 +109,11 @@ class Additive(Learner):
         """What the model does not explain of a row, within public bounds."""
 
     def _count(
-        self, purse: Purse, tables: Together, attributes: Attributes
+        self, spending: SpendPlan, tables: Together, attributes: Attributes
     ) -> tuple[list[Shape], list[tuple[Floats, Floats]]]:
         """Flat shapes over groups of enough rows, and the weights of their steps."""
         shapes, weights = [], []
-        for item, answer in zip(attributes.items, purse.several(tables, COUNTS), strict=True):
+        for item, answer in zip(attributes.items, spending.several(tables, COUNTS), strict=True):
             counts = answer.released.values().reshape(item.size + 1, -1)
             deviation = float(answer.released.deviations()[0]) * math.sqrt(counts.shape[1])
             shape = Shape.of(item, counts.sum(axis=1), deviation, self._width)
@@ -127,9 +127,9 @@ class Additive(Learner):
             weights.append((first * enough, later * enough))
         return shapes, weights
 
-    def _rounds(self, purse: Purse, rows: float) -> int:
+    def _rounds(self, spending: SpendPlan, rows: float) -> int:
         """How many rounds the spend is worth: the noise of a step grows with their number."""
-        plan = purse.foresee(Sums((lit(1),) * self._width), (1 - START - COUNTS) / len(self.shapes_))
+        plan = spending.foresee(Sums((lit(1),) * self._width), (1 - START - COUNTS) / len(self.shapes_))
         noise = math.sqrt(float(plan.parts[0].laws[0].variance()))
         return int(np.clip(round(math.sqrt(max(rows, 0.0) / (ROWS_A_ROUND * max(noise, 1e-9)))), *USUAL))
 

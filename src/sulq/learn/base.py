@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, cast
 
 from sulq.answers import wire
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.answers.vocabulary import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.signature import Form, signed
@@ -70,12 +70,12 @@ class Learner:
             BudgetExceeded: It does not fit what is left; nothing was spent.
         """
         _check(self, X, y)
-        purse = Purse(X.oracle, spend, progress)
+        spending = SpendPlan(X.oracle, spend, progress)
         learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
-        learned._fit(X, cast("ColumnChoice", y), purse)  # noqa: SLF001 - its own kind
-        learned.spent_ = purse.spent
-        learned.unit_ = purse.facts.unit
-        learned.guarantee_ = purse.guarantee
+        learned._fit(X, cast("ColumnChoice", y), spending)  # noqa: SLF001 - its own kind
+        learned.spent_ = spending.spent
+        learned.unit_ = spending.facts.unit
+        learned.guarantee_ = spending.guarantee
         learned.feature_names_in_ = X.names
         learned.n_features_in_ = len(X)
         self._take(vars(learned))
@@ -88,7 +88,7 @@ class Learner:
             held.pop(name, None)
         held.update(learned, _own=tuple(learned))
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         """Ask and learn; `y` is None where `kind` is "unsupervised", and a column elsewhere."""
         raise NotImplementedError
 

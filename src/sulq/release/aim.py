@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.forms.parameters import between, whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace, closure
@@ -81,9 +81,9 @@ def aim(
             (the smallest part of a round buys nothing).
         BudgetExceeded: `budget-exceeded`. Whichever is raised, nothing is spent.
     """
-    purse = Purse(db, spend, progress)
-    chooses(purse)
-    space = CellSpace.of(columns, purse.facts.schema, bins)
+    spending = SpendPlan(db, spend, progress)
+    chooses(spending)
+    space = CellSpace.of(columns, spending.facts.schema, bins)
     asked = space.workload(marginals, ways)
     whole(rounds, "rounds", 0, MAX_ROUNDS)
     whole(rows, "rows", 0, MAX_ROWS)
@@ -91,27 +91,27 @@ def aim(
     within = closure(asked)
     check([space.size(places) for places in within])
     weights = _weights(within, asked)
-    several = rounds or len(columns) * (PURE_ROUNDS if purse.pure else ROUNDS)
+    several = rounds or len(columns) * (PURE_ROUNDS if spending.pure else ROUNDS)
 
     def ready() -> None:
         first = _first(len(columns), several)
         least = min(Fraction(1, several), 1 - SIZE - first)  # of a round: parts do not shrink, and the last takes all
         choosing, measuring = least * CHOOSING, least * (1 - CHOOSING)
-        rehearse(purse, space, weights, first=first, choosing=choosing, measuring=measuring)
+        rehearse(spending, space, weights, first=first, choosing=choosing, measuring=measuring)
 
     most = int(megabytes * 2**20 / BYTES)
-    if not rounds and (found := ask_at_once(purse, space, asked, most, ready)):
-        return published(purse, space, found, asked, rows=rows, method="aim")
-    before = len(purse.receipts)  # one where a noisy number of rows was asked
+    if not rounds and (found := ask_at_once(spending, space, asked, most, ready)):
+        return published(spending, space, found, asked, rows=rows, method="aim")
+    before = len(spending.receipts)  # one where a noisy number of rows was asked
     if not before:
         ready()
-    purse.plan(before + 1 + 2 * several)
-    run = _Run(purse, space, weights, megabytes, several)
+    spending.plan(before + 1 + 2 * several)
+    run = _Run(spending, space, weights, megabytes, several)
     while run.left:
         run.next()
-    purse.plan(len(purse.receipts))  # which are all: the answers said how many rounds there would be
+    spending.plan(len(spending.receipts))  # which are all: the answers said how many rounds there would be
     run.fit(LAST)
-    return published(purse, space, run, asked, rows=rows, method="aim")
+    return published(spending, space, run, asked, rows=rows, method="aim")
 
 
 def _weights(within: Sequence[Places], asked: Sequence[Places]) -> dict[Places, int]:
@@ -129,26 +129,26 @@ class _Run(MeasuringRounds[GraphModel]):
     """Rounds whose part of the spend grows where they teach nothing; `left` is what is not spent yet."""
 
     def __init__(
-        self, purse: Purse, space: CellSpace, weights: dict[Places, int], megabytes: float, rounds: int
+        self, spending: SpendPlan, space: CellSpace, weights: dict[Places, int], megabytes: float, rounds: int
     ) -> None:
         first = _first(len(space.names), rounds)
-        self.left = 1 - len(purse.receipts) * SIZE - first
+        self.left = 1 - len(spending.receipts) * SIZE - first
         self.part = Fraction(1, rounds)  # of the spend, for a round
         self.weights, self.megabytes = weights, megabytes
-        super().__init__(purse, space, GraphModel(space.sizes), first, STEPS)
+        super().__init__(spending, space, GraphModel(space.sizes), first, STEPS)
 
     def next(self) -> None:
         """Choose, measure, learn; and make the next rounds larger where hardly anything was learned."""
         if self.left < 2 * self.part:
             self.part = self.left
         measuring = self.part * (1 - CHOOSING)
-        plan = self.purse.foresee(self.space.partition((0,)), measuring)
+        plan = self.spending.foresee(self.space.partition((0,)), measuring)
         noise = distance(plan.parts[0].noise[0])  # of a cell; of a partition it is the same for every one
         chosen = self.round(self._candidates(noise), self.part * CHOOSING, measuring)
         self.left -= self.part
         moved = float(np.abs(self.model.marginal(chosen.places) - chosen.expected).sum())
         if moved <= chosen.noise:
-            self.part *= 2 if self.purse.pure else 4  # half the noise, either way
+            self.part *= 2 if self.spending.pure else 4  # half the noise, either way
 
     def _candidates(self, noise: float) -> list[Candidate]:
         """The marginals that fit the model's size, of which more is granted as the spend is used up."""

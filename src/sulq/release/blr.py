@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, whole
 from sulq.kernel.scores import MOST_ENTRIES
@@ -69,9 +69,9 @@ def blr(
         QuestionError: `unknown-column`, `bad-parameter`, `too-large` (says how many rows fit); nothing is spent.
         BudgetExceeded: `budget-exceeded`; nothing is spent.
     """
-    purse = Purse(db, spend, progress)
-    chooses(purse)
-    space = CellSpace.of(columns, purse.facts.schema, bins)
+    spending = SpendPlan(db, spend, progress)
+    chooses(spending)
+    space = CellSpace.of(columns, spending.facts.schema, bins)
     asked = space.workload(marginals, ways)
     whole(rows, "rows", 1, MOST_ROWS)
     _fits(space, asked, rows)
@@ -82,8 +82,8 @@ def blr(
         tuple(map(tuple, _counts(tables, holds).tolist())),
         (1,) * space.cells,
     )
-    purse.plan(1)
-    answer = purse.one(Choose(Sums((Lit(1),), None, (_cell(space),)), score))
+    spending.plan(1)
+    answer = spending.one(Choose(Sums((Lit(1),), None, (_cell(space),)), score))
     chosen = tables[int(answer.released.units[0, 0])]
     cells = np.stack(np.unravel_index(chosen, space.sizes), axis=1).astype(np.int64)
     short = float(answer.released.noise[0].law.accuracy(ERROR_RATE)) / rows
@@ -91,9 +91,9 @@ def blr(
         f"The worst of {len(holds):,} fractions is off by at most {short:,.4g} rows of the data more than that of the "
         f"best of {len(tables):,} tables, at 95%."
     )
-    size = purse.facts.size
+    size = spending.facts.size
     return SyntheticData(
-        paid=Paid.by(purse),
+        paid=Paid.by(spending),
         attributes=space.attributes,
         rows=made(space, cells, np.random.default_rng()),
         method="blr",

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sulq.answers.answer import extra
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
@@ -273,19 +273,19 @@ def contingency(
         QuestionError: `unknown-column`, `bad-parameter`, `too-large` (says which method fits); nothing is spent.
         BudgetExceeded: `budget-exceeded`; nothing is spent.
     """
-    purse = Purse(db, spend, progress)
+    spending = SpendPlan(db, spend, progress)
     known = ("auto", *METHODS, MODEL)
     checked(method in known, f"method is one of {', '.join(known)}.")
     checked(weights in ("best", "even"), "weights is best or even.")
-    space = CellSpace.of(attributes, purse.facts.schema, bins, ATTRIBUTES)
-    wish = Wish.by(purse, space, _marginals(marginals, ways, space), weights)
-    chosen = _chosen(wish, method, purse)
-    read = chosen.made.asked(purse, chosen.part)
+    space = CellSpace.of(attributes, spending.facts.schema, bins, ATTRIBUTES)
+    wish = Wish.by(spending, space, _marginals(marginals, ways, space), weights)
+    chosen = _chosen(wish, method, spending)
+    read = chosen.made.asked(spending, chosen.part)
     measure = chosen.measure
     contents = measure.modelled(chosen.made.read(read), chosen.rows) if measure else chosen.made.published(read)
     came, notes = _told(chosen.name, contents)
     return ContingencyTable(
-        paid=Paid.by(purse),
+        paid=Paid.by(spending),
         names=space.names,
         labels=tuple(item.labels for item in space.attributes),
         asked=tuple(tuple(space.names[place] for place in part) for part in wish.marginals),
@@ -324,34 +324,36 @@ class _MethodChoice:
     rows: tuple[float, float] | None = None
 
 
-def _chosen(wish: Wish, method: str, purse: Purse) -> _MethodChoice:
+def _chosen(wish: Wish, method: str, spending: SpendPlan) -> _MethodChoice:
     """The method named, or the one of the least foreseen distance; from public facts and a noisy number of rows.
 
     Everything that could be refused is, before the rows are counted. Where no model can be fitted nothing is counted.
     """
     if method in METHODS:
         made = method_of(method, wish)
-        far = distance(_foreseen(made, purse, Fraction(1)), wish.marginals)
-        purse.plan(1, made.question)
+        far = distance(_foreseen(made, spending, Fraction(1)), wish.marginals)
+        spending.plan(1, made.question)
         return _MethodChoice(method, made, {method: far})
-    why = "A model is not fitted under a SubLinear budget." if purse.sublinear else refuse_model(wish)
+    why = "A model is not fitted under a SubLinear budget." if spending.sublinear else refuse_model(wish)
     if method == MODEL and why:
         raise QuestionError("too-large", why, "Name a method that fits, or method='auto', or fewer attributes.")
-    counted = purse.facts.size is None and not why
+    counted = spending.facts.size is None and not why
     part = 1 - COUNTING if counted else Fraction(1)
-    plain = _plain(wish, purse, part) if method == "auto" else {}
+    plain = _plain(wish, spending, part) if method == "auto" else {}
     known = {each: (made, noise) for each, (made, noise, _) in plain.items()}
-    ways = [] if why else measures(wish, lambda question: purse.foresee(question, part), known)
+    ways = [] if why else measures(wish, lambda question: spending.foresee(question, part), known)
     if not ways and not plain:
         raise QuestionError("too-large", "Nothing that a model is fitted to can be asked for this.", "Spend more.")
     if not ways:
-        plain = _plain(wish, purse, Fraction(1)) if counted else plain  # nothing is counted, so all is there to spend
+        plain = (
+            _plain(wish, spending, Fraction(1)) if counted else plain
+        )  # nothing is counted, so all is there to spend
         name = min(plain, key=lambda each: plain[each][2])
-        purse.plan(1, plain[name][0].question)
+        spending.plan(1, plain[name][0].question)
         return _MethodChoice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})
-    purse.plan(2 if counted else 1)
-    asked = _counted(wish, purse) if counted else None
-    rows = max(asked[0], 1.0) if asked else float(purse.facts.size or 1)
+    spending.plan(2 if counted else 1)
+    asked = _counted(wish, spending) if counted else None
+    rows = max(asked[0], 1.0) if asked else float(spending.facts.size or 1)
     best = min(ways, key=lambda way: way.foreseen(rows))
     foreseen = {each: far for each, (_, _, far) in plain.items()} | {MODEL: best.foreseen(rows)}
     name = min(foreseen, key=lambda each: foreseen[each] if each != MODEL else math.inf)
@@ -360,7 +362,7 @@ def _chosen(wish: Wish, method: str, purse: Purse) -> _MethodChoice:
     return _MethodChoice(MODEL, best.made, foreseen, part, best, asked)
 
 
-def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, NoisyTable, float]]:
+def _plain(wish: Wish, spending: SpendPlan, part: Fraction) -> dict[str, tuple[Method, NoisyTable, float]]:
     """The methods that fit and publish what they measure, with what each lets expect.
 
     A fit is as near as its coefficients or nearer (measured, in docs/theory/contingency.md): of the two ways to
@@ -376,7 +378,7 @@ def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, 
     for name in fits:
         made = method_of(name, wish)
         try:
-            noise = _foreseen(made, purse, part)
+            noise = _foreseen(made, spending, part)
             found[name] = (made, noise, distance(noise, wish.marginals))
         except (QuestionError, BudgetExceeded) as error:
             refused = error
@@ -385,15 +387,15 @@ def _plain(wish: Wish, purse: Purse, part: Fraction) -> dict[str, tuple[Method, 
     return found
 
 
-def _foreseen(made: Method, purse: Purse, part: Fraction) -> NoisyTable:
-    if purse.sublinear:
-        purse.plan(1, made.question)  # refuses what the queries that are left do not hold
-    return made.foreseen(purse.foresee(made.question, part))
+def _foreseen(made: Method, spending: SpendPlan, part: Fraction) -> NoisyTable:
+    if spending.sublinear:
+        spending.plan(1, made.question)  # refuses what the queries that are left do not hold
+    return made.foreseen(spending.foresee(made.question, part))
 
 
-def _counted(wish: Wish, purse: Purse) -> tuple[float, float]:
+def _counted(wish: Wish, spending: SpendPlan) -> tuple[float, float]:
     """How many rows there are, with noise, and the noise's deviation."""
-    released = purse.one(Sums((Lit(1),), wish.space.complete), COUNTING).released
+    released = spending.one(Sums((Lit(1),), wish.space.complete), COUNTING).released
     return float(released.values().flat[0]), released.noise[0].deviation
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sulq.answers import wire
 from sulq.answers.oracle import Oracle
 from sulq.answers.released import Noise
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.forms.parameters import between, checked, number, whole
 from sulq.language.kinds import Floats, Integers
 from sulq.language.privacy import Loss
@@ -302,10 +302,10 @@ def halfspaces(
             `unknown-column`, `wrong-kind`, `too-large`; nothing is spent.
         BudgetExceeded: `budget-exceeded`; nothing is spent.
     """
-    purse = Purse(db, spend, progress)
+    spending = SpendPlan(db, spend, progress)
     near, rate = between(accuracy, "accuracy"), between(beta, "beta")
     checked(g is None or 0.01 <= number(g) < 1, "g lies from 0.01 to below 1.")
-    scales = scales_of(columns, purse.facts.schema)
+    scales = scales_of(columns, spending.facts.schema)
     d = len(scales)
     width = _dimension(dimension, d)
     several = _projections(projections, queries, rate, width, d)
@@ -323,14 +323,14 @@ def halfspaces(
     normals = vectors if not len(matrices) else np.concatenate([vectors @ matrix.T for matrix in matrices])
     planes = planes_of(normals)
     question = sides(scales, planes)
-    enough(purse, purse.foresee(question), near, rate)
-    purse.plan(1, question)
-    released = purse.one(question).released
+    enough(spending, spending.foresee(question), near, rate)
+    spending.plan(1, question)
+    released = spending.one(question).released
     values = released.values()[0]
     size, noise = float(values[0]), released.noise[-1]
     notes = (told(noise, size, near, rate), *([_promised(matrices, far, rate)] if len(matrices) else []))
     return Halfspaces(
-        paid=Paid.by(purse),
+        paid=Paid.by(spending),
         names=tuple(columns),
         middle=tuple(float(scale[1]) for scale in scales),
         half=tuple(float(scale[2]) for scale in scales),
@@ -342,7 +342,7 @@ def halfspaces(
         noise=noise,
         size=size,
         size_noise=released.noise[0],
-        declared=purse.facts.size,
+        declared=spending.facts.size,
         notes=notes,
     )
 

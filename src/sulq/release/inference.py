@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError, SulqError
 from sulq.forms.parameters import checked, whole
 from sulq.language.attribute import Attribute
@@ -325,30 +325,30 @@ def infer(
             `bad-parameter`, `bad-question`, `unknown-column`, `too-large`; nothing is spent.
         BudgetExceeded: `budget-exceeded`; nothing is spent.
     """
-    purse = Purse(db, spend, progress)
+    spending = SpendPlan(db, spend, progress)
     checked(design in ("groups", "halves"), "design is groups or halves.")
     whole(l, "l", 1, 4)
     whole(bins, "bins", 1, 1024)
     whole(salt, "salt", -(2**40), 2**40)
     if subsets is not None:
         whole(subsets, "subsets", 2, MOST)
-    if purse.facts.unit.rows > 1:
+    if spending.facts.unit.rows > 1:
         raise QuestionError(
             "bad-question",
             "Counts over subsets of people tell what holds together of a person, not of a row.",
             "Take a unit of one row, or measure the histograms themselves: release.contingency(...).",
         )
     words = replace(ATTRIBUTES, most=MOST_ATTRIBUTES, limit=f"Name {2 * l} to {MOST_ATTRIBUTES} attributes.")
-    schema = purse.facts.schema
+    schema = spending.facts.schema
     items = tuple(Attribute(name, domain_of(name, schema), bins) for name in listed(attributes, words, 2 * l))
-    asked = _asked(items, l, purse, design=design, subsets=subsets, salt=salt)
-    plan = purse.foresee(asked.question)
-    purse.plan(1, asked.question)
+    asked = _asked(items, l, spending, design=design, subsets=subsets, salt=salt)
+    plan = spending.foresee(asked.question)
+    spending.plan(1, asked.question)
     whole_noise, part_noise = asked.noise(plan)
-    measured, parts = asked.read(purse.several(asked.question))
-    histograms = SubsetHistograms(asked.sets, measured, parts, whole_noise, part_noise, purse.facts.size)
+    measured, parts = asked.read(spending.several(asked.question))
+    histograms = SubsetHistograms(asked.sets, measured, parts, whole_noise, part_noise, spending.facts.size)
     found = Inference(
-        paid=Paid.by(purse),
+        paid=Paid.by(spending),
         names=tuple(item.name for item in items),
         labels=tuple(item.labels for item in items),
         l=l,
@@ -357,13 +357,13 @@ def infer(
         histograms=histograms,
         direct=None,
     )
-    return _compared(found, asked, purse)
+    return _compared(found, asked, spending)
 
 
 def _asked(
     items: tuple[Attribute, ...],
     l: int,  # noqa: E741
-    purse: Purse,
+    spending: SpendPlan,
     *,
     design: Design,
     subsets: int | None,
@@ -378,22 +378,22 @@ def _asked(
     if design == "halves":
         fit = MAX_VALUES // math.comb(len(items), l) - 1
         return SubsetQuestion(items, l, design, min(HALVES, max(fit, 2)), salt)
-    size = purse.facts.size
+    size = spending.facts.size
     if size is None:
         return SubsetQuestion(items, l, design, GROUPS, salt)
     trial = SubsetQuestion(items, l, design, 2, salt)
-    _, noise = trial.noise(purse.foresee(trial.question))
+    _, noise = trial.noise(spending.foresee(trial.question))
     share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l
     return SubsetQuestion(items, l, design, best_groups(size, share, noise), salt)
 
 
-def _compared(found: Inference, asked: SubsetQuestion, purse: Purse) -> Inference:
+def _compared(found: Inference, asked: SubsetQuestion, spending: SpendPlan) -> Inference:
     """The release with what direct measurement would give; free, from the plan of one 2l histogram at its part."""
     tables = found._all()  # noqa: SLF001 - its own
     number = math.comb(len(found.names), 2 * found.l)
     places = tuple(range(2 * found.l))
     try:
-        plan = purse.foresee(asked.histogram(places), Fraction(1, number))
+        plan = spending.foresee(asked.histogram(places), Fraction(1, number))
     except SulqError:
         return found
     error = plan.parts[0].noise[0].deviation / found.histograms.people

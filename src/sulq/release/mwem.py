@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import whole
 from sulq.language.privacy import Loss
@@ -70,9 +70,9 @@ def mwem(
             (the smallest part of a round buys nothing).
         BudgetExceeded: `budget-exceeded`. Whichever is raised, nothing is spent.
     """
-    purse = Purse(db, spend, progress)
-    chooses(purse)
-    space = CellSpace.of(columns, purse.facts.schema, bins)
+    spending = SpendPlan(db, spend, progress)
+    chooses(spending)
+    space = CellSpace.of(columns, spending.facts.schema, bins)
     asked = space.workload(marginals, ways)
     whole(rounds, "rounds", 0, MAX_ROUNDS)
     whole(rows, "rows", 0, MAX_ROWS)
@@ -88,17 +88,17 @@ def mwem(
     def ready() -> None:
         least = (1 - FIRST) * (1 - SIZE) / (2 * several)
         weights = dict.fromkeys(asked, 1)
-        rehearse(purse, space, weights, first=FIRST * (1 - SIZE), choosing=least, measuring=least)
+        rehearse(spending, space, weights, first=FIRST * (1 - SIZE), choosing=least, measuring=least)
 
-    if not rounds and (found := ask_at_once(purse, space, asked, MAX_CELLS, ready)):
-        return published(purse, space, found, asked, rows=rows, method="mwem")
-    before, left = len(purse.receipts), 1 - SIZE * len(purse.receipts)  # a noisy number of rows, if it was asked
+    if not rounds and (found := ask_at_once(spending, space, asked, MAX_CELLS, ready)):
+        return published(spending, space, found, asked, rows=rows, method="mwem")
+    before, left = len(spending.receipts), 1 - SIZE * len(spending.receipts)  # a noisy number of rows, if it was asked
     if not before:
         ready()
-    purse.plan(before + 1 + 2 * several)
-    run = MeasuringRounds(purse, space, WeightedTable(space.sizes), FIRST * left, STEPS)
+    spending.plan(before + 1 + 2 * several)
+    run = MeasuringRounds(spending, space, WeightedTable(space.sizes), FIRST * left, STEPS)
     part = (1 - FIRST) * left / (2 * several)
     for _ in range(several):
         run.round([Candidate(places, run.model.marginal(places)) for places in asked], part, part)
     run.fit(LAST)
-    return published(purse, space, run, asked, rows=rows, method="mwem")
+    return published(spending, space, run, asked, rows=rows, method="mwem")

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sulq.answers import wire
 from sulq.answers.receipt import Receipt
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
 from sulq.version import __version__
@@ -27,10 +27,10 @@ class Paid:
     version: str = field(default=__version__)
 
     @classmethod
-    def by(cls, purse: Purse) -> Paid:
-        """What a purse has paid so far; a receipt as everybody may see it, without the ledger's own code."""
-        receipts = tuple(replace(receipt, mac="", stored=None) for receipt in purse.receipts)
-        return cls(purse.spent, purse.facts.unit, purse.guarantee, receipts)
+    def by(cls, spending: SpendPlan) -> Paid:
+        """What a spending has paid so far; a receipt as everybody may see it, without the ledger's own code."""
+        receipts = tuple(replace(receipt, mac="", stored=None) for receipt in spending.receipts)
+        return cls(spending.spent, spending.facts.unit, spending.guarantee, receipts)
 
     def to_json(self) -> dict[str, object]:
         """As a description says it."""

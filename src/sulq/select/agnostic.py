@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, checked, number, whole
 from sulq.language.kinds import Truth
@@ -49,8 +49,8 @@ def agnostic(
     Raises:
         QuestionError: `bad-parameter`, or `wrong-kind`: what is no truth value; nothing is spent.
     """
-    purse = Purse(db, spend, progress)
-    schema = purse.facts.schema
+    spending = SpendPlan(db, spend, progress)
+    schema = spending.facts.schema
     label = named(labels)
     told = _named(hypotheses)
     for fn in (label, *told.values()):
@@ -58,7 +58,7 @@ def agnostic(
             raise QuestionError("wrong-kind", "Hypotheses and labels are truth values: Bool columns, conditions.")
     errors = tuple(Fill(Compare("!=", fn, label), value=True) for fn in told.values())
     question = Choose(Sums(errors, None, (EVERY,)), Diagonal((-1,) * len(errors)))
-    return select(purse, question, tuple(told), Fraction(1), "number of rows told rightly")
+    return select(spending, question, tuple(told), Fraction(1), "number of rows told rightly")
 
 
 def agnostic_n(hypotheses: int, alpha: float, beta: float, epsilon: float, rows: int = 1) -> int:

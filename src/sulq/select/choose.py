@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.kernel.scores import LARGEST_ENTRY
@@ -58,15 +58,15 @@ def choose(
         QuestionError: `bad-parameter`, `too-large` (more values than candidates: give bins), or what is wrong with a
             candidate; nothing is spent.
     """
-    purse = Purse(db, spend, progress)
-    schema = purse.facts.schema
+    spending = SpendPlan(db, spend, progress)
+    schema = spending.facts.schema
     several = None if bins is None else whole(bins, "bins", 1, MOST)
     checked(bins is None or isinstance(candidates, str), "bins are of a column's values.")
     if isinstance(score, Choose):
         checked(not isinstance(candidates, (str, Mapping)), "With a question for a score, name its candidates.")
         one = len(score.counts.by) == 1
         checked(one, "A selection makes one choice: its counts have one key. Ask the question itself for several.")
-        return select(purse, score, _names(candidates), Fraction(1), "score")
+        return select(spending, score, _names(candidates), Fraction(1), "score")
     checked(score in SIGNS, f"score is one of {', '.join(map(repr, SIGNS))}, or a Choose question.")
     if isinstance(candidates, str):
         names, counts = _cells(candidates, schema, several)
@@ -79,7 +79,7 @@ def choose(
         factors, step = common(tuple(sums.values()), schema)
         counts = Sums(tuple(sums.values()), None, (EVERY,))
     question = Choose(counts, Diagonal(tuple(SIGNS[score] * factor for factor in factors), score == "zero"))
-    return select(purse, question, names, step, SAID[score])
+    return select(spending, question, names, step, SAID[score])
 
 
 def common(values: Sequence[RowFn], schema: Schema) -> tuple[list[int], Fraction]:

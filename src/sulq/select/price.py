@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number
 from sulq.language.domain import Real, Schema
@@ -56,15 +56,15 @@ def price(
         QuestionError: `bad-parameter`: a price outside the bounds, two that are one on the bids' grid, or no grid;
             nothing is spent.
     """
-    purse = Purse(db, spend, progress)
+    spending = SpendPlan(db, spend, progress)
     fn = named(bids)
-    schema = purse.facts.schema
+    schema = spending.facts.schema
     prices = _prices(fn, grid, schema)
     units, step = _units(prices)
     # Of a bid in bin j, between two prices, every price up to the j-th earns.
     matrix = tuple((0,) * i + (unit,) * (len(units) - i) for i, unit in enumerate(units))
     counts = Sums((Lit(1),), None, (Bins(fn, tuple(_edges(prices, fn, schema))),))
-    return select(purse, Choose(counts, Linear(matrix)), tuple(prices), step, "revenue")
+    return select(spending, Choose(counts, Linear(matrix)), tuple(prices), step, "revenue")
 
 
 def _prices(fn: RowFn, grid: Sequence[float], schema: Schema) -> list[float]:

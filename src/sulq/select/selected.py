@@ -10,7 +10,7 @@ from typing import Final
 
 from sulq.answers import wire
 from sulq.answers.receipt import Receipt
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.parameters import number
 from sulq.language.law import ExponentialLaw, FlipLaw
@@ -115,17 +115,19 @@ def load(path: str | Path) -> Selected:
     return Selected(candidate, place, candidates, law, step, said, spent, unit, guarantee, receipts)
 
 
-def select(purse: Purse, question: Choose, candidates: tuple[object, ...], step: Fraction, said: str) -> Selected:
-    """Draw one of the candidates: the whole purse, at one debit. What does not fit is refused before it."""
-    law = purse.foresee(question).parts[0].laws[0]
+def select(
+    spending: SpendPlan, question: Choose, candidates: tuple[object, ...], step: Fraction, said: str
+) -> Selected:
+    """Draw one of the candidates: the whole spending, at one debit. What does not fit is refused before it."""
+    law = spending.foresee(question).parts[0].laws[0]
     if not isinstance(law, (FlipLaw, ExponentialLaw)) or law.candidates != len(candidates):
         many = law.candidates if isinstance(law, (FlipLaw, ExponentialLaw)) else 0
         raise QuestionError("bad-parameter", f"The score is of {many} candidates; {len(candidates)} are named.")
-    purse.plan(1, question)
-    answer = purse.one(question)
+    spending.plan(1, question)
+    answer = spending.one(question)
     place = int(answer.released.units[0, 0])
-    receipts = tuple(replace(receipt, mac="") for receipt in purse.receipts)  # the ledger's own code stays with it
+    receipts = tuple(replace(receipt, mac="") for receipt in spending.receipts)  # the ledger's own code stays with it
     return Selected(
         candidates[place], place, len(candidates), law, step, said,
-        purse.spent, purse.facts.unit, purse.guarantee, receipts,
+        spending.spent, spending.facts.unit, spending.guarantee, receipts,
     )  # fmt: skip

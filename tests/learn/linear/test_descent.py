@@ -8,7 +8,7 @@ import pytest
 import sulq
 from sulq import Epsilon
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.rowfn import Col
 from sulq.learn.linear.descent import FAR, LENGTHS, Descent, parts
 from sulq.learn.linear.discriminant import ClassMoments, Scores
@@ -54,8 +54,8 @@ class Setting:
         fit = -np.log((self.chances(scores) * self.truth).sum(axis=1)).sum()
         return float(fit + self.penalty / 2 * (own**2).sum())
 
-    def purse(self) -> Purse:
-        return Purse(self.oracle, Epsilon(900))
+    def spending(self) -> SpendPlan:
+        return SpendPlan(self.oracle, Epsilon(900))
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -107,7 +107,7 @@ def test_rounds_lead_to_the_least_loss(classes: int, penalty: float) -> None:
     start = given.loss(scores)
     losses = [start]
     for _ in range(3):
-        scores = given.descent.rounds(given.purse(), scores, 2, 1.0)
+        scores = given.descent.rounds(given.spending(), scores, 2, 1.0)
         losses.append(given.loss(scores))
     assert losses[1] < start
     assert losses[-1] - best < 0.01 * (start - best)

@@ -9,7 +9,7 @@ import sulq
 from sulq import Epsilon
 from sulq.answers.columns import ColumnChoice
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.learn.linear.windows import RADII, WITHIN, Design, lengths, radius
 from sulq.learn.noisy_sums import deviations
 from tests.learn.sq.noisy import Arrays
@@ -71,8 +71,8 @@ def test_it_costs_the_same_however_many_numbers_there_are() -> None:
     noise, each = [], []
     for d in (2, 20):
         asked, design = oracle(np.zeros((2, d)))
-        purse = Purse(asked, Epsilon(1))
-        noise.append(float(deviations(purse.foresee(lengths(design)))[0][0]))
-        each.append(float(deviations(purse.foresee(design.numbers[0].histogram, 1 / d))[0][0]))
+        spending = SpendPlan(asked, Epsilon(1))
+        noise.append(float(deviations(spending.foresee(lengths(design)))[0][0]))
+        each.append(float(deviations(spending.foresee(design.numbers[0].histogram, 1 / d))[0][0]))
     assert noise[0] == pytest.approx(noise[1])
     assert each[1] > 5 * each[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq import Epsilon, Rho, Sums, Unit, col, lit
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.law import LaplaceLaw
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.query import StatQuery
@@ -17,7 +17,7 @@ ROWS = 200
 
 def paired(kind: type, neighbors: str) -> tuple[Account, StatQuery]:
     database = Arrays(boolean(1), {"x0": [True], "y": [True]}, unit=Unit(neighbors=neighbors), budget=kind(900))
-    account = Account(Purse(database, kind(900)), 1, 0.1, sampling=False, family=None)
+    account = Account(SpendPlan(database, kind(900)), 1, 0.1, sampling=False, family=None)
     return account, StatQuery.of(col("x0").fill(value=False), account, paired=True)
 
 
@@ -43,7 +43,7 @@ def test_the_quotient_of_a_pair_is_within_its_price_exactly(kind: type, neighbor
     price = query.price(query.foreseen(account, account.probe), account, tau, size)
     worst = {}
     for spend in (price, price / 8):
-        law = account.purse.oracle.foresee(question, spend=kind(spend)).parts[0].laws[0]
+        law = account.spending.oracle.foresee(question, spend=kind(spend)).parts[0].laws[0]
         worst[spend] = max(off(law, ROWS, true, tau) for true in (0, 20, 100, 200))
     assert worst[price] <= account.each
     assert worst[price / 8] > account.each

@@ -13,7 +13,7 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, learn
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3
@@ -424,7 +424,7 @@ def test_the_totals_of_a_level_use_every_table() -> None:
         labels = Labels(db["L"])
         for _ in range(runs):
             tree = Tree(learn.attributes.Attributes.of(db[names], 16), labels.classes)
-            growth = EntropyGrowth(tree, labels, Purse(db[names].oracle, Epsilon(1)), 1, SplitRule("multiway"))
+            growth = EntropyGrowth(tree, labels, SpendPlan(db[names].oracle, Epsilon(1)), 1, SplitRule("multiway"))
             growth.finish = lambda: None
             growth.run()
             found.append(tree.nodes[0].counts)

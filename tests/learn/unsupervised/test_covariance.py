@@ -9,7 +9,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Sums, Unit, col
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.rowfn import Outer, Vector
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations
@@ -33,10 +33,10 @@ def test_noise_is_foreseen_from_one_coordinate(relation: str, spend: object) -> 
     data = {name: [0.5] for name in names}
     unit = Unit(neighbors=relation)
     with opened(dict.fromkeys(names, sulq.Real(0, 1)), data, EpsilonDelta(2, 1e-6), unit=unit) as db:
-        space, purse = ColumnSpace(Features.of(db[names]), scale=False), Purse(db[names].oracle, spend)
-        blur = Blur.of(space, purse, ROWS)
+        space, spending = ColumnSpace(Features.of(db[names]), scale=False), SpendPlan(db[names].oracle, spend)
+        blur = Blur.of(space, spending, ROWS)
         for m in (2, 3, 8):
-            plan = purse.foresee(products(space, space.middle, np.arange(m), 0.3), 1 - LOOK)
+            plan = spending.foresee(products(space, space.middle, np.arange(m), 0.3), 1 - LOOK)
             whole = 2 * np.sqrt(m) * deviations(plan)[0][-1] / 0.3**2 / 1000
             assert blur.relative(m) == pytest.approx(whole, rel=0.02)
 

@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.learn import KMeans
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import KMeansTask, LloydRound
@@ -226,8 +226,8 @@ def test_the_gain_over_the_papers_noise() -> None:
     with opened(SQUARE, table(points), EpsilonDelta(1, 1e-6)) as db:
         X = exact(db)[TWO]
         space = ColumnSpace(Features.of(X), scale=False)
-        purse = Purse(X.oracle, EpsilonDelta(1, 1e-6))
-        rounds, centres, parts, _ = KMeansTask(space, purse, 4).plain(PLACES, 5, inertia=False)
+        spending = SpendPlan(X.oracle, EpsilonDelta(1, 1e-6))
+        rounds, centres, parts, _ = KMeansTask(space, spending, 4).plain(PLACES, 5, inertia=False)
         assert parts == [Fraction(1, 5)] * 5
         found = rounds.ask(centres, parts[0])
     assert np.sqrt(theorem_1(60)) / max(found.blur, found.errors.max()) >= 15

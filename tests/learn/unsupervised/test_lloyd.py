@@ -9,7 +9,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import Rounds
 from sulq.learn.unsupervised.quantizer import nearest_of
@@ -34,7 +34,7 @@ def test_S0_13_without_noise_a_round_is_lloyds(*, scale: bool) -> None:
         space = ColumnSpace(Features.of(X), scale=scale)
         told = space.transform(points)
         centres = told[:5]
-        rounds = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle + 0.1 * space.half, np.inf, 1.0)
+        rounds = Rounds(space, SpendPlan(X.oracle, Epsilon(1)), space.middle + 0.1 * space.half, np.inf, 1.0)
         found = rounds.ask(centres, Fraction(1), inertia=True)
         place = nearest_of(told, centres)
         assert found.sizes.tolist() == np.bincount(place, minlength=5).tolist()
@@ -51,8 +51,8 @@ def test_a_row_counts_for_the_cell_it_lies_in_and_its_sum_is_shortened() -> None
         X = exact(db)[NAMES]
         space = ColumnSpace(Features.of(X), scale=True)
         told = space.transform(points)
-        far = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle, np.inf, 1.0).ask(told[:4], Fraction(1))
-        near = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle, 0.5, 1.0).ask(told[:4], Fraction(1))
+        far = Rounds(space, SpendPlan(X.oracle, Epsilon(1)), space.middle, np.inf, 1.0).ask(told[:4], Fraction(1))
+        near = Rounds(space, SpendPlan(X.oracle, Epsilon(1)), space.middle, 0.5, 1.0).ask(told[:4], Fraction(1))
         assert near.sizes.tolist() == far.sizes.tolist()
         assert (np.linalg.norm(near.means, axis=1) <= 0.5).all()
         assert near.errors.max() < far.errors.max()
@@ -63,7 +63,7 @@ def test_means_of_nothing_are_finite() -> None:
     with opened(COLUMNS, {name: np.zeros(0) for name in NAMES}) as db:
         X = exact(db)[NAMES]
         space = ColumnSpace(Features.of(X), scale=True)
-        found = Rounds(space, Purse(X.oracle, Epsilon(1)), space.middle, np.inf, 1.0).ask(np.eye(3), Fraction(1))
+        found = Rounds(space, SpendPlan(X.oracle, Epsilon(1)), space.middle, np.inf, 1.0).ask(np.eye(3), Fraction(1))
         assert found.means.tolist() == found.guarded.tolist() == np.zeros((3, 3)).tolist()
 
 
@@ -74,7 +74,7 @@ def test_the_foreseen_noise_is_the_rounds_own(spend: object) -> None:
     with opened(COLUMNS, dict(zip(NAMES, points.T, strict=True)), EpsilonDelta(9, 1e-6)) as db:
         X = exact(db)[NAMES]
         space = ColumnSpace(Features.of(X), scale=False)
-        rounds = Rounds(space, Purse(X.oracle, spend), space.middle, 3.0, 1.0)
+        rounds = Rounds(space, SpendPlan(X.oracle, spend), space.middle, 3.0, 1.0)
         for k in (1, 7):
             found = rounds.ask(points[:k], Fraction(1, 2))
             assert np.linalg.norm(found.errors) == pytest.approx(rounds.noise(Fraction(1, 2)), rel=1e-9)

@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import LOOK, KMeansTask, LloydRound, Shrink
 from sulq.learn.unsupervised.space import ColumnSpace
@@ -43,7 +43,7 @@ def test_cells_are_asked_for_where_they_stand_out(epsilon: float, n: int, *, ske
     with opened(COLUMNS, {"a": points[:, 0], "b": points[:, 1]}) as db:
         oracle = Noised(db, 1)
         space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=False)
-        rounds, centres, parts, shrink = KMeansTask(space, Purse(oracle, Epsilon(epsilon)), 3).sketched(None)
+        rounds, centres, parts, shrink = KMeansTask(space, SpendPlan(oracle, Epsilon(epsilon)), 3).sketched(None)
     assert len(oracle.asked) == 1 + sketched
     assert sum(parts) == (1 - LOOK) / (2 if sketched else 1)
     assert centres.shape == (3, 2)

@@ -9,7 +9,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.space import ColumnSpace, Location, locate, location_question
 from tests.learn.cases import opened
@@ -28,7 +28,9 @@ def looked(spend: object, n: int = 2000, *, scale: bool = True, **options: objec
     with opened(COLUMNS, data(n), **options) as db:
         oracle = Noised(db, seed=1)
         space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=scale)
-        return locate(space, Purse(oracle, spend), Fraction(1)), space.transform(np.stack(list(data(n).values()), 1))
+        return locate(space, SpendPlan(oracle, spend), Fraction(1)), space.transform(
+            np.stack(list(data(n).values()), 1)
+        )
 
 
 @pytest.mark.parametrize("spend", [Epsilon(500), Rho(300)])
@@ -49,7 +51,7 @@ def test_where_noise_is_all_there_is_the_rows_are_taken_for_spread_over_the_box(
         with opened(COLUMNS, data(30)) as db:
             oracle = Noised(db, seed)
             space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=True)
-            found = locate(space, Purse(oracle, Epsilon(0.001)), Fraction(1))
+            found = locate(space, SpendPlan(oracle, Epsilon(0.001)), Fraction(1))
             means.append(np.linalg.norm(found.mean))
             plain.append(np.linalg.norm(np.clip(oracle.asked[0][1].released.values()[0, 1:4] / 30, -1, 1)))
             assert found.spread <= 3
@@ -66,4 +68,4 @@ def test_SR6_a_public_number_of_rows_is_not_asked_for() -> None:
     with opened(COLUMNS, data(10)) as db, opened(COLUMNS, data(10), size=10) as known:
         for base, values in ((db, 3), (known, 2)):
             space = ColumnSpace(Features.of(base[NAMES]), scale=True)
-            assert len(location_question(space, Purse(Noised(base, 0), Epsilon(1))).values) == values
+            assert len(location_question(space, SpendPlan(Noised(base, 0), Epsilon(1))).values) == values

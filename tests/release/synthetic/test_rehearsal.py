@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from sulq import Rho
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.release.space import CellSpace
 from sulq.release.synthetic import worst
@@ -24,9 +24,9 @@ def test_each_of_the_parts_is_foreseen(small: str) -> None:
     db = made(9, Rho(1))
     space = CellSpace.of(NAMES, db.facts.schema, BINS)
     parts = {"first": HALF, "choosing": HALF, "measuring": HALF}
-    rehearse(Purse(db, Rho(1e-11)), space, WEIGHTS, **parts)
+    rehearse(SpendPlan(db, Rho(1e-11)), space, WEIGHTS, **parts)
     with pytest.raises(QuestionError, match="name fewer rounds") as refusal:
-        rehearse(Purse(db, Rho(1e-11)), space, WEIGHTS, **{**parts, small: Fraction(1, 20_000)})
+        rehearse(SpendPlan(db, Rho(1e-11)), space, WEIGHTS, **{**parts, small: Fraction(1, 20_000)})
     assert refusal.value.code == "bad-loss"
     assert db.spent == Rho.total(0)
 
@@ -37,5 +37,5 @@ def test_other_refusals_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> N
     space = CellSpace.of(NAMES, db.facts.schema, BINS)
     monkeypatch.setattr(worst, "ENTRIES", 20)
     with pytest.raises(QuestionError, match="fewer marginals") as refusal:
-        rehearse(Purse(db, Rho(1e-3)), space, WEIGHTS, first=HALF, choosing=HALF, measuring=HALF)
+        rehearse(SpendPlan(db, Rho(1e-3)), space, WEIGHTS, first=HALF, choosing=HALF, measuring=HALF)
     assert refusal.value.code == "too-large"

@@ -219,7 +219,7 @@ def kept_source(source: str, key: bytes) -> str:
     return source if source == "frame" else f"mac {_mac(key, 'source', source)}"
 
 
-def book_of(opened: Path | str, rows: Iterable[Row]) -> LedgerCover:
+def cover_of(opened: Path | str, rows: Iterable[Row]) -> LedgerCover:
     """A ledger by its first entry and those that say what it covers.
 
     Raises:

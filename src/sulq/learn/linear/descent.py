@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bins, Lit, Lookup, RowFn, Scaled
@@ -49,15 +49,15 @@ class Descent:
     known: RowFn
     penalty: float
 
-    def rounds(self, purse: Purse, scores: Scores, count: int, part: float) -> Scores:
+    def rounds(self, spending: SpendPlan, scores: Scores, count: int, part: float) -> Scores:
         """So many rounds from given scores, for a part of the spend."""
         for share in parts(count):
-            scores = self._round(purse, scores, share * part)
+            scores = self._round(spending, scores, share * part)
         return scores
 
-    def _round(self, purse: Purse, scores: Scores, part: float) -> Scores:
-        direction = self._direction(purse, scores, part * (1 - SEARCH))
-        length = self._length(purse, scores, direction, part * SEARCH)
+    def _round(self, spending: SpendPlan, scores: Scores, part: float) -> Scores:
+        direction = self._direction(spending, scores, part * (1 - SEARCH))
+        length = self._length(spending, scores, direction, part * SEARCH)
         return Scores(scores.weights + length * direction.weights, scores.intercepts + length * direction.intercepts)
 
     def gradient(self, scores: Scores, *, pure: bool) -> Together:
@@ -78,10 +78,10 @@ class Descent:
         rest = [share * (1 - least) for share in (shares[1:] if numbers else shares)]
         return Together((first, *keys), (head * (1 - least) + least, *rest))
 
-    def _direction(self, purse: Purse, scores: Scores, part: float) -> Scores:
+    def _direction(self, spending: SpendPlan, scores: Scores, part: float) -> Scores:
         """Against the gradient, as the curvature of the loss allows at least, less where noise is strong."""
         moments, d = self.moments, len(self.design.numbers)
-        first, *keys = purse.several(self.gradient(scores, pure=purse.pure), part)
+        first, *keys = spending.several(self.gradient(scores, pure=spending.pure), part)
         classes = len(moments.counts)
         asked = [1] if classes == 2 else list(range(classes))
         released, noise = first.released.values()[0], first.released.deviations()
@@ -110,9 +110,9 @@ class Descent:
             weights, intercepts = np.concatenate([-weights, weights]), np.concatenate([-intercepts, intercepts])
         return Scores(weights, intercepts)
 
-    def _length(self, purse: Purse, scores: Scores, direction: Scores, part: float) -> float:
+    def _length(self, spending: SpendPlan, scores: Scores, direction: Scores, part: float) -> float:
         """How far to go: where the loss stops falling, between the lengths that are tried."""
-        slopes = purse.one(self.search(scores, direction), part).released.values()[0]
+        slopes = spending.one(self.search(scores, direction), part).released.values()[0]
         slopes = slopes + [self._penalised(scores, direction, length) for length in LENGTHS]
         lengths = np.log(LENGTHS)
         rising = np.flatnonzero(slopes > 0)

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
@@ -71,12 +71,12 @@ class LogisticRegression(ScoreClassifier):
     C: float = 1.0
     narrow: bool = True
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         rounds = None if self.max_iter is None else whole(self.max_iter, "max_iter", 0, MAX_ROUNDS)
         checked(1e-6 <= number(self.C) <= 1e6, "C is a number from 1e-6 to 1e6.")
         checked(isinstance(self.narrow, bool), "narrow is True or False.")
-        task = LogisticTask(Design.of(X), Labels(y), purse)
-        narrow = self.narrow and not purse.sublinear
+        task = LogisticTask(Design.of(X), Labels(y), spending)
+        narrow = self.narrow and not spending.sublinear
         task.check(rounds, narrow=narrow)
         counts, total = task.look(narrow=narrow)
         self.class_count_ = counts
@@ -101,7 +101,7 @@ class LogisticTask:
 
     design: Design
     labels: Labels
-    purse: Purse
+    spending: SpendPlan
     left: float = 1.0
     most: float = 1.0  # part of the way to a corner that rows are shortened to at most
 
@@ -114,12 +114,12 @@ class LogisticTask:
         """Refuse what cannot be asked, before the first question: at the whole spend, and at the least part of it."""
         fits = self._nodes() <= MAX_QUESTION_NODES
         checked(not rounds or fits, "Rounds of gradients are for fewer columns or classes; leave max_iter out.")
-        self.purse.foresee(self.sizes(), self.first())
+        self.spending.foresee(self.sizes(), self.first())
         later: list[Sums | Together] = [self.sizes(), self.sums(1.0)]
         looks = narrow and bool(self.design.numbers)
         if looks:
-            self.purse.foresee(self.windows(), LOOK)
-            self.purse.foresee(lengths(self.design), LENGTHS)
+            self.spending.foresee(self.windows(), LOOK)
+            self.spending.foresee(lengths(self.design), LENGTHS)
         if self.design.numbers:
             later.append(self.products(1.0))
         nothing = Scores(np.zeros((self.labels.size, self.design.size)), np.zeros(self.labels.size))
@@ -132,17 +132,17 @@ class LogisticTask:
             )
             descent = self.descent(flat, 1.0, 1.0)
             each: list[Sums | Together] = [
-                descent.gradient(nothing, pure=self.purse.pure),
+                descent.gradient(nothing, pure=self.spending.pure),
                 descent.search(nothing, nothing),
             ]
             self._can_ask(each, MIN_PART * min(parts(rounds)))
             later += each * rounds
-        self.purse.plan(3 + looks + 2 * (rounds or 0), *later)
+        self.spending.plan(3 + looks + 2 * (rounds or 0), *later)
 
     def _can_ask(self, questions: list[Sums | Together], least: float) -> None:
         for question in questions:
-            self.purse.foresee(question)
-            self.purse.foresee(question, least)
+            self.spending.foresee(question)
+            self.spending.foresee(question, least)
 
     def _nodes(self) -> int:
         """How large the question for a gradient, or for a search, is at most."""
@@ -166,7 +166,7 @@ class LogisticTask:
 
     def look(self, *, narrow: bool) -> tuple[Floats, float]:
         """The sizes of the classes, then where the numbers lie: the window of each, or how long rows are."""
-        released = self.purse.one(self.sizes(), self.first()).released
+        released = self.spending.one(self.sizes(), self.first()).released
         self.left -= self.first()
         deviation = float(released.deviations()[0])
         counts, total = sizes(released.values()[:, 0], deviation)
@@ -182,7 +182,7 @@ class LogisticTask:
 
     def _narrow(self, rows: tuple[float, float], worth: float) -> None:
         """See each number through its window."""
-        found = self.purse.several(self.windows(), LOOK)
+        found = self.spending.several(self.windows(), LOOK)
         self.left -= LOOK
         self.design = self.design.narrowed(
             [w.narrowed(each.released, rows, worth) for w, each in zip(self.design.numbers, found, strict=True)]
@@ -190,14 +190,14 @@ class LogisticTask:
 
     def _shorten(self, total: float) -> None:
         """See how short rows are beside their bounds."""
-        released = self.purse.one(lengths(self.design), LENGTHS).released
+        released = self.spending.one(lengths(self.design), LENGTHS).released
         self.left -= LENGTHS
         self.most = radius(released, total)
 
     def _blur(self, total: float) -> float:
         """The noise of a mean of numbers that the whole spend could buy, as a part of the half width."""
         asked = Sums((self.design.vector(),), by=(self.labels.row,))
-        return float(deviations(self.purse.foresee(asked))[0][0]) / (float(np.sqrt(2)) * total)
+        return float(deviations(self.spending.foresee(asked))[0][0]) / (float(np.sqrt(2)) * total)
 
     def _radius(self, total: float) -> float:
         """What rows are shortened to, as a part of the cube's corner: half, and more where noise is small beside n.
@@ -215,7 +215,7 @@ class LogisticTask:
     def reach(self, radius: float) -> float:
         """How far one row moves a sum of shortened numbers, in the norm of the noise."""
         d = len(self.design.numbers)
-        return radius * (d if self.purse.pure else float(np.sqrt(d)))
+        return radius * (d if self.spending.pure else float(np.sqrt(d)))
 
     def sums(self, radius: float) -> Together:
         """The sums of each class: of numbers, and how many have each label of each key."""
@@ -224,7 +224,7 @@ class LogisticTask:
         asked = [Sums((Lit(1),), by=(key.row, label)) for key in design.keys]
         if design.numbers:
             asked.insert(0, Sums((self.ball(radius),), by=(label,)))
-        return Together(tuple(asked), divided(design.widths, reaches, pure=self.purse.pure))
+        return Together(tuple(asked), divided(design.widths, reaches, pure=self.spending.pure))
 
     def products(self, radius: float) -> Sums:
         """The products of the numbers, two by two."""
@@ -247,18 +247,18 @@ class LogisticTask:
             scores = self._calibrated(scores, moments, cut, last=not rounds)
             part += cut
         if rounds:
-            scores = self.descent(moments, radius, 1 / C).rounds(self.purse, scores, rounds, rest - part)
+            scores = self.descent(moments, radius, 1 / C).rounds(self.spending, scores, rounds, rest - part)
         return scores, rounds
 
     def _noise(self, question: Together | Sums, part: float = 1.0) -> list[Floats]:
-        return deviations(self.purse.foresee(question, part))
+        return deviations(self.spending.foresee(question, part))
 
     def _rounds(self, clear: float) -> int:
         """How many rounds the noise allows: `clear` is how far all rows stand out from the noise of their sum."""
         two = self.labels.size == 2
         least = (1200 if self.design.keys else 6000) if two else 5000
         clear /= 1 if two else self.labels.size
-        if self.purse.sublinear or self.labels.size < 2 or clear < least or self._nodes() > MAX_QUESTION_NODES:
+        if self.spending.sublinear or self.labels.size < 2 or clear < least or self._nodes() > MAX_QUESTION_NODES:
             return 0
         return 3 if clear < 20_000 else 6 if clear < 1e6 else 30
 
@@ -279,7 +279,7 @@ class LogisticTask:
         asked, shares = sums.questions, [share * Fraction(part) for share in sums.shares]
         if products:
             asked, shares = (*asked, self.products(radius)), [*shares, Fraction(products)]
-        found = list(self.purse.several(Together(asked, tuple(shares)), part + products))
+        found = list(self.spending.several(Together(asked, tuple(shares)), part + products))
         second = found.pop() if products else None
         columns: list[Floats] = []
         noise: list[Floats] = []
@@ -309,7 +309,7 @@ class LogisticTask:
         offset = float(scores.intercepts[1] - scores.intercepts[0])
         spread = float(np.sqrt(max(gap @ metric(moments, self.design) @ gap, 1e-12)))
         scale = Scale(offset + float(gap @ moments.means), 4 * spread)
-        answer = self.purse.one(scale.question(self._score(scores), self.labels.row), part)
+        answer = self.spending.one(scale.question(self._score(scores), self.labels.row), part)
         counts = answer.released.values().reshape(2, -1)
         slope, intercept = scale.line(counts, float(answer.released.deviations()[0]), cut=last)
         weights, offset = slope * gap, slope * offset + intercept

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
@@ -54,19 +54,19 @@ class NaiveBayes(ScoreClassifier):
     alpha: float = 0.5
     bins: int | None = None
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         checked(0 < number(self.alpha) <= 1e6, "alpha is a positive number.")
         if self.bins is not None:
             whole(self.bins, "bins", 2, 1000)
         labels = Labels(y)
         first = Sums((Lit(1),), by=(labels.row,))
-        most = tables(Attributes.of(X, self.bins or MANY_BINS), labels, purse)
-        purse.foresee(most)
-        purse.plan(2, first, most)
-        answer = purse.one(first, SIZES)
+        most = tables(Attributes.of(X, self.bins or MANY_BINS), labels, spending)
+        spending.foresee(most)
+        spending.plan(2, first, most)
+        answer = spending.one(first, SIZES)
         counts, total = sizes(answer.released.values()[:, 0], float(answer.released.deviations()[0]))
-        attributes = Attributes.of(X, self.bins or _intervals(X, labels, purse, total / labels.size))
-        found = purse.several(tables(attributes, labels, purse), 1 - Fraction(SIZES))
+        attributes = Attributes.of(X, self.bins or _intervals(X, labels, spending, total / labels.size))
+        found = spending.several(tables(attributes, labels, spending), 1 - Fraction(SIZES))
         self.classes_ = labels.classes
         self.class_count_ = counts
         self.class_prior_ = counts / counts.sum()
@@ -97,16 +97,16 @@ class NaiveBayes(ScoreClassifier):
         return scores
 
 
-def tables(attributes: Attributes, labels: Labels, purse: Purse) -> Together:
+def tables(attributes: Attributes, labels: Labels, spending: SpendPlan) -> Together:
     """The question: how many rows each cell of each column has in each class."""
     asked = tuple(Sums((Lit(1),), by=(attribute.row, labels.row)) for attribute in attributes.items)
     widths = [attribute.size for attribute in attributes.items]
-    return Together(asked, divided(widths, [1.0] * len(widths), pure=purse.pure))
+    return Together(asked, divided(widths, [1.0] * len(widths), pure=spending.pure))
 
 
-def _intervals(X: ColumnChoice, labels: Labels, purse: Purse, rows: float) -> int:
+def _intervals(X: ColumnChoice, labels: Labels, spending: SpendPlan, rows: float) -> int:
     """How many intervals the noise allows: the fewer, the more rows are in each."""
-    noise = deviations(purse.foresee(tables(Attributes.of(X, FEW_BINS), labels, purse), 1 - Fraction(SIZES)))
+    noise = deviations(spending.foresee(tables(Attributes.of(X, FEW_BINS), labels, spending), 1 - Fraction(SIZES)))
     blur = float(np.mean([part[0] for part in noise])) / rows
     return FEWEST_BINS if blur > NOISY else FEW_BINS if blur > CLEAR else MANY_BINS
 

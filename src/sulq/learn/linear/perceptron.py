@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse, queries
+from sulq.answers.spend_plan import SpendPlan, queries
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool, Category, Text
@@ -65,7 +65,7 @@ class Perceptron(ScoreClassifier):
     fit_intercept: bool = True
     stop: float = 5.0
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         if self.max_iter is not None:
             whole(self.max_iter, "max_iter", 1, MAX_ROUNDS)
         checked(self.margin is None or number(self.margin) > 0, "margin is a positive number, or None.")
@@ -79,34 +79,36 @@ class Perceptron(ScoreClassifier):
         rows = [_row(item, *scale) for item, scale in zip(features.items, scales, strict=True)]
         if self.fit_intercept:
             rows.append(Lit(1))
-        weights = self._rounds(tuple(rows), labels, purse)
+        weights = self._rounds(tuple(rows), labels, spending)
         self._features = features
         middles, halves = (np.array(part) for part in zip(*scales, strict=True))
         coef = weights[: len(scales)] / halves
         self.coef_ = coef[None]
         self.intercept_ = np.array([float(weights[len(scales) :].sum() - coef @ middles)])
 
-    def _rounds(self, rows: tuple[RowFn, ...], labels: Labels, purse: Purse) -> Floats:
+    def _rounds(self, rows: tuple[RowFn, ...], labels: Labels, spending: SpendPlan) -> Floats:
         """The algorithm: count, sum, add."""
         vector: RowFn = Vector(rows, BITS)
         reach = math.sqrt(len(rows))
-        if not purse.sublinear:
+        if not spending.sublinear:
             reach *= SHORT
             vector = WithinBall(vector, reach)
         sign = Lookup((labels.row,), ((-1,), (1,)))
-        shares = divided((1, len(rows)), (1.0, reach * (math.sqrt(len(rows)) if purse.pure else 1.0)), pure=purse.pure)
+        shares = divided(
+            (1, len(rows)), (1.0, reach * (math.sqrt(len(rows)) if spending.pure else 1.0)), pure=spending.pure
+        )
 
         def question(weights: Floats) -> Sums:
             wrong = Dot(vector, tuple(weights.tolist()), 20) * sign <= 0
             return Sums((Lit(1), Scaled(vector, sign)), wrong, shares=shares)
 
         weights = np.zeros(len(rows))
-        most = self._most(question(weights), reach**2, purse)
-        purse.foresee(question(weights), Fraction(1, most))  # refuses what cannot be asked
-        purse.plan(most)
+        most = self._most(question(weights), reach**2, spending)
+        spending.foresee(question(weights), Fraction(1, most))  # refuses what cannot be asked
+        spending.plan(most)
         self.n_iter_, self.error_count_, best = 0, math.inf, weights
         for _ in range(most):
-            released = purse.one(question(weights), Fraction(1, most)).released
+            released = spending.one(question(weights), Fraction(1, most)).released
             count = float(released.values()[0, 0])
             if count < self.error_count_:
                 self.error_count_, best = count, weights
@@ -116,14 +118,14 @@ class Perceptron(ScoreClassifier):
             weights = weights + released.values()[0, 1:] / count
         return best
 
-    def _most(self, question: Sums, longest: float, purse: Purse) -> int:
+    def _most(self, question: Sums, longest: float, spending: SpendPlan) -> int:
         """How many rounds there may be: as asked for, by Theorem 2, and by the queries that are left."""
-        bounds = [ROUNDS if self.max_iter is None and not purse.sublinear else self.max_iter or MAX_ROUNDS]
+        bounds = [ROUNDS if self.max_iter is None and not spending.sublinear else self.max_iter or MAX_ROUNDS]
         if self.margin is not None:
             bounds.append(most_rounds(longest, self.margin))
-        left = purse.facts.remaining
-        if purse.sublinear and isinstance(left, Queries):
-            price = queries(purse.oracle, question)
+        left = spending.facts.remaining
+        if spending.sublinear and isinstance(left, Queries):
+            price = queries(spending.oracle, question)
             if left.queries < price:
                 raise BudgetExceeded("budget-exceeded", f"A round asks {price} queries; {left} is left.")
             bounds.append(left.queries // price)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sulq.answers.answer import Answer
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.domain import Bool, Category, Column, Text
@@ -65,13 +65,13 @@ class LinearRegression(Regressor):
 
     narrow: bool = True
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         checked(isinstance(self.narrow, bool), "narrow is True or False.")
         name, domain = y.names[0], y.domain[0]
         if isinstance(domain, (Bool, Category, Text)):
             raise QuestionError("wrong-kind", f"{name} is not a number.", "Predict classes with a classifier.")
-        task = RegressionTask(Design.of(X), Window.declared(name, domain), purse)
-        narrow = self.narrow and not purse.sublinear
+        task = RegressionTask(Design.of(X), Window.declared(name, domain), spending)
+        narrow = self.narrow and not spending.sublinear
         task.check(narrow=narrow)
         self._y = task.y
         task.look(narrow=narrow)
@@ -99,7 +99,7 @@ class RegressionTask:
 
     design: Design
     y: Window
-    purse: Purse
+    spending: SpendPlan
     left: float = 1.0
     total: float = 1.0  # rows, as far as is known
     blur: float = 0.0  # and the deviation of that
@@ -157,11 +157,11 @@ class RegressionTask:
         nowhere = np.zeros(self.width)
         sights, part = self.sights(narrow=narrow)
         later = [*self.means(1.0), *self.products(nowhere, 1.0)]
-        self.purse.foresee(sights, part)
+        self.spending.foresee(sights, part)
         for question in later:
-            self.purse.foresee(question)
-            self.purse.foresee(question, MEAN_Y)
-        self.purse.plan(3, sights, *later)
+            self.spending.foresee(question)
+            self.spending.foresee(question, MEAN_Y)
+        self.spending.plan(3, sights, *later)
 
     def sights(self, *, narrow: bool) -> tuple[Together, Fraction]:
         """The first question: the number of rows, and where they lie; and its part of the spend."""
@@ -177,7 +177,7 @@ class RegressionTask:
         """The number of rows and, with it, the windows of the numbers and of y."""
         windows = (self.y, *self.design.numbers) if narrow else ()
         asked, part = self.sights(narrow=narrow)
-        answer, *histograms = self.purse.several(asked, part)
+        answer, *histograms = self.spending.several(asked, part)
         self.left -= float(part)
         self.blur = float(answer.released.deviations()[0])
         self.total = max(float(answer.released.values()[0, 0]), self.blur, 1.0)
@@ -199,7 +199,7 @@ class RegressionTask:
 
     def _noise(self, question: Sums, part: float) -> float:
         """The deviation of the noise in a mean."""
-        return float(deviations(self.purse.foresee(question, part))[0].max()) / self.total
+        return float(deviations(self.spending.foresee(question, part))[0].max()) / self.total
 
     def learn(self) -> tuple[Floats, float]:
         """The weights of the design's places, and the intercept, in y's own units."""
@@ -210,9 +210,9 @@ class RegressionTask:
         with_y, columns = self.products(np.zeros(self.width), radius)
         weights = np.zeros(self.design.size)
         if self._noise(with_y, rest) > HOPE * np.sqrt(level):
-            mean = self._mean_y(self.purse.one(self.means(radius)[0], self.left))
+            mean = self._mean_y(self.spending.one(self.means(radius)[0], self.left))
             return weights, self.y.middle + self.y.half * mean
-        answers = self.purse.several(Together(self.means(radius), (Fraction(for_y), Fraction(MEANS))), for_y + MEANS)
+        answers = self.spending.several(Together(self.means(radius), (Fraction(for_y), Fraction(MEANS))), for_y + MEANS)
         mean_y = self._mean_y(answers[0])
         off = float(answers[0].released.deviations()[0]) / (2 * self.total)  # what the mean of y may be off by
         means, noise = self._mean(answers[1])
@@ -231,7 +231,7 @@ class RegressionTask:
     def _for_y(self) -> float:
         """The part for the mean of y: as much as brings it near, since without slopes it is all there is."""
         off = self._noise(self.means(1.0)[0], 1.0) / 2
-        needed = off / NEAR if self.purse.pure else (off / NEAR) ** 2
+        needed = off / NEAR if self.spending.pure else (off / NEAR) ** 2
         return float(np.clip(needed, MEAN_Y, MOST_Y))
 
     def _mean_y(self, answer: Answer) -> float:
@@ -256,11 +256,11 @@ class RegressionTask:
         d = self.width - 1
         if both:
             shares = (Fraction(WITH_Y), 1 - Fraction(WITH_Y))
-            first, second = self.purse.several(Together((with_y, columns), shares), rest)
+            first, second = self.spending.several(Together((with_y, columns), shares), rest)
             matrix = symmetric(second.released.values()[0], d + 1) / self.total
             blur = float(second.released.deviations()[0]) / self.total
         else:
-            first = self.purse.one(with_y, rest)
+            first = self.spending.one(with_y, rest)
             matrix, blur = ALONE * level * np.eye(d + 1), 0.0
         products = first.released.values()[0][:d] / self.total
         noise = float(first.released.deviations()[0]) / self.total

@@ -10,7 +10,7 @@ from typing import Final
 
 from sulq.answers.plan import Plan
 from sulq.answers.report_law import of_reports
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.privacy import Epsilon, Loss, Queries, Rho
@@ -53,7 +53,7 @@ class Size:
 
 
 class Account:
-    """A purse, a number of queries and a probability of failure, kept for all queries together.
+    """A spending, a number of queries and a probability of failure, kept for all queries together.
 
     Of the failures beta each query has an equal part, and the noisy count one more where one is bought;
     where answers are to hold for more than the rows they are asked of, one half goes to
@@ -62,16 +62,16 @@ class Account:
     earlier answers.
     """
 
-    def __init__(self, purse: Purse, queries: int, beta: float, *, sampling: bool, family: int | None) -> None:
+    def __init__(self, spending: SpendPlan, queries: int, beta: float, *, sampling: bool, family: int | None) -> None:
         self.queries = whole(queries, "queries", 1, 10**9)
         checked(isinstance(beta, (int, float)) and 0 < beta < 1, "beta lies between 0 and 1.")
         checked(family is None or (isinstance(family, int) and family >= queries), "family is at least queries.")
-        self.facts = facts = purse.facts
+        self.facts = facts = spending.facts
         self.schema = facts.schema
         checked(not sampling or facts.unit.rows == 1, "Sampling is judged for a unit of one row a person.")
-        self.purse, self.beta, self.sampling, self.family = purse, float(beta), sampling, family
+        self.spending, self.beta, self.sampling, self.family = spending, float(beta), sampling, family
         self.asked = 0
-        self.paper = purse.sublinear
+        self.paper = spending.sublinear
         self._plans: dict[Hashable, Plan] = {}
         self._prices: dict[Hashable, Fraction] = {}
         # With several rows a person nobody knows which rows the owner's number counts.
@@ -127,7 +127,7 @@ class Account:
     def size(self) -> Size:
         """The number of rows; the first time, where none is declared, a noisy count is bought."""
         if self._size is None:
-            answer = self.purse.one(Sums((lit(1),)), COUNT_FIRST)
+            answer = self.spending.one(Sums((lit(1),)), COUNT_FIRST)
             rows = float(answer.released.values()[0, 0])
             off = float(answer.released.radius(self.each)[0])
             self._size = Size(rows, rows - off, answer.spent)
@@ -136,27 +136,27 @@ class Account:
     @property
     def left(self) -> Fraction:
         """What may still be spent: of the spend, or of the queries of a SubLinear budget."""
-        if self.purse.whole is None:
-            remaining = self.purse.oracle.facts.remaining  # asked anew: others may spend too
+        if self.spending.whole is None:
+            remaining = self.spending.oracle.facts.remaining  # asked anew: others may spend too
             return Fraction(remaining.queries if isinstance(remaining, Queries) else 0)
-        spent = self.purse.spent
-        return self.purse.whole.exact - (spent.amount if isinstance(spent, (Epsilon, Rho)) else 0)
+        spent = self.spending.spent
+        return self.spending.whole.exact - (spent.amount if isinstance(spent, (Epsilon, Rho)) else 0)
 
     @property
     def probe(self) -> Epsilon | Rho:
         """A spend of one, of the kind that is spent here: prices are read off its plan."""
-        return Epsilon(1) if self.purse.pure else Rho(1)
+        return Epsilon(1) if self.spending.pure else Rho(1)
 
     def part(self, price: Fraction) -> Fraction:
         """A price as a part of the whole spend."""
-        return price / self.purse.whole.exact if self.purse.whole is not None else Fraction(1)
+        return price / self.spending.whole.exact if self.spending.whole is not None else Fraction(1)
 
     def foreseen(self, question: Sums, spend: Loss | None, kind: Hashable) -> Plan:
         """A plan, foreseen once for questions of one kind: at a far curator each one is a call."""
         key = (kind, spend)
         if key in self._plans:
             return self._plans[key]
-        plan = self.purse.oracle.foresee(question, spend=spend)
+        plan = self.spending.oracle.foresee(question, spend=spend)
         if not of_reports(plan.parts[0].laws):  # theirs differs with the question (SR19)
             self._plans[key] = plan
         return plan

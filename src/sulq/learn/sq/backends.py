@@ -127,7 +127,7 @@ class JointQueries(PricedOracle):
     def _shared(self, items: Items, part: Fraction) -> tuple[list[Fraction], Size, float]:
         """Equal shares of a part of the spend, the size, and the tolerance that all items have at these prices."""
         account, moving = self.account, _moving(items)
-        size, share = account.size(), account.purse.share(part)
+        size, share = account.size(), account.spending.share(part)
         each = (share.exact if share is not None else Fraction(1)) / max(len(moving), 1)
         spend = type(account.probe)(each)
         reaches = [item.reach(item.foreseen(account, spend), account, size) for item in moving]
@@ -138,7 +138,7 @@ class JointQueries(PricedOracle):
         if prices:
             values = tuple(query.value for query in queries if not query.constant)
             question = Sums(values, shares=tuple(price / max(prices) for price in prices))
-            sums = account.purse.one(question, account.part(sum(prices, start=Fraction(0)))).released.values()[0]
+            sums = account.spending.one(question, account.part(sum(prices, start=Fraction(0)))).released.values()[0]
         account.asked += len(queries)
         found, start = [], 0
         for query in queries:
@@ -151,7 +151,7 @@ class JointQueries(PricedOracle):
         account = self.account
         shares = tuple(price / max(prices) for price in prices)
         question = Together(tuple(table.question for table in tables), shares)
-        answers = account.purse.several(question, account.part(sum(prices, start=Fraction(0))))
+        answers = account.spending.several(question, account.part(sum(prices, start=Fraction(0))))
         account.asked += sum(len(table.conditions) for table in tables)
         return [
             np.clip(answer.released.values()[: len(table.conditions), 0] / max(size.rows, 1.0), 0.0, 1.0)
@@ -182,7 +182,7 @@ class SplitQueries(StatOracle):
         self.account = account
         account.counts = account.queries
         self.block = Bucket(account.queries, salt)
-        account.purse.oracle.foresee(self._sizes(), spend=account.probe)  # refuses where nobody can be bucketed
+        account.spending.oracle.foresee(self._sizes(), spend=account.probe)  # refuses where nobody can be bucketed
         self._counted: list[Size] = []
 
     def stats(self, phis: Sequence[RowFn], tau: float) -> Floats:
@@ -198,7 +198,7 @@ class SplitQueries(StatOracle):
             account.asked += len(phis)
             return np.full(len(phis), float(query.low))
         question = Sums((query.value,), self.block.isin(list(blocks)), (self.block,))
-        probe = account.purse.oracle.foresee(question, spend=account.probe)
+        probe = account.spending.oracle.foresee(question, spend=account.probe)
         price = max(query.price(probe, account, tau, size) for size in sizes)
         if price > account.left:
             left = account.left
@@ -209,7 +209,7 @@ class SplitQueries(StatOracle):
                 f"as a count that cost {sizes[0].cost} found"
             )
             raise too_few_rows(tau, account.queries, needed * account.queries, known)
-        answer = account.purse.one(question, account.part(price))
+        answer = account.spending.one(question, account.part(price))
         account.asked += len(phis)
         sums = answer.released.values()
         return np.array([query.read(sums[i], size) for i, size in zip(blocks, sizes, strict=True)])
@@ -217,7 +217,7 @@ class SplitQueries(StatOracle):
     def sizes(self) -> list[Size]:
         """The noisy sizes of all blocks, bought once, all for the price of one."""
         if not self._counted:
-            answer = self.account.purse.one(self._sizes(), COUNT_FIRST)
+            answer = self.account.spending.one(self._sizes(), COUNT_FIRST)
             off = float(answer.released.radius(self.account.each)[0])
             counts = answer.released.values()[:, 0]
             self._counted = [Size(float(rows), float(rows) - off, answer.spent) for rows in counts]
@@ -308,7 +308,7 @@ class RepeatedQueries(PricedOracle):
         sums: list[float] = []
         for start in range(0, len(values), AT_ONCE):
             chunk = tuple(queries[i] for i in values[start : start + AT_ONCE])
-            sums.extend(self.account.purse.one(Sums(chunk)).released.values()[0])
+            sums.extend(self.account.spending.one(Sums(chunk)).released.values()[0])
         self.account.asked += len(queries)
         totals = np.bincount(values, weights=sums, minlength=len(queries))
         found: Floats = np.clip(totals / (np.array(times) * max(size.rows, 1.0)), 0.0, 1.0)

@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool
@@ -55,13 +55,13 @@ class BooleanClassifier(Learner):
         self.spent_ = getattr(oracle, "spent", Queries(0))
         return self
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         self._check()
         names, label = truth_columns(X, y)
         steps, queries, family = self._asks(len(names))
-        backend = of_all_rows(purse, queries=queries, beta=self.beta, population=self.eta > 0, family=family)
+        backend = of_all_rows(spending, queries=queries, beta=self.beta, population=self.eta > 0, family=family)
         counted = not backend.account.known
-        purse.plan(steps + counted)
+        spending.plan(steps + counted)
         oracle: PricedOracle = NoisyLabels(backend, label, self.eta) if self.eta else backend
         if self.accuracy is not None:
             self._afford(oracle, names, label)

@@ -13,7 +13,7 @@ from sulq.answers.answer import Answer, Answers
 from sulq.answers.columns import ColumnChoice
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
-from sulq.answers.spend_plan import Progress, Purse
+from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.facts import Facts
@@ -87,15 +87,15 @@ class StatisticalQueries(StatOracle):
         oracle = db.oracle if isinstance(db, ColumnChoice) else cast("Oracle", db)
         if not all(hasattr(oracle, name) for name in ("ask", "foresee", "facts")):
             raise QuestionError("bad-question", "StatisticalQueries takes a database.", "Give what sulq.connect gave.")
-        purse = Purse(oracle, spend, progress)
-        self._purse = purse
+        spending = SpendPlan(oracle, spend, progress)
+        self._purse = spending
         checked(method in METHODS, f"method is one of {', '.join(METHODS)}.")
         self._backend: JointQueries | SplitQueries | RepeatedQueries
         if method == "joint":
-            self._backend = of_all_rows(purse, queries=queries, beta=beta, population=population, family=family)
+            self._backend = of_all_rows(spending, queries=queries, beta=beta, population=population, family=family)
         else:
-            checked(not purse.sublinear, "Under a SubLinear budget every sum is a query, so blocks save nothing.")
-            self._backend = SplitQueries(Account(purse, queries, beta, sampling=True, family=family), salt)
+            checked(not spending.sublinear, "Under a SubLinear budget every sum is a query, so blocks save nothing.")
+            self._backend = SplitQueries(Account(spending, queries, beta, sampling=True, family=family), salt)
         self.tabled = self._backend.tabled
 
     def stat(self, phi: RowFn, tau: float) -> float:
@@ -133,9 +133,9 @@ class StatisticalQueries(StatOracle):
 
 
 def of_all_rows(
-    purse: Purse, *, queries: int, beta: float, population: bool = False, family: int | None = None
+    spending: SpendPlan, *, queries: int, beta: float, population: bool = False, family: int | None = None
 ) -> JointQueries | RepeatedQueries:
-    """The backend that asks all rows each query, in the way of the purse's budget; spends nothing."""
+    """The backend that asks all rows each query, in the way of the spending's budget; spends nothing."""
     checked(isinstance(population, bool), "population is True or False.")
-    account = Account(purse, queries, beta, sampling=population, family=family)
-    return RepeatedQueries(account) if purse.sublinear else JointQueries(account)
+    account = Account(spending, queries, beta, sampling=population, family=family)
+    return RepeatedQueries(account) if spending.sublinear else JointQueries(account)

@@ -31,7 +31,7 @@ class EntropyGrowth(Informed):
         if not self.free(0):
             return math.inf
         table = Sums((lit(1),), by=(self.labels.row,))
-        plan = self.purse.foresee(Together((table,) * len(self.free(0))), self.parts[0])
+        plan = self.spending.foresee(Together((table,) * len(self.free(0))), self.parts[0])
         return math.sqrt(float(plan.parts[0].laws[0].variance()))
 
     def run(self) -> None:
@@ -53,7 +53,7 @@ class EntropyGrowth(Informed):
     def _level(self, places: list[int], free: dict[int, set[int]], part: Fraction) -> list[int]:
         """Ask the tables of a level and divide its nodes; gives the next level."""
         asked = sorted(set().union(*free.values()))
-        answers = self.purse.several(self._question(places, asked), part)
+        answers = self.spending.several(self._question(places, asked), part)
         self.left -= part
         variance = float(answers[0].released.deviations()[0]) ** 2
         tables = {
@@ -106,7 +106,7 @@ class SublinearGrowth(Informed):
     @property
     def _left(self) -> int:
         """The queries that are left of those there were when the fit began."""
-        left, spent = self.purse.facts.remaining, self.purse.spent
+        left, spent = self.spending.facts.remaining, self.spending.spent
         return left.queries - spent.queries if isinstance(left, Queries) and isinstance(spent, Queries) else 0
 
     def _labels(self, places: Sequence[int]) -> Together:
@@ -115,7 +115,7 @@ class SublinearGrowth(Informed):
 
     def _count(self, places: Sequence[int]) -> tuple[dict[int, float], float]:
         """N_T and N_j of each node, and the variance of a query."""
-        sizes, labels = self.purse.several(self._labels(places))
+        sizes, labels = self.spending.several(self._labels(places))
         variance = float(labels.released.deviations()[0]) ** 2
         for place, counts in zip(places, labels.released.values().reshape(len(places), -1), strict=True):
             self.tree.learn(place, counts, variance)
@@ -128,9 +128,9 @@ class SublinearGrowth(Informed):
         question = Together(
             tuple(Sums(one, by=(leaf, row, *more)) for row in rows for more in ((), (self.labels.row,)))
         )
-        if queries(self.purse.oracle, question) > self._left:
+        if queries(self.spending.oracle, question) > self._left:
             return ()
-        found = [answer.released.values() for answer in self.purse.several(question)]
+        found = [answer.released.values() for answer in self.spending.several(question)]
         tables = {i: (found[2 * n][:, 0], found[2 * n + 1].reshape(self.sizes[i], -1)) for n, i in enumerate(free)}
         sizes = np.array([size])
         scores = {i: self.scores(i, t[None], n[None], sizes, variance)[0] for i, (n, t) in tables.items()}

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats, Integers
 from sulq.language.question import Sums
@@ -128,8 +128,8 @@ def gain_of(cells: Floats, floor: Floats) -> Floats:
 class Growth:
     """A tree of at most some depth, and the parts of the spend its levels and leaves have."""
 
-    def __init__(self, tree: Tree, labels: Labels, purse: Purse, depth: int) -> None:
-        self.tree, self.labels, self.purse, self.depth = tree, labels, purse, depth
+    def __init__(self, tree: Tree, labels: Labels, spending: SpendPlan, depth: int) -> None:
+        self.tree, self.labels, self.spending, self.depth = tree, labels, spending, depth
         self.left = Fraction(1)
         self.share(depth)
         self.counted: set[int] = set()
@@ -142,7 +142,7 @@ class Growth:
 
     def count(self, places: Sequence[int], part: Fraction) -> None:
         """Ask how many rows of each label are at some leaves: a partition, at the price of one count."""
-        answer = self.purse.one(Sums((lit(1),), by=(self.tree.route(places), self.labels.row)), part)
+        answer = self.spending.one(Sums((lit(1),), by=(self.tree.route(places), self.labels.row)), part)
         self.left -= part
         variance = float(answer.released.deviations()[0]) ** 2
         for place, counts in zip(places, answer.released.values().reshape(len(places), -1), strict=True):
@@ -176,8 +176,8 @@ class Informed(Growth):
     N_T/gamma are left out [S0.18, S0.19]. Without one a node and a branch need one magnitude of their own noise.
     """
 
-    def __init__(self, tree: Tree, labels: Labels, purse: Purse, depth: int, rule: SplitRule) -> None:
-        super().__init__(tree, labels, purse, depth)
+    def __init__(self, tree: Tree, labels: Labels, spending: SpendPlan, depth: int, rule: SplitRule) -> None:
+        super().__init__(tree, labels, spending, depth)
         self.ways = [options(item, rule.splits) for item in tree.attributes.items]
         self.once = [int(way.branches.max(initial=0)) + 1 == n for way, n in zip(self.ways, self.sizes, strict=True)]
         self.beta = rule.beta

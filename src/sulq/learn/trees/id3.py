@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels
@@ -77,26 +77,26 @@ class ID3(Classifier):
     tolerance: float | None = None
     beta: float = 0.05
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
-        depth = self._check(purse)
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
+        depth = self._check(spending)
         tree = Tree(Attributes.of(X, self.n_bins), (labels := Labels(y)).classes)
-        splits: Splits = "multiway" if self.splits == "auto" and purse.sublinear else self.splits
+        splits: Splits = "multiway" if self.splits == "auto" and spending.sublinear else self.splits
         rule = SplitRule(splits, self.beta, self.tolerance)
-        if purse.sublinear:
-            literal = entropy.SublinearGrowth(tree, labels, purse, depth, rule)
-            purse.plan(2 * depth + 1, literal.first())
+        if spending.sublinear:
+            literal = entropy.SublinearGrowth(tree, labels, spending, depth, rule)
+            spending.plan(2 * depth + 1, literal.first())
             self.criterion_ = "entropy"
             literal.run()
         else:
-            purse.plan(2 * depth + 1)
-            chosen = SeparationGrowth(tree, labels, purse, depth)
-            tables = entropy.EntropyGrowth(tree, labels, purse, depth, rule)
+            spending.plan(2 * depth + 1)
+            chosen = SeparationGrowth(tree, labels, spending, depth)
+            tables = entropy.EntropyGrowth(tree, labels, spending, depth, rule)
             self.criterion_ = self._decide(chosen, tables)
             (tables if self.criterion_ == "entropy" else chosen).run()
         self.tree_, self.classes_ = tree, labels.classes
         self.feature_importances_ = _importances(tree)
 
-    def _check(self, purse: Purse) -> int:
+    def _check(self, spending: SpendPlan) -> int:
         depth = whole(self.max_depth, "max_depth", 1, MAX_DEPTH)
         whole(self.n_bins, "n_bins", 2, 256)
         checked(self.criterion in CRITERIA, f"criterion is one of {', '.join(CRITERIA)}.")
@@ -106,7 +106,7 @@ class ID3(Classifier):
             self.tolerance is None or 0 < number(self.tolerance) < 10, "tolerance lies between 0 and 10, or is None."
         )
         checked(
-            self.criterion != "separation" or (not purse.sublinear and self.tolerance is None),
+            self.criterion != "separation" or (not spending.sublinear and self.tolerance is None),
             "Choices need no tolerance, and a SubLinear budget answers sums alone.",
         )
         checked(self.criterion != "separation" or self.splits != "multiway", "Choices are of binary splits.")

@@ -116,7 +116,7 @@ class SeparationGrowth(Growth):
     def _floor(self, places: list[int], sides: tuple[RowFn, ...], width: int, level: int) -> float:
         """The rows a node needs to be divided by a choice at a level."""
         part = self.parts[level] * (1 - LABELS)
-        law = self.purse.foresee(self._question(places, sides, width, level), part).parts[0].laws[0]
+        law = self.spending.foresee(self._question(places, sides, width, level), part).parts[0].laws[0]
         assert isinstance(law, (FlipLaw, ExponentialLaw))  # noqa: S101 - the law of a choice
         # A choice is off by scale * ln m at most, mostly; a node of few more rows than that cannot be divided by it.
         error = float(law.scale) / (2 * UNIT) * math.log(max(law.candidates, 2))
@@ -130,7 +130,7 @@ class SeparationGrowth(Growth):
         if not enough:
             return []
         part = self.parts[level] * (1 - LABELS)
-        answer = self.purse.ask(self._question(enough, sides, width, level), part)
+        answer = self.spending.ask(self._question(enough, sides, width, level), part)
         assert isinstance(answer, Answer)  # noqa: S101 - for the type checker
         self.left -= part
         return [(place, int(n) % width) for place, n in zip(enough, answer.released.units[:, 0], strict=True)]

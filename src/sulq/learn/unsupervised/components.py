@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
@@ -102,16 +102,16 @@ class SVD(Projection):
     radius: float | None = None
     scale: bool = False
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         space, k = self._space(X)
         radius = radius_of(self.radius)
         zero = np.zeros(len(space))
         away = space.away(zero)
         reach = np.inf if radius is None else radius * float(np.linalg.norm(away))
         question = Sums((Outer(ball(space.vector(zero), reach, away)),))
-        purse.foresee(question)  # what the language refuses is refused before anything is spent
-        purse.plan(1, question)
-        released = purse.one(question, Fraction(1)).released
+        spending.foresee(question)  # what the language refuses is refused before anything is spent
+        spending.plan(1, question)
+        released = spending.one(question, Fraction(1)).released
         self._directions(symmetric(released.values()[0], len(space)), k)
         self.noise_ = float(released.deviations().max())
         self.mean_ = zero
@@ -157,12 +157,12 @@ class PCA(Projection):
     radius: float | None = None
     scale: bool = False
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         space, k = self._space(X)
         radius = radius_of(self.radius)
         checked(self.version in VERSIONS or self.version == "auto", f"version is auto or {', '.join(VERSIONS)}.")
-        version = self.version if self.version != "auto" else "0" if purse.sublinear else "centred"
-        self._learn(VERSIONS[version](MomentsTask(space, purse, k, radius)), k)
+        version = self.version if self.version != "auto" else "0" if spending.sublinear else "centred"
+        self._learn(VERSIONS[version](MomentsTask(space, spending, k, radius)), k)
 
     def _learn(self, found: Moments, k: int) -> None:
         kept = np.ix_(found.keep, found.keep)

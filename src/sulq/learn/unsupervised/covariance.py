@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.question import Question, Sums
@@ -45,7 +45,7 @@ class MomentsTask:
     """What is asked about, at whose price, for how many directions and within which part of the half-diagonal."""
 
     space: ColumnSpace
-    purse: Purse
+    spending: SpendPlan
     k: int
     radius: float | None = None
 
@@ -65,19 +65,19 @@ class Moments:
 
 def centred(task: MomentsTask) -> Moments:
     """Where the rows lie, then the products about their mean."""
-    space, purse = task.space, task.purse
-    purse.foresee(location_question(space, purse), LOOK)
-    purse.foresee(products(space, space.middle, np.arange(len(space)), np.inf), 1 - LOOK)
+    space, spending = task.space, task.spending
+    spending.foresee(location_question(space, spending), LOOK)
+    spending.foresee(products(space, space.middle, np.arange(len(space)), np.inf), 1 - LOOK)
     _can_shorten(task, lambda reach: products(space, space.middle, np.arange(len(space)), reach), 1 - LOOK)
-    purse.plan(2, location_question(space, purse), products(space, space.middle, np.arange(len(space)), np.inf))
-    where = locate(space, purse, LOOK)
-    blur = Blur.of(space, purse, where)
+    spending.plan(2, location_question(space, spending), products(space, space.middle, np.arange(len(space)), np.inf))
+    where = locate(space, spending, LOOK)
+    blur = Blur.of(space, spending, where)
     keep = kept(space, blur, task.k)
     half, away = space.half[keep], space.away(where.mean)[keep]
     reach = _reach(where, float((half**2).sum()), blur.relative(len(keep)), task.radius)
     corner = float(np.linalg.norm(away))
     whole = reach >= corner
-    released = purse.one(products(space, where.mean, keep, reach), 1 - LOOK).released
+    released = spending.one(products(space, where.mean, keep, reach), 1 - LOOK).released
     sums, noise = released.values()[0] / where.count, released.deviations() / where.count
     rest, errors = sums[: len(keep)], noise[: len(keep)]
     if not whole:  # of shortened rows the mean says less than the first question did, but for its direction
@@ -114,13 +114,13 @@ class Blur:
     pure: bool
 
     @classmethod
-    def of(cls, space: ColumnSpace, purse: Purse, where: Location) -> Blur:
+    def of(cls, space: ColumnSpace, spending: SpendPlan, where: Location) -> Blur:
         """Foresee it for two coordinates, the widest one twice: with one alone products would have no sign. Free."""
         widest = int(space.half.argmax())
         reach = float(space.half.max()) / 2
-        plan = purse.foresee(products(space, space.middle, np.array([widest, widest]), reach), 1 - LOOK)
-        norm = 1.5 if purse.pure else 1.0
-        return cls(float(deviations(plan)[0][-1]) / reach**2 / norm / where.least, purse.pure)
+        plan = spending.foresee(products(space, space.middle, np.array([widest, widest]), reach), 1 - LOOK)
+        norm = 1.5 if spending.pure else 1.0
+        return cls(float(deviations(plan)[0][-1]) / reach**2 / norm / where.least, spending.pure)
 
     def relative(self, m: int) -> float:
         """The norm of the noise in m coordinates, as part of the squared radius.
@@ -158,14 +158,14 @@ def raw(task: MomentsTask) -> Moments:
 
 
 def _raw(task: MomentsTask, centre: Floats, reach: float) -> Moments:
-    space, purse = task.space, task.purse
+    space, spending = task.space, task.spending
     d, vector, away = len(space), space.vector(centre), space.away(centre)
     corner = float(np.linalg.norm(away))
     short = ball(vector, reach, away)
-    question = with_count(purse, MOMENTS, short, Outer(short), counted=vector)
-    purse.foresee(question)
-    purse.plan(1, question)
-    count, off, values, noise = read_count(purse, purse.one(question).released)
+    question = with_count(spending, MOMENTS, short, Outer(short), counted=vector)
+    spending.foresee(question)
+    spending.plan(1, question)
+    count, off, values, noise = read_count(spending, spending.one(question).released)
     n = divisor_of(count, off)
     mean = np.clip(values[:d] / n, -away, away)
     matrix = symmetric(values[d:] / n, d) - np.outer(mean, mean)
@@ -178,22 +178,22 @@ def mean_first(task: MomentsTask) -> Moments:
     Within the box a product about the mean moves by no more than a product of the columns does; about a mean outside
     it would move farther than Theorem 1 allows.
     """
-    space, purse, radius = task.space, task.purse, task.radius
+    space, spending, radius = task.space, task.spending, task.radius
     low = space.middle - space.half
     first = space.vector(low)
-    ask = with_count(purse, (Fraction(1), Fraction(9)), first, counted=first)
+    ask = with_count(spending, (Fraction(1), Fraction(9)), first, counted=first)
     spread = Sums((Outer(space.vector(space.middle)),))
-    purse.foresee(ask, MEAN)
-    purse.foresee(spread, 1 - MEAN)
+    spending.foresee(ask, MEAN)
+    spending.foresee(spread, 1 - MEAN)
     _can_shorten(task, lambda reach: Sums((Outer(ball(space.vector(space.middle), reach, space.half)),)), 1 - MEAN)
-    purse.plan(2, ask, spread)
-    count, off, values, _ = read_count(purse, purse.one(ask, MEAN).released)
+    spending.plan(2, ask, spread)
+    count, off, values, _ = read_count(spending, spending.one(ask, MEAN).released)
     n = divisor_of(count, off)
     mean = space.inside(low + values / n)
     away = space.away(mean)
     corner = float(np.linalg.norm(away))
     reach = np.inf if radius is None else radius * float(np.linalg.norm(space.half))
-    released = purse.one(Sums((Outer(ball(space.vector(mean), reach, away)),)), 1 - MEAN).released
+    released = spending.one(Sums((Outer(ball(space.vector(mean), reach, away)),)), 1 - MEAN).released
     matrix, noise = symmetric(released.values()[0] / n, len(space)), released.deviations() / n
     return Moments(n, mean, matrix, float(noise.max()), np.arange(len(space)), min(reach, corner))
 
@@ -203,7 +203,7 @@ def _can_shorten(task: MomentsTask, ask: Callable[[float], Question], part: Frac
     if task.radius is None:
         return
     try:
-        task.purse.foresee(ask(task.radius * float(np.linalg.norm(task.space.half))), part)
+        task.spending.foresee(ask(task.radius * float(np.linalg.norm(task.space.half))), part)
     except QuestionError:
         raise QuestionError(
             "bad-parameter",

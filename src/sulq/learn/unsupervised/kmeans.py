@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats, Integers, Truths
@@ -64,13 +64,13 @@ class KMeans(Learner):
     inertia: bool = False
     scale: bool = False
 
-    def _fit(self, X: ColumnChoice, y: ColumnChoice, purse: Purse) -> None:
+    def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         features = Features.of(X)
         space = ColumnSpace(features, scale=self.scale)
         start = self._checked(space)
         self._features = features
-        task = KMeansTask(space, purse, self.n_clusters)
-        if self.init is None and not purse.sublinear:
+        task = KMeansTask(space, spending, self.n_clusters)
+        if self.init is None and not spending.sublinear:
             rounds, centres, parts, shrink = task.sketched(self.max_iter)
         else:
             rounds, centres, parts, shrink = task.plain(start, self.max_iter or ROUNDS, inertia=self.inertia)
@@ -78,7 +78,7 @@ class KMeans(Learner):
         for i, part in enumerate(parts):
             asked = self.inertia and i == len(parts) - 1
             found = rounds.ask(centres, part, inertia=asked)
-            kept = self._kept(found, purse)
+            kept = self._kept(found, spending)
             moved = shrink.means(found, centres, rounds.origin) if shrink else rounds.origin + found.means
             centres = space.inside(self._policy(np.where(kept[:, None], moved, centres), found, kept, shrink, i))
             self.history_.append(centres)
@@ -110,9 +110,9 @@ class KMeans(Learner):
         checked(right, f"init has {k} rows, one a cluster, of {len(space)} numbers each.")
         return space.inside(start)
 
-    def _kept(self, found: LloydRound, purse: Purse) -> Truths:
+    def _kept(self, found: LloydRound, spending: SpendPlan) -> Truths:
         """Which clusters are large enough to be told from none, by their noisy sizes [S1.10, E22]."""
-        budget = purse.facts.budget
+        budget = spending.facts.budget
         asked = budget.queries if isinstance(budget, SubLinear) else 0
         enough: Truths = found.sizes >= max(np.sqrt(asked), self.threshold * found.blur)
         return enough & (found.sizes > 0)

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Nearest
@@ -75,7 +75,7 @@ class Rounds:
     """
 
     space: ColumnSpace
-    purse: Purse
+    spending: SpendPlan
     origin: Floats
     radius: float  # of the weighted coordinates
     typical: float  # how far a cell's mean may be from the origin
@@ -83,7 +83,7 @@ class Rounds:
     @property
     def unit(self) -> Floats:
         """The units of the sums: the space's own where they are all alike, so that a row is read once for both."""
-        even = self.space.even(pure=self.purse.pure)
+        even = self.space.even(pure=self.spending.pure)
         alike = float(np.ptp(self.space.half)) <= 1e-9 * float(self.space.half.max())
         return np.ones(len(self.space)) if alike else even
 
@@ -94,8 +94,8 @@ class Rounds:
         away = space.away(self.origin) / unit
         vector = space.vector(self.origin)
         summed = vector if (unit == 1).all() else space.vector(self.origin, unit)
-        move = moved(away, self.radius, pure=self.purse.pure) * float(np.sqrt((unit**2).mean()))
-        shares = divided((1, len(space)), (self.typical, move), pure=self.purse.pure)
+        move = moved(away, self.radius, pure=self.spending.pure) * float(np.sqrt((unit**2).mean()))
+        shares = divided((1, len(space)), (self.typical, move), pure=self.spending.pure)
         values = (present(vector), ball(summed, self.radius, away))
         by = (Nearest(vector, tuple(map(tuple, (centres - self.origin).tolist()))),)
         if not inertia:
@@ -105,7 +105,7 @@ class Rounds:
 
     def ask(self, centres: Floats, part: Fraction, *, inertia: bool = False) -> LloydRound:
         """Ask one round, for a part of the spend."""
-        released = self.purse.one(self.question(centres, inertia=inertia), part).released
+        released = self.spending.one(self.question(centres, inertia=inertia), part).released
         return self.read(released, inertia=inertia)
 
     def read(self, released: Released, *, inertia: bool = False) -> LloydRound:
@@ -122,7 +122,7 @@ class Rounds:
 
     def noise(self, part: Fraction) -> float:
         """The norm of the noise in one cell's sums, foreseen for a part of the spend; free."""
-        plan = self.purse.foresee(self.question(self.origin[None]), part)
+        plan = self.spending.foresee(self.question(self.origin[None]), part)
         return float(np.linalg.norm(deviations(plan)[0][1 : 1 + len(self.space)] * self.unit))
 
 
@@ -151,30 +151,30 @@ class KMeansTask:
     """One fit: where the centres begin and how the spend is divided."""
 
     space: ColumnSpace
-    purse: Purse
+    spending: SpendPlan
     k: int
 
     def plain(self, start: Floats | None, rounds: int, *, inertia: bool) -> Plan:
         """Lloyd's iteration from given centres, or points spread over the box, in equal parts."""
         space = self.space
         typical = float(np.linalg.norm(space.half)) / np.sqrt(3)
-        origin = space.middle - space.half if self.purse.sublinear else space.middle  # the papers' cube begins at 0
-        asked = Rounds(space, self.purse, origin, np.inf, typical)
+        origin = space.middle - space.half if self.spending.sublinear else space.middle  # the papers' cube begins at 0
+        asked = Rounds(space, self.spending, origin, np.inf, typical)
         centres = cover(space.middle, space.half, self.k) if start is None else start
         usual, last = asked.question(centres), asked.question(centres, inertia=inertia)
         part = Fraction(1, rounds)
-        self.purse.foresee(last, part)
-        self.purse.plan(rounds, *[usual] * (rounds - 1), last)
+        self.spending.foresee(last, part)
+        self.spending.plan(rounds, *[usual] * (rounds - 1), last)
         return asked, centres, [part] * rounds, None
 
     def sketched(self, rounds: int | None) -> Plan:
         """Centres found in a noisy sketch of the rows; then a few rounds."""
-        space, purse, k = self.space, self.purse, self.k
-        purse.foresee(location_question(space, purse), LOOK)
-        box = Rounds(space, purse, space.middle, np.inf, float(np.linalg.norm(space.half)))
-        purse.foresee(box.question(np.tile(space.middle, (max(CELLS, 8 * k), 1))), 1 - LOOK)
-        purse.plan(2 + (rounds or LAST))
-        where = locate(space, purse, LOOK)
+        space, spending, k = self.space, self.spending, self.k
+        spending.foresee(location_question(space, spending), LOOK)
+        box = Rounds(space, spending, space.middle, np.inf, float(np.linalg.norm(space.half)))
+        spending.foresee(box.question(np.tile(space.middle, (max(CELLS, 8 * k), 1))), 1 - LOOK)
+        spending.plan(2 + (rounds or LAST))
+        where = locate(space, spending, LOOK)
         about = self._about(where)
         spread = np.sqrt(np.minimum(where.spread * space.half**2 / (space.half**2).sum() + where.doubt, _flat(space)))
         shrink = Shrink(where.mean, spread, where.least)
@@ -196,10 +196,10 @@ class KMeansTask:
         space = self.space
         box = float((space.half**2).sum())
         wide = WIDE * (where.spread + where.blur + float(where.doubt.sum()))
-        probe = Rounds(space, self.purse, where.mean, np.inf, float(np.sqrt(where.spread)))
+        probe = Rounds(space, self.spending, where.mean, np.inf, float(np.sqrt(where.spread)))
         # The same part of the half-diagonal, in the units of the sums.
         radius = float(np.sqrt(wide / box) * np.linalg.norm(space.half / probe.unit))
-        return Rounds(space, self.purse, where.mean, radius, float(np.sqrt(where.spread)))
+        return Rounds(space, self.spending, where.mean, radius, float(np.sqrt(where.spread)))
 
     def _sketch(self, about: Rounds, shrink: Shrink, cells: int, part: Fraction) -> Floats:
         """The best k centres of the noisy means of many cells, weighted by their noisy sizes."""

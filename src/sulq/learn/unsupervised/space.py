@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.domain import Bool
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
@@ -121,23 +121,23 @@ class Location:
     sure: bool  # whether the spread stands out from its noise
 
 
-def location_question(space: ColumnSpace, purse: Purse) -> Sums:
+def location_question(space: ColumnSpace, spending: SpendPlan) -> Sums:
     """The number of rows that have all coordinates, unless it is public; their sums; their squared distances."""
-    vector = space.vector(space.middle, space.even(pure=purse.pure))
-    return with_count(purse, SHARES, vector, squared(space, space.middle), counted=vector)
+    vector = space.vector(space.middle, space.even(pure=spending.pure))
+    return with_count(spending, SHARES, vector, squared(space, space.middle), counted=vector)
 
 
-def with_count(purse: Purse, shares: tuple[Fraction, ...], *values: RowFn, counted: Vector) -> Sums:
+def with_count(spending: SpendPlan, shares: tuple[Fraction, ...], *values: RowFn, counted: Vector) -> Sums:
     """Sums of some values and, before them, the number of rows that have all coordinates, unless it is public."""
-    count = () if purse.facts.size is not None else (present(counted),)
+    count = () if spending.facts.size is not None else (present(counted),)
     return Sums((*count, *values), shares=shares[1 - len(count) :])
 
 
-def read_count(purse: Purse, released: Released) -> tuple[float, float, Floats, Floats]:
+def read_count(spending: SpendPlan, released: Released) -> tuple[float, float, Floats, Floats]:
     """The number of rows with the deviation of its noise, then the other values with theirs."""
     values, noise = released.values()[0], released.deviations()
-    if purse.facts.size is not None:
-        return float(purse.facts.size), 0.0, values, noise
+    if spending.facts.size is not None:
+        return float(spending.facts.size), 0.0, values, noise
     return float(values[0]), float(noise[0]), values[1:], noise[1:]
 
 
@@ -156,16 +156,16 @@ def squared(space: ColumnSpace, centre: Floats) -> Dot:
     return Dot(Vector(tuple(Power(row, 2) for row in space.rows(centre)), 15), (1,) * len(space))
 
 
-def locate(space: ColumnSpace, purse: Purse, part: Fraction) -> Location:
+def locate(space: ColumnSpace, spending: SpendPlan, part: Fraction) -> Location:
     """Ask, and read off the answer what it tells beyond its noise.
 
     The mean m of the noisy sums is drawn towards the middle by t/(t + s^2), s the noise in it and t its own
     square as far as that stands out (James and Stein), at most that of rows spread over the box.
     """
-    released = purse.one(location_question(space, purse), part).released
-    count, off, values, noise = read_count(purse, released)
+    released = spending.one(location_question(space, spending), part).released
+    count, off, values, noise = read_count(spending, released)
     divisor = divisor_of(count, off)
-    unit = space.even(pure=purse.pure)
+    unit = space.even(pure=spending.pure)
     flat = (space.half / unit) ** 2 / 3
     found, error = values[:-1] / divisor, float(noise[0]) / divisor
     signal = np.minimum(max(float((found**2).mean()) - error**2, 0.0), flat)

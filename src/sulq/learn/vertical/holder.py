@@ -10,7 +10,7 @@ from typing import Final
 
 from sulq.answers.columns import ColumnChoice
 from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import GRAIN, Progress, Purse, affordable, queries
+from sulq.answers.spend_plan import GRAIN, Progress, SpendPlan, affordable, queries
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.domain import Column
 from sulq.language.kinds import Floats
@@ -30,13 +30,13 @@ class Holder:
     """One database's part of the columns."""
 
     space: ColumnSpace
-    purse: Purse
+    spending: SpendPlan
     places: slice  # of its coordinates among all
 
     @property
     def unknown(self) -> int:
         """How many values ask for its number of rows: one, none where that is public."""
-        return int(self.purse.facts.size is None)
+        return int(self.spending.facts.size is None)
 
     @property
     def low(self) -> Floats:
@@ -47,12 +47,12 @@ class Holder:
     @property
     def unit(self) -> Floats:
         """The units its sums over groups are asked in."""
-        return self.space.even(pure=self.purse.pure)
+        return self.space.even(pure=self.spending.pure)
 
     def moments(self) -> Sums:
         """Its number of rows, sums, and the products of its own columns, about the middle of the bounds."""
         vector = self.space.vector(self.space.middle)
-        return with_count(self.purse, MOMENTS, vector, Outer(vector), counted=vector)
+        return with_count(self.spending, MOMENTS, vector, Outer(vector), counted=vector)
 
     def groups(self, number: int, salt: int) -> Sums:
         """Its sums over random groups of people."""
@@ -100,7 +100,7 @@ def open_all(
     holders: list[Holder] = []
     for oracle, space, share in zip(oracles, spaces, shares, strict=True):
         at = holders[-1].places.stop if holders else 0
-        holders.append(Holder(space, Purse(oracle, share, progress), slice(at, at + len(space))))
+        holders.append(Holder(space, SpendPlan(oracle, share, progress), slice(at, at + len(space))))
     return holders, named
 
 
@@ -108,11 +108,11 @@ def afford(holders: Sequence[Holder], asked: Sequence[Sequence[Question]]) -> No
     """Refuse, before the first ask, queries that a ledger does not hold for all of its databases together (SR20)."""
     needed: dict[object, int] = {}
     for holder, questions in zip(holders, asked, strict=True):
-        facts = holder.purse.facts
+        facts = holder.spending.facts
         if not isinstance(facts.remaining, Queries):
             return
-        space = facts.public_key or id(holder.purse.oracle)
-        needed[space] = needed.get(space, 0) + sum(queries(holder.purse.oracle, question) for question in questions)
+        space = facts.public_key or id(holder.spending.oracle)
+        needed[space] = needed.get(space, 0) + sum(queries(holder.spending.oracle, question) for question in questions)
         if needed[space] > facts.remaining.queries:
             raise BudgetExceeded(
                 "budget-exceeded", f"This fit would ask {needed[space]:,} queries; {facts.remaining} is left."
@@ -121,7 +121,7 @@ def afford(holders: Sequence[Holder], asked: Sequence[Sequence[Question]]) -> No
 
 def spent(holders: list[Holder]) -> Loss:
     """What a person lost in all databases together."""
-    losses = [holder.purse.spent for holder in holders]
+    losses = [holder.spending.spent for holder in holders]
     if isinstance(losses[0], Queries):
         return Queries(sum(loss.queries for loss in losses if isinstance(loss, Queries)))
     kind = Rho if isinstance(losses[0], Rho) else Epsilon
@@ -141,7 +141,7 @@ def _share(oracle: Oracle, spend: Loss | None, part: Fraction) -> Epsilon | Rho 
         return None
     whole = Rho(spend.rho) if isinstance(spend, EpsilonDelta) else spend
     if not isinstance(whole, (Epsilon, Rho)):
-        return Purse(oracle, spend).share(part)  # refused, with the reason
+        return SpendPlan(oracle, spend).share(part)  # refused, with the reason
     return type(whole)(Fraction(math.floor(whole.exact * part * GRAIN), GRAIN))
 
 

@@ -124,9 +124,9 @@ class VerticalProjection(Projection):
         holders, named = open_all(X, spend, progress, scale=self.scale)
         features = Features(named)
         k = self._dimension(features)
-        papers = self.method == "subsets" or (self.method == "auto" and holders[0].purse.sublinear)
+        papers = self.method == "subsets" or (self.method == "auto" and holders[0].spending.sublinear)
         checked(
-            papers or number is not None or not holders[0].purse.sublinear,
+            papers or number is not None or not holders[0].spending.sublinear,
             "Where queries are counted, say how many groups are asked: cells=...",
         )
         found = by_subsets(holders, number or HALVES, salt) if papers else by_cells(holders, number, salt)
@@ -134,8 +134,8 @@ class VerticalProjection(Projection):
         self._features = features
         self.errors_ = found.errors
         self.spent_ = spent(holders)
-        self.unit_ = holders[0].purse.facts.unit
-        self.guarantee_ = holders[0].purse.guarantee
+        self.unit_ = holders[0].spending.facts.unit
+        self.guarantee_ = holders[0].spending.guarantee
         self.feature_names_in_ = tuple(name for name, _ in named)
         self.n_features_in_ = len(named)
         return self
@@ -194,11 +194,11 @@ class PCA(VerticalProjection, components.PCA):
 def by_cells(holders: list[Holder], number: int | None, salt: int) -> Found:
     """Moments of each database's own columns, then sums over disjoint groups of people."""
     for holder in holders:  # whatever would be refused is refused before anything is spent
-        holder.purse.foresee(holder.moments(), LOOK)
-        holder.purse.plan(2, holder.moments(), holder.groups(number or 2, salt))
+        holder.spending.foresee(holder.moments(), LOOK)
+        holder.spending.plan(2, holder.moments(), holder.groups(number or 2, salt))
     afford(holders, [(holder.moments(), holder.groups(number or 2, salt)) for holder in holders])
     noise = np.concatenate([_noise(holder, salt) for holder in holders])
-    own = [holder.purse.one(holder.moments(), LOOK).released for holder in holders]
+    own = [holder.spending.one(holder.moments(), LOOK).released for holder in holders]
     n = _number(holders, [(released.values()[0, 0], released.deviations()[0]) for released in own])
     width = len(noise)
     away, products, errors = np.zeros(width), np.zeros((width, width)), np.zeros((width, width))
@@ -210,7 +210,7 @@ def by_cells(holders: list[Holder], number: int | None, salt: int) -> Found:
     squares = np.maximum(np.diag(products), 1e-6 * np.concatenate([holder.space.half**2 for holder in holders]))
     groups = number or best_number(squares, noise**2, n)
     sums = [
-        holder.purse.one(holder.groups(groups, salt), 1 - LOOK).released.values() * holder.unit for holder in holders
+        holder.spending.one(holder.groups(groups, salt), 1 - LOOK).released.values() * holder.unit for holder in holders
     ]
     across = from_cells(np.concatenate(sums, axis=1)) / n
     apart = _apart(holders)
@@ -224,17 +224,17 @@ def by_subsets(holders: list[Holder], number: int, salt: int) -> Found:
     """Sums and squares, then sums over random halves of the people, as the papers have it [S0.12]."""
     asked = [[holder.totals(), *holder.halves(number, salt)] for holder in holders]
     for holder, questions in zip(holders, asked, strict=True):
-        holder.purse.plan(len(questions), *questions)
-        holder.purse.foresee(questions[0], LOOK)
-        holder.purse.foresee(questions[-1], (1 - LOOK) * Fraction(len(questions[-1].questions), number))
+        holder.spending.plan(len(questions), *questions)
+        holder.spending.foresee(questions[0], LOOK)
+        holder.spending.foresee(questions[-1], (1 - LOOK) * Fraction(len(questions[-1].questions), number))
     afford(holders, asked)
-    own = [holder.purse.several(questions[0], LOOK) for holder, questions in zip(holders, asked, strict=True)]
+    own = [holder.spending.several(questions[0], LOOK) for holder, questions in zip(holders, asked, strict=True)]
     n = _number(holders, [(float(a[-1].released.values()[0, 0]), float(a[-1].released.deviations()[0])) for a in own])
     sums: list[Floats] = []
     noise: list[Floats] = []
     for holder, (_, *rest) in zip(holders, asked, strict=True):
         parts = [(q, (1 - LOOK) * Fraction(len(q.questions), number)) for q in rest]
-        answers = [answer for q, part in parts for answer in holder.purse.several(q, part)]
+        answers = [answer for q, part in parts for answer in holder.spending.several(q, part)]
         sums.append(np.concatenate([answer.released.values() for answer in answers]))
         noise.append(answers[0].released.deviations())
     totals = np.concatenate([answers[0].released.values()[0] for answers in own])
@@ -251,14 +251,14 @@ def by_subsets(holders: list[Holder], number: int, salt: int) -> Found:
 
 def _noise(holder: Holder, salt: int) -> Floats:
     """The deviation of the noise in a group's sums, by column; the same for any number of groups. Free."""
-    plan = holder.purse.foresee(holder.groups(2, salt), 1 - LOOK)
+    plan = holder.spending.foresee(holder.groups(2, salt), 1 - LOOK)
     found: Floats = deviations(plan)[0] * holder.unit
     return found
 
 
 def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
     """The number of people: public, or the mean of the noisy ones, no less than its noise."""
-    sizes = [holder.purse.facts.size for holder in holders]
+    sizes = [holder.spending.facts.size for holder in holders]
     known = [size for size in sizes if size is not None]
     if known:
         return float(max(known))

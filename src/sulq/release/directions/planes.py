@@ -12,7 +12,7 @@ import numpy as np
 
 from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.domain import Bool, Column, Int, Real, Schema
@@ -64,17 +64,17 @@ def needed(noise: Noise, accuracy: float, beta: float) -> int:
     return math.ceil(float(noise.law.accuracy(beta / noise.width) * noise.step) / accuracy)
 
 
-def enough(purse: Purse, plan: Plan, accuracy: float, beta: float) -> None:
+def enough(spending: SpendPlan, plan: Plan, accuracy: float, beta: float) -> None:
     """Refuse a declared size at which the noise foreseen is larger than the accuracy wished for; free."""
-    if purse.facts.size is None:
+    if spending.facts.size is None:
         return
     noise = plan.parts[0].noise[-1]
     rows = needed(noise, accuracy, beta)
-    if purse.facts.size < rows:
+    if spending.facts.size < rows:
         raise QuestionError(
             "too-few-rows",
             f"{noise.width:,} counts within {accuracy} of the rows need {rows:,} rows; "
-            f"{purse.facts.size:,} are declared.",
+            f"{spending.facts.size:,} are declared.",
             "Take a larger g, fewer projections or directions, a wider accuracy, or spend more.",
         )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.question import Sums
 from sulq.language.rowfn import Lit
@@ -44,7 +44,7 @@ class AtOnce:
 
 
 def ask_at_once(
-    purse: Purse, space: CellSpace, asked: tuple[Places, ...], most: int, ready: Callable[[], None]
+    spending: SpendPlan, space: CellSpace, asked: tuple[Places, ...], most: int, ready: Callable[[], None]
 ) -> AtOnce | None:
     """Ask for all marginals at once where the table has `most` cells or fewer and that is near enough, else for none.
 
@@ -54,21 +54,21 @@ def ask_at_once(
     `ready` is called before the number of rows is asked, after which there may be rounds instead: it refuses what
     those would be refused for, while nothing is paid.
     """
-    known = purse.facts.size  # it decides alone: how many rows are complete, the answers say
+    known = spending.facts.size  # it decides alone: how many rows are complete, the answers say
     part = Fraction(1) if known is not None else 1 - SIZE
     fits = space.cells <= min(most, MAX_MODEL_CELLS) and closes(asked)
-    best = _nearest(purse, Wish.by(purse, space, asked), part) if fits else None
+    best = _nearest(spending, Wish.by(spending, space, asked), part) if fits else None
     if best is None:
         return None
     far, way = best
     counted: MeasuredMarginal | None = None
     if known is None:
         ready()
-        purse.plan(2)
-        counted = MeasuredMarginal.of(purse.one(Sums((Lit(1),), space.complete), SIZE), (), space)
+        spending.plan(2)
+        counted = MeasuredMarginal.of(spending.one(Sums((Lit(1),), space.complete), SIZE), (), space)
     if far > NEAR * (float(counted.values) if counted else float(known or 0)):
         return None
-    found = way.read(way.asked(purse, part)).coefficients(asked)
+    found = way.read(way.asked(spending, part)).coefficients(asked)
     if counted:
         found = found.counted(float(counted.values), counted.error)
     model = TableModel(fit(found).table(space.sizes))
@@ -77,7 +77,7 @@ def ask_at_once(
     return AtOnce(model, float(found.values[()][0]), measured)
 
 
-def _nearest(purse: Purse, wish: Wish, part: Fraction) -> tuple[float, Method] | None:
+def _nearest(spending: SpendPlan, wish: Wish, part: Fraction) -> tuple[float, Method] | None:
     """The way to ask whose marginals are foreseen to be nearest, and how far off they are; from public facts alone."""
     names = ["cells"] if len(wish.sizes) <= MAX_KEYS else []
     found: list[tuple[float, Method]] = []
@@ -86,7 +86,7 @@ def _nearest(purse: Purse, wish: Wish, part: Fraction) -> tuple[float, Method] |
             continue
         way = method_of(name, wish)
         try:
-            noise = way.foreseen(purse.foresee(way.question, part))
+            noise = way.foreseen(spending.foresee(way.question, part))
         except QuestionError:
             continue
         found.append((distance(noise.coefficients(wish.marginals), wish.marginals), way))

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats, Integers
 from sulq.release.payment import Paid
@@ -66,7 +66,7 @@ def at_most(rows: int) -> Iterator[None]:
 
 
 def published(
-    purse: Purse,
+    spending: SpendPlan,
     space: CellSpace,
     found: FinishedRun,
     asked: Sequence[Places],
@@ -80,7 +80,7 @@ def published(
     rng = np.random.default_rng()  # seeded by the operating system; it draws from public weights
     drawn, spare = model.draw(count, rng), model.draw(min(count, max(count // 4, MIN_SPARE_ROWS)), rng)
     return SyntheticData(
-        paid=Paid.by(purse),
+        paid=Paid.by(spending),
         attributes=space.attributes,
         rows=made(space, mended(drawn, spare, model.marginals(asked), rng), rng),
         method=method,
@@ -89,7 +89,7 @@ def published(
     )
 
 
-def chooses(purse: Purse) -> None:
+def chooses(spending: SpendPlan) -> None:
     """Refuse, before the first ask, a budget under which nothing is chosen."""
-    if purse.sublinear:
+    if spending.sublinear:
         raise QuestionError("not-a-noisy-sum", "Synthetic data is made by choices, which a SubLinear budget has not.")

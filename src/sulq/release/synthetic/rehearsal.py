@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.question import Together
 from sulq.release.space import CellSpace
@@ -17,7 +17,7 @@ from sulq.release.tables.interactions import Places
 
 
 def rehearse(
-    purse: Purse,
+    spending: SpendPlan,
     space: CellSpace,
     weights: Mapping[Places, int],
     *,
@@ -34,20 +34,20 @@ def rehearse(
         QuestionError: `bad-loss` where a part is less than what noise can be bought for; or what the plan has.
     """
     try:
-        purse.foresee(Together(tuple(space.partition((place,)) for place in range(len(space.names)))), first)
+        spending.foresee(Together(tuple(space.partition((place,)) for place in range(len(space.names)))), first)
         for places in {max(weights, key=space.size), max(weights, key=len)}:
-            purse.foresee(space.partition(places), measuring)
-        far = distance(purse.foresee(space.partition((0,)), measuring).parts[0].noise[0])
+            spending.foresee(space.partition(places), measuring)
+        far = distance(spending.foresee(space.partition((0,)), measuring).parts[0].noise[0])
         candidates = [
             Candidate(places, np.zeros(space.shape(places)), weight, far * space.size(places))
             for places, weight in weights.items()
         ]
-        purse.foresee(worst(space, candidates), choosing)
+        spending.foresee(worst(space, candidates), choosing)
     except QuestionError as refusal:
         if refusal.code != "bad-loss":
             raise
         raise QuestionError(
             "bad-loss",
-            f"{purse.whole} is too little for so many rounds: of their smallest part no noise can be bought.",
+            f"{spending.whole} is too little for so many rounds: of their smallest part no noise can be bought.",
             "Spend more, or name fewer rounds.",
         ) from refusal

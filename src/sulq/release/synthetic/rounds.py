@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.language.kinds import Floats
 from sulq.language.question import Together
 from sulq.release.space import CellSpace
@@ -34,10 +34,10 @@ Learner = TypeVar("Learner", bound=LearningModel)
 class MeasuringRounds(Generic[Learner]):
     """One run: what was measured so far, and the model that learns from it; begins with the columns, at one debit."""
 
-    def __init__(self, purse: Purse, space: CellSpace, model: Learner, first: Fraction, steps: int) -> None:
-        self.purse, self.space, self.model, self._steps = purse, space, model, steps
+    def __init__(self, spending: SpendPlan, space: CellSpace, model: Learner, first: Fraction, steps: int) -> None:
+        self.spending, self.space, self.model, self._steps = spending, space, model, steps
         alone = [(place,) for place in range(len(space.names))]
-        answers = purse.several(Together(tuple(map(space.partition, alone))), first)
+        answers = spending.several(Together(tuple(map(space.partition, alone))), first)
         self.measured = [
             MeasuredMarginal.of(answer, places, space) for answer, places in zip(answers, alone, strict=True)
         ]
@@ -54,9 +54,9 @@ class MeasuringRounds(Generic[Learner]):
 
     def round(self, candidates: Sequence[Candidate], choosing: Fraction, measuring: Fraction) -> Candidate:
         """Choose a marginal, measure it and learn from it."""
-        answer = self.purse.one(worst(self.space, candidates), choosing)
+        answer = self.spending.one(worst(self.space, candidates), choosing)
         chosen = candidates[int(answer.released.units[0, 0])]
-        found = self.purse.one(self.space.partition(chosen.places), measuring)
+        found = self.spending.one(self.space.partition(chosen.places), measuring)
         self.measured.append(MeasuredMarginal.of(found, chosen.places, self.space))
         self.fit(self._steps)
         return chosen

@@ -13,7 +13,7 @@ import numpy as np
 from sulq.answers.answer import Answers
 from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
-from sulq.answers.spend_plan import Purse
+from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.law import LaplaceLaw
@@ -48,9 +48,11 @@ class Wish:
     paired: bool  # whether a person's row may change into another
 
     @classmethod
-    def by(cls, purse: Purse, space: CellSpace, marginals: tuple[Places, ...], weights: Weights = "best") -> Wish:
-        """The wish of somebody who pays by this purse."""
-        return cls(space, marginals, weights, purse.pure, purse.facts.unit.neighbors == "replace_one")
+    def by(
+        cls, spending: SpendPlan, space: CellSpace, marginals: tuple[Places, ...], weights: Weights = "best"
+    ) -> Wish:
+        """The wish of somebody who pays by this spending."""
+        return cls(space, marginals, weights, spending.pure, spending.facts.unit.neighbors == "replace_one")
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -131,9 +133,9 @@ class Method(ABC):
     question: Question
     counts: list[int]
 
-    def asked(self, purse: Purse, part: Fraction) -> list[Read]:
+    def asked(self, spending: SpendPlan, part: Fraction) -> list[Read]:
         """Ask for a part of the spend: each question's numbers and their noise."""
-        answer = purse.ask(self.question, part)
+        answer = spending.ask(self.question, part)
         several = answer.answers if isinstance(answer, Answers) else (answer,)
         return [(each.released.values(), each.released.noise) for each in several]
 

@@ -20,9 +20,9 @@ from typing import Final, cast
 
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.registered_stores import covers_in
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.shelves import books_in
 from sulq.curator.ledger.sources import Source, agree
 from sulq.curator.reuse import ReusingOracle
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
@@ -148,7 +148,7 @@ class DatasetManager:
         sources = [Source.from_json(tree) for tree in told]
         folders = [self.service.ledgers, None if "://" in declared.ledger else Path(declared.ledger).parent]
         books = [other.book for other in self._ledgers.values() if other.usable]
-        agree(sources, ledger.book, books + books_in(folder for folder in folders if folder is not None))
+        agree(sources, ledger.book, books + covers_in(folder for folder in folders if folder is not None))
         ledger.cover(sources)
 
     def _curator(

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sulq.addresses.defaults import beside, copy_of
-from sulq.curator.ledger.shelves import books_in
+from sulq.curator.ledger.registered_stores import covers_in
 from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.errors import SetupError
 from sulq.service.settings import DatasetSettings, Service, TableSettings
@@ -54,7 +54,7 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
 
 def _covering(files: list[Path], service: Service) -> set[str]:
     """The ledgers that cover these files by path or inode; what their bytes tell, a worker says later (T98)."""
-    books = books_in({file.parent for file in files} if service.ledgers is None else [service.ledgers])
+    books = covers_in({file.parent for file in files} if service.ledgers is None else [service.ledgers])
     found = [covering(Source.file(file).unread(), books) for file in files]
     return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
 
@@ -64,7 +64,7 @@ def _moved(private: list[TableSettings], known: set[str], service: Service) -> N
     for table in private:
         there, new = beside(_file(table)), _new(table, service)
         if not there.exists() and _file(table).exists():
-            found = covering(Source.file(_file(table)).unread(), books_in([_file(table).parent]))
+            found = covering(Source.file(_file(table)).unread(), covers_in([_file(table).parent]))
             there = next((place for place in found if isinstance(place, Path)), there)
         if there.exists() and str(there) not in known:
             raise SetupError(

@@ -17,11 +17,11 @@ from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
 from sulq.curator.ledger.postgres_sources import ledgers_in, table_in
 from sulq.curator.ledger.postgres_sources import told as told_in
-from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, book_of, choose, noted
+from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, noted
 from sulq.errors import SetupError
 
 
-def books_in(folders: Iterable[Path]) -> list[LedgerCover]:
+def covers_in(folders: Iterable[Path]) -> list[LedgerCover]:
     """Every ledger of these folders, as far as it says what it covers.
 
     Raises:
@@ -36,14 +36,14 @@ def books_in(folders: Iterable[Path]) -> list[LedgerCover]:
     return list(found.values())
 
 
-def books_of(url: str) -> list[LedgerCover]:
+def covers_of(url: str) -> list[LedgerCover]:
     """Every ledger in a database that this role may read."""
     store = _reached(url)
     if store is None:
         return []
     with opening():
         try:
-            return [book_of(ledger_at(url, name), rows) for name, rows in ledgers_in(store)]
+            return [cover_of(ledger_at(url, name), rows) for name, rows in ledgers_in(store)]
         finally:
             store.close()
 
@@ -117,7 +117,7 @@ def ledger_place(
     if told is None and len(folders) > 1:
         return begun()
     if told is None:
-        books = [*books_in(folders), *(books_of(url) if url is not None else [])]
+        books = [*covers_in(folders), *(covers_of(url) if url is not None else [])]
         return choose(sources, books) or begun()
     own = _told(told)
     if own is not None and all(own.knows(source) for source in sources):
@@ -130,7 +130,7 @@ def ledger_place(
         )
         raise SetupError("bad-declaration", why, "Name a new ledger, or leave out new_people=True.")
     folders |= {told.resolve().parent} if isinstance(told, Path) else set()
-    agree(sources, own, [*books_in(folders), *(books_of(url) if url is not None else [])])
+    agree(sources, own, [*covers_in(folders), *(covers_of(url) if url is not None else [])])
     return told
 
 
@@ -141,7 +141,7 @@ def _told(told: Path | str) -> LedgerCover | None:
             address = Address.of(told)
             store = PostgresPlace(address, looking=True)
             try:
-                return book_of(told, told_in(store, address.ledger)) if store.exists() else None
+                return cover_of(told, told_in(store, address.ledger)) if store.exists() else None
             finally:
                 store.close()
     path = Path(told).resolve()
@@ -154,7 +154,7 @@ def _book(path: Path) -> LedgerCover | None:
         with opening():
             store = look(path, 5.0)
             try:
-                return book_of(path, sources.told(store))
+                return cover_of(path, sources.told(store))
             finally:
                 store.close()
     except SetupError as error:
