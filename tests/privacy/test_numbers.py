@@ -80,7 +80,7 @@ def test_T1_nothing_that_draws_float_noise_is_imported() -> None:
                 found.append(path.relative_to(SRC).as_posix())
     data = {"cli/demo.py", "cli/survey.py", "testing/neighbours.py", "testing/questions.py"}
     # Of an audit: people who are made up, adversaries who are played, and subsets that an attacker asks about.
-    data |= {"audit/promise.py", "audit/reconstruct.py", "cli/audit/checks.py", "cli/audit/laws.py"}
+    data |= {"audit/promise.py", "audit/attacks.py", "cli/audit/checks.py", "cli/audit/laws.py"}
     # Where a learner begins and how it breaks ties: public choices, made after the answers, that hide nobody.
     # So are rows drawn from released weights, and projections that a release prints: releases see answers alone.
     after = {"learn/public_random.py", *(path for path in found if path.startswith("release/"))}
