@@ -34,6 +34,7 @@ from sulq import Epsilon, Unit
 from sulq.sources.spark import jobs, settings
 from sulq.sources.source import Origin
 from sulq.sources.spark.engine import SparkEngine
+from sulq.sources.spark.runner import PartitionRunner
 from sulq.sources.tables import Dataset
 from sulq.errors import CuratorError, SetupError
 from sulq.language.tally import sums_of
@@ -84,13 +85,13 @@ def story(cluster, session, frame):
     columns = {"age": sulq.Int(0, 120), "pay": sulq.Real(0, 1000), "note": sulq.Text()}
     db = sulq.connect(frame, columns=columns, unit=Unit("who", 4), budget=Epsilon(9))
     db.count(spend=Epsilon(1))
-    asked = SparkEngine.stated
+    asked = PartitionRunner._run
     def without_workers(self, *given, **more):  # after the debit, before the job
         for worker in cluster.workers:
             worker.kill()
             worker.wait()
         return asked(self, *given, **more)
-    SparkEngine.stated = without_workers
+    PartitionRunner._run = without_workers
     jobs.GRACE_SECONDS = 3.0
     try:
         db.count(spend=Epsilon(1), fresh=True)
@@ -100,7 +101,7 @@ def story(cluster, session, frame):
     else:
         raise AssertionError("answered without workers")
     assert db.spent == Epsilon(2), db.spent
-    SparkEngine.stated = asked
+    PartitionRunner._run = asked
     try:
         db.count(spend=Epsilon(1), fresh=True)
     except SetupError:
