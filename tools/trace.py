@@ -32,7 +32,7 @@ class Trace:
     Frames of libraries in between are passed over. The depth is the number of frames of src/sulq on one stack.
     """
 
-    files: set[str] = field(default_factory=set)
+    files: dict[str, str] = field(default_factory=dict)  # each with the function by which it was entered first
     moves: int = 0
     depth: int = 0
     on: bool = False
@@ -44,7 +44,7 @@ class Trace:
 
     def start(self) -> None:
         """Begin anew."""
-        self.files, self.moves, self.depth = set(), 0, 0
+        self.files, self.moves, self.depth = {}, 0, 0
         self._starts += 1
         self.on = True
 
@@ -70,7 +70,7 @@ class Trace:
             self._own.start, self._own.stack = self._starts, []
         stack: list[str] = self._own.stack
         if event == "call":
-            self.files.add(name.removeprefix(SRC))
+            self.files.setdefault(name.removeprefix(SRC), frame.f_code.co_qualname)
             self.moves += bool(stack) and stack[-1] != name
             stack.append(name)
             self.depth = max(self.depth, len(stack))
@@ -79,7 +79,7 @@ class Trace:
 
     def to_json(self) -> dict[str, object]:
         """As a child writes it."""
-        return {"files": sorted(self.files), "moves": self.moves, "depth": self.depth}
+        return {"files": self.files, "moves": self.moves, "depth": self.depth}
 
 
 def follow_signals() -> None:

@@ -2,6 +2,7 @@
 
     python -m tools.walk            print the table
     python -m tools.walk --write    and write it into docs/contribute/walks.md
+    python -m tools.walk --files "SQL join"    and list that walk's files, in the order they are entered
 
 A walk is made several times in one process. The first one also imports modules and fills caches. Of the others
 the one with the fewest moves counts, since a clerk's or an engine's background thread may be seen in some of them.
@@ -31,7 +32,7 @@ RUNS: Final = 4  # of each walk: a cold one and three warm ones
 PATIENCE_SECONDS: Final = 60.0  # for a process to hear a signal
 SPEND: Final = 0.01  # epsilon of each ask; how much has no influence on the way
 CITIES: Final = ("Haifa", "Lod", "Yafo")
-# Files and moves by this tool on the code that HOUSE's figures were taken from (74,501 lines), on that of the day
+# Files and moves by this tool on the code before the kernel (74,501 lines), on that of the day
 # when the rooms were made (82,574 lines), and the aim in files; None where there is no figure.
 BEFORE: Final = {
     "count by city": ((57, 210), (72, 471), 25),
@@ -71,20 +72,20 @@ neither are frames of libraries.
 class Walk:
     """What one walk entered."""
 
-    files: frozenset[str]
+    files: Mapping[str, str]  # in the order they were entered, each with its first function
     moves: int
     depth: int
 
 
 def of(told: Mapping[str, Any]) -> Walk:
     """A trace as a walk."""
-    return Walk(frozenset(told["files"]), told["moves"], told["depth"])
+    return Walk(told["files"], told["moves"], told["depth"])
 
 
 def together(walks: Mapping[str, Walk]) -> Walk:
     """Several processes' parts of one walk."""
     parts = walks.values()
-    files = frozenset[str]().union(*(part.files for part in parts))
+    files = {name: entry for part in parts for name, entry in part.files.items()}
     return Walk(files, sum(part.moves for part in parts), max(part.depth for part in parts))
 
 
@@ -240,7 +241,9 @@ def main() -> int:
     text = page(found, http)
     print(text)
     if options.files:
-        print(*sorted(found[options.files][1].files), sep="\n")
+        cold, warm = found[options.files]
+        for name, entry in cold.files.items():
+            print(f"{name:45} {entry}{'' if name in warm.files else '  (the first time only)'}")
     if options.write:
         PAGE.write_text(text, encoding="utf-8")
     return 0

@@ -1,4 +1,6 @@
-"""Append-only record of every debit, the shares of analysts, and which data a ledger covers.
+"""What stands around the kernel's ledger: shares, idempotency keys, the transcript, anchors, which data it covers.
+
+Entries are written and checked by `sulq.kernel.ledger`.
 
 May be imported: the kernel's ledger, the language, answers' wire. Must never be here: a row, an engine, noise.
 """

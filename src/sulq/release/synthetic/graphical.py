@@ -1,6 +1,6 @@
 """A model that is a graph: marginals joined by few common columns [MSM19].
 
-A fit begins where the last one ended, so a round's is quick: hardly anything is new. docs/decisions/0043 compares it
+A fit begins where the last one ended, so a round's is quick: hardly anything is new. docs/decisions/0040 compares it
 with mbi, the library of the paper's authors: the same fit, in a thirtieth of the time.
 """
 
