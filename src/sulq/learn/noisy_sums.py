@@ -22,8 +22,8 @@ def deviations(plan: Plan) -> list[Floats]:
 def divided(widths: Sequence[int], reaches: Sequence[float], *, pure: bool) -> tuple[Fraction, ...]:
     """Shares of a spend for vectors of these widths, of which one row moves each by its reach.
 
-    A reach is in L1 where `pure`, else in L2. The shares make the sum of all variances smallest: Laplace noise has a variance of (reach/share)^2 a
-    coordinate, Gaussian of reach^2/share, so the shares are as width^(1/3) reach^(2/3), or
+    A reach is in L1 where `pure`, else in L2. The shares make the sum of all variances smallest: Laplace noise has a
+    variance of (reach/share)^2 a coordinate, Gaussian of reach^2/share, so the shares are as width^(1/3) reach^(2/3) or
     width^(1/2) reach.
     """
     power, root = (2 / 3, 1 / 3) if pure else (1.0, 1 / 2)

@@ -186,7 +186,7 @@ def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monke
     db.sum("age", spend=sulq.Epsilon(1))
     monkeypatch.setattr(Emitter, "units", lambda *_: (Piece("(2 * c0)"), True))
     with pytest.raises(sulq.errors.QuestionError, match="uncertified"):
-        db.sum("age", spend=sulq.Epsilon(1), fresh=True)
+        db.sum("age", spend=sulq.Epsilon(0.5), fresh=True)  # at a price whose certificate is not remembered
     assert db.remaining == sulq.Epsilon(2)
     db.close()
     opened.close()
