@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -22,12 +23,13 @@ from sulq.compile.plan import above, choice, contribution
 from sulq.compile.plan.draft import PlanDraft
 from sulq.compile.statements import aggregate, derived_tables, stored_facts
 from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statistics import sums
 from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
 from sulq.kernel.scores import Span
-from sulq.language import shape
-from sulq.language.domain import Schema
+from sulq.language import rowfn, shape
+from sulq.language.domain import Bool, Category, Schema, Text
 from sulq.language.law import BinomialLaw, LaplaceLaw, Law, PassedLaw
 from sulq.language.privacy import Draw, Event
 from sulq.language.question import Above, Choose, OpenSums, Sums
@@ -35,6 +37,7 @@ from sulq.language.relation import Table, Where
 from sulq.language.rowfn import Dot, Vector, col, lit, vector
 from sulq.language.score import Linear, Rank
 from sulq.language.tally import Block, Tally
+from tests import expressions
 from tests.sources.cases import ask, duck
 
 ROWS = pa.table(
@@ -285,6 +288,37 @@ def test_what_is_remembered_of_a_plan_holds_for_the_facts_it_was_certified_by(mo
         db._engine._kernel_facts = replace(db._engine.kernel_facts)
         rows.run(made, RECEIPT)
         assert len(checks) == 2
+
+
+def test_every_row_function_is_certified_as_planned_where_no_cell_is_missing() -> None:
+    """One row a person, exchanged: a function whose SQL is guarded by CASE counts as missing in the plan too.
+
+    Control: one that is taken for total by the plan alone is refused.
+    """
+    columns = {name: replace(column, missing=False) for name, column in expressions.SCHEMA.columns}
+    cells = {Bool: True, Text: "x", Category: "Lod"}
+    frame = {name: [cells[type(c)] if type(c) in cells else c.lo] for name, c in columns.items()} | {"grade": [3]}
+    found, keys = [], set()
+    with sulq.connect(
+        pd.DataFrame(frame), columns=columns, unit=Unit(None, 1, "replace_one"), budget=Epsilon(1), synthetic=True
+    ) as db:
+        rows = db._oracle.curator._rows
+        for node, fn in expressions.EXAMPLES.items():
+            try:
+                made = db.foresee(Sums((fn,)), spend=Epsilon(0.1))
+            except QuestionError as error:
+                keys.add(error.code)
+                continue
+            rows.check(made)
+            found.append(node)
+        assert keys == {"unbounded", "wrong-kind"}
+        assert len(found) > 30
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sums, "_partial", lambda *_, **__: False)
+            made = db.foresee(Sums((rowfn.Maths("sqrt", col("above")),)), spend=Epsilon(0.1))
+            with pytest.raises(QuestionError) as stopped:
+                rows.check(made)
+    assert stopped.value.code == "uncertified"
 
 
 def tampered(change: Callable[[Plan], Plan]) -> str:

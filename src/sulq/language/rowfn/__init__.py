@@ -1,8 +1,7 @@
 """Row functions: columns, constants and what may be made of them, a class each with its bounds and its NumPy meaning.
 
-Imports errors, domains and kinds. The list is closed (`ROW_FUNCTIONS`): to add one, write its class here, its SQL in
-compile/emit, its steps in compile/statements and its cost in compile/plan/work.py. Never here: I/O, or a callable of an
-analyst.
+Imports errors, domains and kinds. The list is closed (`ROW_FUNCTIONS`, which follows from `__all__`): to add one, see
+docs/contribute/add-a-row-function.md. Never here: I/O, or a callable of an analyst.
 """
 
 from __future__ import annotations

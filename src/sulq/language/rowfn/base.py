@@ -2,8 +2,8 @@
 
 The language is closed: the classes of this folder are all there is, and no callable crosses it (T18, T23). Each class
 holds its syntax, its interval rule in exact rationals (`kind`) and its meaning on NumPy columns (`cells`). Numbers are
-IEEE doubles of grid points, one operation at a time, so every engine computes the same bits (ARCHITECTURE, exactness);
-a result that is not finite is missing, so no row can raise (T30).
+IEEE doubles of grid points, one operation at a time, so every engine computes the same bits
+(docs/theory/row-functions.md); a result that is not finite is missing, so no row can raise (T30).
 """
 
 from __future__ import annotations
