@@ -297,7 +297,7 @@ def test_every_row_function_is_certified_as_planned_where_no_cell_is_missing() -
     """
     columns = {name: replace(column, missing=False) for name, column in expressions.SCHEMA.columns}
     cells = {Bool: True, Text: "x", Category: "Lod"}
-    frame = {name: [cells[type(c)] if type(c) in cells else c.lo] for name, c in columns.items()} | {"grade": [3]}
+    frame = {name: [cells.get(type(c), getattr(c, "lo", None))] for name, c in columns.items()} | {"grade": [3]}
     found, keys = [], set()
     with sulq.connect(
         pd.DataFrame(frame), columns=columns, unit=Unit(None, 1, "replace_one"), budget=Epsilon(1), synthetic=True
