@@ -214,12 +214,12 @@ class _Worker:
             out[:] = rows.made[place].values[:, rows.start : rows.start + rows.size]
             return out
         for row, unit in zip(out[:-1], step.units, strict=True):
-            if unit.low == unit.high:
-                row.fill(unit.low)
-                continue
-            np.multiply(values[unit.of], unit.scale, out=row)
-            np.floor(np.add(row, 0.5, out=row), out=row)
-            np.fmin(np.fmax(row, unit.low, out=row), unit.high, out=row)  # which brings NaN to the lower bound
+            given = values[unit.of] if unit.low < unit.high else 0
+            part = row if np.ndim(given) else row[:1]  # one number for all rows is worked out once
+            np.multiply(given, unit.scale, out=part)
+            np.floor(np.add(part, 0.5, out=part), out=part)
+            np.fmin(np.fmax(part, unit.low, out=part), unit.high, out=part)  # which brings NaN to the lower bound
+            row[len(part) :] = part[:1]
         if step.missing is not None:
             out[:-1, np.broadcast_to(np.asarray(values[step.missing]) != 0, (rows.size,))] = 0.0
         if step.l1 is not None or step.ball is not None:
