@@ -290,6 +290,17 @@ def test_what_is_remembered_of_a_plan_holds_for_the_facts_it_was_certified_by(mo
         assert len(checks) == 2
 
 
+def test_what_is_remembered_does_not_grow_with_each_ask() -> None:
+    """The texts that an ask writes beside those of its plan are forgotten; the control: another question is kept."""
+    with opened() as db:
+        rows, sizes = db._oracle.curator._rows, []
+        for spend in (1, 1, 1, 0.5):
+            db.count(spend=Epsilon(spend), fresh=True)
+            kept = rows._plans._found.values()
+            sizes.append(sum(len(text) for found, _ in kept for _, text in found.writer._known.values()))
+    assert sizes[0] == sizes[1] == sizes[2] < sizes[3]
+
+
 def test_every_row_function_is_certified_as_planned_where_no_cell_is_missing() -> None:
     """One row a person, exchanged: a function whose SQL is guarded by CASE counts as missing in the plan too.
 

@@ -182,14 +182,13 @@ class Curator:
         """
         plan, question, event = ask.plan, ask.plan.question, ask.plan.event
         writer = self._rows.check(plan, self._analyst or "")
+        # The version is part of it: a stored answer means nothing under other declarations (SR12).
+        named = (question, event.epsilon, event.rho, event.key_delta, self._ledger.version, self._scope)
         flight.begun = True
         receipt = self._ledger.debit(
             event,
             question=writer.text(question),
-            # The version is part of it: a stored answer means nothing under other declarations (SR12).
-            question_digest=wire.digest_of(
-                writer.text((question, event.epsilon, event.rho, event.key_delta, self._ledger.version, self._scope))
-            ),
+            question_digest=wire.digest_of(f"[{','.join(map(writer.text, named))}]"),  # a tuple would be kept for good
             asked=ask.name,
             plan_digest=wire.digest_of(writer.text(plan)),
             key=key,

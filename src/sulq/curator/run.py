@@ -36,7 +36,8 @@ from sulq.language.tally import Engine
 __all__ = ["Release", "Reveal", "Rows", "reveal_groups"]
 
 Release = Draw
-ROOM: Final = 2**22  # characters of texts whose plans are kept between check and run
+MAX_TEXT_CHARACTERS: Final = 2**22  # of texts whose plans are kept between check and run
+MAX_PLAN_CHARACTERS: Final = 2**20  # of plans whose certificates are remembered; each takes some forty times its text
 
 _log = logging.getLogger(__name__)
 
@@ -59,8 +60,8 @@ class Rows:
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
         # A SubLinear budget says how much noise a query has.
         self._kernel = Kernel(redeem, self._known, partial(_least, budget) if isinstance(budget, SubLinear) else None)
-        self._plans: _Remembered[int, _Certified] = _Remembered()  # by the plans' identities
-        self._texts: _Remembered[tuple[str, str], _Known] = _Remembered()  # by askers and digests
+        self._plans: _Remembered[int, _Certified] = _Remembered(MAX_PLAN_CHARACTERS)  # by the plans' identities
+        self._texts: _Remembered[tuple[str, str], _Known] = _Remembered(MAX_TEXT_CHARACTERS)  # by askers and digests
         self.checked: Checked | None = None  # the request that was certified last, with what the kernel found of it
 
     def _known(self) -> tuple[Facts, Unit] | None:
@@ -81,9 +82,10 @@ class Rows:
         found = self._certified(plan)
         if found is None:
             writer = wire.Writer()
+            facts = self._facts()  # before it is certified: what is remembered holds for no later ones
             checked = self._certify(plan.parts, plan.event, QuestionError, whose)
             text = writer.text(plan)
-            found = _Certified(plan, self._facts(), checked, wire.digest_of(text), writer)
+            found = _Certified(plan, facts, checked, wire.digest_of(text), writer)
             self._plans.put(id(plan), found, len(text))
         self.checked = found.checked
         return found.writer
@@ -190,7 +192,8 @@ V = TypeVar("V")
 class _Remembered(Generic[K, V]):
     """What was certified: the last one, and others while their texts have room."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._length = 0
         self._lock = threading.Lock()
@@ -199,7 +202,7 @@ class _Remembered(Generic[K, V]):
         with self._lock:
             self._length += length - self._found.pop(key, (None, 0))[1]
             self._found[key] = (value, length)
-            while self._length > ROOM and len(self._found) > 1:
+            while self._length > self._most and len(self._found) > 1:
                 self._length -= self._found.popitem(last=False)[1][1]
 
     def get(self, key: K) -> V | None:

@@ -162,7 +162,7 @@ class RemoteRows:
         known_plan, text, certified, whose = getattr(self._own, "certified", None) or (None, "", None, "")
         self._own.certified = None
         if known_plan is not plan:
-            text, certified = wire.encode(plan), None
+            text, certified, whose = wire.encode(plan), None, ""
         if not self._redeem(receipt, wire.digest_of(text), plan.event):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         deadline = getattr(self._own, "end", None)
