@@ -149,6 +149,18 @@ def settings_page() -> str:
     return "\n".join(parts)
 
 
+SPELLINGS: Final = {
+    "ceiling": "ceiling(avg(age))",
+    "char_length": "char_length(sex), count(*)",
+    "log2": "log2(count(*))",
+    "log10": "log10(count(*))",
+    "pow": "pow(count(*), 2)",
+    "strpos": "strpos(sex, 'f'), count(*)",
+    "substr": "substr(sex, 1, 1), count(*)",
+}
+"""Other names of functions of released values, each in a call that is answered."""
+
+
 def sql_page() -> str:
     """The SQL that is answered: statistics, functions, and each construct of tests/sql/constructs.py."""
     public = constructs.facts()
@@ -161,6 +173,11 @@ def sql_page() -> str:
     ]
     row_functions = sorted({name for name in (*CALLS, *TEXTS) if name.isidentifier()} - OPERATORS)
     shown_functions = sorted({name for name in KNOWN if name.isidentifier()} - OPERATORS)
+    spellings = [
+        name
+        for name, call in SPELLINGS.items()
+        if outcome(f"SELECT {call} FROM people GROUP BY sex", public) == constructs.ANSWERED  # noqa: S608
+    ]
     return "\n".join(
         [
             "# SQL",
@@ -195,6 +212,7 @@ def sql_page() -> str:
             "## Functions of released values",
             "After the noise, in the SELECT list, HAVING and ORDER BY, for nothing:",
             f"{', '.join(f'`{name}`' for name in shown_functions)}.",
+            f"Other spellings are read as well: {', '.join(f'`{name}`' for name in spellings)}.",
             "",
             "## Limits",
             "A pattern has at most 1,000 characters, 100 of them `%` or `_`. What the rows of one person could add to",
