@@ -112,11 +112,11 @@ def test_S2_14_learning_below_the_noise_rate(learner: type) -> None:
 
 
 def database_columns(database: Arrays, count: int) -> object:
-    return sulq.answers.columns.Columns(tuple(f"x{i}" for i in range(count)), database)
+    return sulq.answers.columns.ColumnChoice(tuple(f"x{i}" for i in range(count)), database)
 
 
 def label(database: Arrays) -> object:
-    return sulq.answers.columns.Columns(("y",), database)
+    return sulq.answers.columns.ColumnChoice(("y",), database)
 
 
 def test_a_spend_behind_is_needed_for_the_best_of_it() -> None:
