@@ -40,10 +40,10 @@ def test_a_trace_counts_calls_between_files_and_not_within_one() -> None:
 def test_the_page_is_read_as_it_is_written() -> None:
     """What `page` writes, `recorded` reads; a walk over several processes is one."""
     parts = {
-        "web": walk.Walk(frozenset({"a.py", "b.py"}), 3, 2),
-        "clerk": walk.Walk(frozenset({"b.py", "c.py"}), 1_000, 5),
+        "web": walk.Walk({"a.py": "f", "b.py": "g"}, 3, 2),
+        "clerk": walk.Walk({"b.py": "g", "c.py": "h"}, 1_000, 5),
     }
     whole = walk.together(parts)
-    assert whole == walk.Walk(frozenset({"a.py", "b.py", "c.py"}), 1_003, 5)
+    assert whole == walk.Walk({"a.py": "f", "b.py": "g", "c.py": "h"}, 1_003, 5)
     text = walk.page(dict.fromkeys(walk.BEFORE, (whole, whole)), parts)
     assert walk.recorded(text) == dict.fromkeys(walk.BEFORE, (3, 1_003))
