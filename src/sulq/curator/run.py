@@ -95,11 +95,12 @@ class Rows:
         found = self._plans.get(id(plan))
         return found if found is not None and found.facts is self._facts() else None
 
-    def _facts(self) -> Facts | None:
+    def _facts(self) -> object:
+        """The kernel's facts, to be compared by identity; what equals nothing where they cannot be worked out."""
         try:
             known = self._known()
-        except Exception:  # noqa: BLE001 - facts that cannot be worked out certify nothing: `_certify` says so
-            return None
+        except Exception:  # noqa: BLE001 - such facts certify nothing: `_certify` says so
+            return object()
         return None if known is None else known[0]
 
     def check_text(self, text: str, whose: str = "") -> None:
@@ -179,7 +180,7 @@ class _Certified:
     """A plan that was certified, its digest, and the writer of its text; no other plan gets its identity meanwhile."""
 
     plan: Plan
-    facts: Facts | None
+    facts: object
     checked: Checked
     digest: str
     writer: wire.Writer
