@@ -80,7 +80,7 @@ def test_prepare_then_budget_then_ledger(folder: Path) -> None:
     assert "sound" in checked.stdout
 
 
-def test_T60_raising_a_budget_is_an_entry(folder: Path) -> None:
+def test_raising_a_budget_is_an_entry_T60(folder: Path) -> None:
     """`--raise-to` adds to the published total and can never lower it."""
     assert run("prepare", "people.parquet", folder=folder).returncode == 0
     raised = run("budget", "people.parquet", "--raise-to", "3", folder=folder)
@@ -91,7 +91,7 @@ def test_T60_raising_a_budget_is_an_entry(folder: Path) -> None:
     assert run("ledger", "verify", "people.ledger", folder=folder).returncode == 0
 
 
-def test_T47_verify_finds_a_flipped_byte(folder: Path) -> None:
+def test_verify_finds_a_flipped_byte_T47(folder: Path) -> None:
     """A ledger that was touched is refused with exit code 2; the control above is sound."""
     run("prepare", "people.parquet", folder=folder)
     path = folder / "people.ledger"
@@ -140,7 +140,7 @@ def test_explain_spends_nothing(folder: Path) -> None:
     assert "left epsilon 2" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
 
 
-def test_SR14_other_is_an_option_of_both_commands(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_is_an_option_of_both_commands_SR14(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--other LABEL` reaches the query, which says here that no group is hidden (SR14)."""
     monkeypatch.chdir(folder)
     for command in ("query", "explain"):
@@ -195,7 +195,7 @@ def test_a_refused_query_has_its_exit_code(
     assert exit_code(refused.value) == exit_with
 
 
-def test_T82_csv_cells_are_no_formulas() -> None:
+def test_csv_cells_are_no_formulas_T82() -> None:
     """A label that a spreadsheet would run is written as text; numbers stay numbers (T82)."""
     assert [_plain_text(cell) for cell in ("=1+1", "@x", "-a", "Lod", -3.5, None)] == [
         "'=1+1", "'@x", "'-a", "Lod", -3.5, None,

@@ -81,7 +81,7 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
     assert all(name in (errors.__doc__ or "") for name in classes)
 
 
-def test_T31_no_error_is_chained_to_one_of_an_engine() -> None:
+def test_no_error_is_chained_to_one_of_an_engine_T31() -> None:
     """In the trusted half nothing is raised `from` the exception it answers: its text may hold a cell (T31, S0.1).
 
     The ledger's own errors are about its file, which holds no rows.

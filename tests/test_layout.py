@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -68,14 +69,15 @@ def test_every_test_file_has_its_source() -> None:
 
 
 def test_every_test_says_what_it_shows() -> None:
-    """Each test has a docstring."""
-    silent = [
-        f"{path.relative_to(ROOT)}::{node.name}"
+    """Each test has a docstring, and a name that says the behaviour before the ids it covers."""
+    tests = [
+        (f"{path.relative_to(ROOT)}::{node.name}", node)
         for path in TESTS.rglob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test") and not ast.get_docstring(node)
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test")
     ]
-    assert silent == []
+    assert [name for name, node in tests if not ast.get_docstring(node)] == []
+    assert [name for name, node in tests if re.match(r"test_(SR|[ESTX])\d", node.name)] == []
 
 
 def test_nothing_inside_imports_the_package_root() -> None:

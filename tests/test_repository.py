@@ -78,14 +78,14 @@ def test_the_readme_shows_python_and_the_commands_at_once() -> None:
     assert "make test" in readme
 
 
-def test_T92_the_promise_and_the_way_to_report_are_published() -> None:
+def test_the_promise_and_the_way_to_report_are_published_T92() -> None:
     """SECURITY.md holds the threat model, how to report, and the known vulnerabilities (T92)."""
     security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
     for heading in ("## Reporting", "## Known vulnerabilities", "**Promise.**", "**Not defended.**", "**Timing.**"):
         assert heading in security
 
 
-def test_T89_every_requirement_is_pinned() -> None:
+def test_every_requirement_is_pinned_T89() -> None:
     """constraints.txt fixes an exact version for all that is installed, and names no index (T89)."""
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = [line for line in lines if line and not line.startswith("#")]

@@ -94,7 +94,7 @@ def test_several_tables_of_an_earlier_version_open(written: tuple[Path, dict[str
 
 
 @pytest.mark.parametrize("way", ["rename", "link", "copy", "copy2", "alone"])
-def test_T98_a_ledger_of_an_earlier_version_knows_its_files_by_what_it_registered(
+def test_a_ledger_of_an_earlier_version_knows_its_files_by_what_it_registered_T98(
     way: str, written: tuple[Path, dict[str, object]]
 ) -> None:
     """It noted a name, a size and a time; opened once on this version, it notes what it covers.

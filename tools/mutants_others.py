@@ -14,8 +14,8 @@ from tools.mutant import Mutant
 REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
 PLAN: Final = "tests/compile/plan"
-READ: Final = "tests/sources/test_cell_reading.py::test_T6_T26_every_cell_is_read_alike"
-ENGINES: Final = "tests/conformance/test_engines.py::test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle"
+READ: Final = "tests/sources/test_cell_reading.py::test_every_cell_is_read_alike_T6_T26"
+ENGINES: Final = "tests/conformance/test_engines.py::test_every_engine_gives_the_integers_of_the_oracle_T4_T6_T11"
 
 
 OTHERS: Final = (
@@ -25,7 +25,7 @@ OTHERS: Final = (
         "compile/emit/emitter.py",
         "        return clamped(units, float(low), float(high))",
         "        return units",
-        ("tests/compile/statements/test_aggregate.py::test_T11_the_clamp_sits_under_the_sum",),
+        ("tests/compile/statements/test_aggregate.py::test_the_clamp_sits_under_the_sum_T11",),
     ),
     Mutant(
         "SmartNoise #317",
@@ -34,8 +34,8 @@ OTHERS: Final = (
         '        raise QuestionError("unbounded", f"{describe(fn)} has no bounds.")',
         "        return Fraction(0), Fraction(0), kind",
         (
-            f"{PLAN}/test_bound.py::test_T12_what_cannot_be_summed_is_refused",
-            f"{PLAN}/test_calibrate.py::test_T12_an_expression_without_bounds_is_refused",
+            f"{PLAN}/test_bound.py::test_what_cannot_be_summed_is_refused_T12",
+            f"{PLAN}/test_calibrate.py::test_an_expression_without_bounds_is_refused_T12",
         ),
     ),
     Mutant(
@@ -45,7 +45,7 @@ OTHERS: Final = (
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         '    return __import__("sulq.language.law", fromlist="law").LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
         (
-            "tests/kernel/mechanisms/test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25",
         ),
     ),
     Mutant(
@@ -62,7 +62,7 @@ OTHERS: Final = (
         "kernel/ledger/filter.py",
         "        epsilon, _, *others = map(operator.add, self, other)",
         "        epsilon, _, *others = map(max, self, other)",
-        ("tests/kernel/ledger/test_filter.py::test_T53_histories_cost_what_the_closed_forms_say",),
+        ("tests/kernel/ledger/test_filter.py::test_histories_cost_what_the_closed_forms_say_T53",),
     ),
     Mutant(
         "SmartNoise #580",
@@ -86,7 +86,7 @@ OTHERS: Final = (
         "compile/statistics/sums.py",
         "    wide = [b - a for a, b in zip(low, high, strict=True)]",
         "    wide = [b - a for a, b in zip(low, low, strict=True)]",
-        ("tests/compile/statistics/test_sums.py::test_SR1_extents_are_exact_for_boxes_terms_and_tables",),
+        ("tests/compile/statistics/test_sums.py::test_extents_are_exact_for_boxes_terms_and_tables_SR1",),
     ),
     Mutant(
         "Google #84",
@@ -94,7 +94,7 @@ OTHERS: Final = (
         "kernel/keep.py",
         '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose} ORDER BY {order}) <= {rows}"',
         '    query += f" QUALIFY row_number() OVER (PARTITION BY {whose}, c0 ORDER BY {order}) <= {rows}"',
-        ("tests/kernel/test_keep.py::test_SR2_nobody_else_has_other_rows_when_a_person_leaves",),
+        ("tests/kernel/test_keep.py::test_nobody_else_has_other_rows_when_a_person_leaves_SR2",),
     ),
     Mutant(
         "Google #101",
@@ -103,7 +103,7 @@ OTHERS: Final = (
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
         (
-            "tests/kernel/mechanisms/test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25",
         ),
     ),
     Mutant(
@@ -112,7 +112,7 @@ OTHERS: Final = (
         "kernel/run.py",
         "    return np.clip(exact[:, columns], -room, room) << bits",
         "    return exact[:, columns] << bits",
-        ("tests/curator/test_run.py::test_T5_exact_sums_are_saturated_before_they_meet_noise",),
+        ("tests/curator/test_run.py::test_exact_sums_are_saturated_before_they_meet_noise_T5",),
     ),
     Mutant(
         "Google #405",
@@ -129,8 +129,8 @@ OTHERS: Final = (
         "            return released(exact, lambda values: values + bulk.laplace(values.size, law.scale))",
         "            return released(exact, lambda values: values + bulk.laplace(1, law.scale))",
         (
-            "tests/kernel/mechanisms/test_bulk_laplace.py::test_T9_empty_groups_do_not_share_their_noise",
-            "tests/privacy/test_numbers.py::test_T9_cells_without_rows_have_noise_of_their_own",
+            "tests/kernel/mechanisms/test_bulk_laplace.py::test_empty_groups_do_not_share_their_noise_T9",
+            "tests/privacy/test_numbers.py::test_cells_without_rows_have_noise_of_their_own_T9",
         ),
     ),
     Mutant(
@@ -140,7 +140,7 @@ OTHERS: Final = (
         "        return (sensitivity / self.scale) ** 2 / 2",
         "        return (sensitivity / self.scale) ** 2 / 8",
         (
-            "tests/kernel/mechanisms/test_bulk_choose.py::test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice",
+            "tests/kernel/mechanisms/test_bulk_choose.py::test_permute_and_flip_is_not_priced_as_an_exponential_choice_SR4_T20",
         ),
     ),
     Mutant(
@@ -150,8 +150,8 @@ OTHERS: Final = (
         "    return np.where(found > law.threshold, found, 0)",
         "    return np.where(found >= law.threshold, found, 0)",
         (
-            "tests/kernel/mechanisms/test_table_open_keys.py::test_T24_a_key_of_one_person_shows_at_most_at_its_delta",
-            "tests/kernel/mechanisms/test_table_open_keys.py::test_T7_a_groups_number_follows_the_law_given_that_it_passed",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_a_key_of_one_person_shows_at_most_at_its_delta_T24",
+            "tests/kernel/mechanisms/test_table_open_keys.py::test_a_groups_number_follows_the_law_given_that_it_passed_T7",
         ),
     ),
     Mutant(
@@ -160,7 +160,7 @@ OTHERS: Final = (
         "kernel/entropy.py",
         "    drawn = os.urandom(count)",
         '    drawn = __import__("numpy").random.bytes(count)',
-        ("tests/privacy/test_randomness.py::test_T67_children_of_one_process_draw_different_noise",),
+        ("tests/privacy/test_randomness.py::test_children_of_one_process_draw_different_noise_T67",),
     ),
     Mutant(
         "OpenDP #2938",
@@ -184,7 +184,7 @@ OTHERS: Final = (
         "compile/plan/sensitivity.py",
         '    cells = 2 if way == "apart" else 1',
         "    cells = 1",
-        (f"{PLAN}/test_sensitivity.py::test_E46_S4_6_a_histogram_is_1_or_2_by_the_relation",),
+        (f"{PLAN}/test_sensitivity.py::test_a_histogram_is_1_or_2_by_the_relation_E46_S4_6",),
     ),
     Mutant(
         "OpenDP #2949",
@@ -193,7 +193,7 @@ OTHERS: Final = (
         "    rows = unit.rows if draft.shape is None else max(draft.shape.rows, 1)"
         "  # public rows get noise like any other",
         "    rows = unit.rows",
-        (f"{PLAN}/test_contribution.py::test_T15_rows_that_a_join_multiplies_are_charged_as_multiplied",),
+        (f"{PLAN}/test_contribution.py::test_rows_that_a_join_multiplies_are_charged_as_multiplied_T15",),
     ),
     Mutant(
         "OpenDP #2638",
@@ -201,7 +201,7 @@ OTHERS: Final = (
         "kernel/mechanisms/bulk.py",
         "    centre = scale**2 / t",
         "    centre = scale**2 / (t + 1)",
-        ("tests/kernel/mechanisms/test_bulk_gaussian.py::test_T7_the_sampler_follows_its_law",),
+        ("tests/kernel/mechanisms/test_bulk_gaussian.py::test_the_sampler_follows_its_law_T7",),
     ),
     Mutant(
         "OpenDP 0.4.0",
@@ -217,7 +217,7 @@ OTHERS: Final = (
         "kernel/laws.py",
         "        return sensitivity / self.scale",
         "        return sensitivity * self.scale",
-        ("tests/cli/audit/test_laws.py::test_T20_prices_cover_the_exact_losses_of_the_whole_table",),
+        ("tests/cli/audit/test_laws.py::test_prices_cover_the_exact_losses_of_the_whole_table_T20",),
     ),
     Mutant(
         "Qrlew #297",
@@ -226,8 +226,8 @@ OTHERS: Final = (
         '    return draft.rows * (2 if draft.facts.unit.neighbors == "replace_one" else 1)',
         "    return 1",
         (
-            f"{PLAN}/test_threshold.py::test_SR14_a_person_moves_up_to_k_groups",
-            f"{GROUPS}::test_RP_T24_choices_and_groups_are_told_apart_by_noise_alone",
+            f"{PLAN}/test_threshold.py::test_a_person_moves_up_to_k_groups_SR14",
+            f"{GROUPS}::test_choices_and_groups_are_told_apart_by_noise_alone_T24",
         ),
     ),
     Mutant(
@@ -237,8 +237,8 @@ OTHERS: Final = (
         '        ways: tuple[str, ...] = ("single",)',
         '        ways: tuple[str, ...] = ("pair",)',
         (
-            f"{PLAN}/test_contribution.py::test_SR1_the_ways_of_moving",
-            f"{PLAN}/test_sensitivity.py::test_SR1_the_plan_covers_every_person",
+            f"{PLAN}/test_contribution.py::test_the_ways_of_moving_SR1",
+            f"{PLAN}/test_sensitivity.py::test_the_plan_covers_every_person_SR1",
         ),
     ),
     Mutant(
@@ -247,7 +247,7 @@ OTHERS: Final = (
         "curator/curator.py",
         "        self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored",
         "        self._rows._all(plan.parts)",
-        (f"{REPLAY}::test_RP_named_asks_are_told_apart_by_noise_alone",),
+        (f"{REPLAY}::test_named_asks_are_told_apart_by_noise_alone",),
     ),
     Mutant(
         "Lomas, the comparison",
@@ -255,7 +255,7 @@ OTHERS: Final = (
         "kernel/facts.py",
         "        value = Decimal(float.__repr__(value))  # a subclass (numpy.float64) may print itself otherwise",
         "        value = Decimal(float.__repr__(max(float(SMALLEST), value)))",
-        ("tests/privacy/test_promise.py::test_T51_a_nonsense_loss_is_refused_before_anything_happens",),
+        ("tests/privacy/test_promise.py::test_a_nonsense_loss_is_refused_before_anything_happens_T51",),
     ),
     Mutant(
         "openmed #2457",
@@ -263,6 +263,6 @@ OTHERS: Final = (
         "kernel/ledger/filter.py",
         "    return -(-amount.numerator * GRAIN // amount.denominator)",
         "    return amount.numerator * GRAIN // amount.denominator",
-        ("tests/kernel/ledger/test_filter.py::test_T52_sums_are_never_below_the_exact_ones",),
+        ("tests/kernel/ledger/test_filter.py::test_sums_are_never_below_the_exact_ones_T52",),
     ),
 )

@@ -19,7 +19,7 @@ OWN: Final = (
         "sources/decode/csv_file.py",
         "        self._quotes(records, octets, quotes)",
         "        pass",
-        (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
+        (f"{CSV_FILE}::test_the_check_is_the_grammar_T96",),
     ),
     Mutant(
         "sulq 0.1.0, CSV carriage returns",
@@ -27,7 +27,7 @@ OWN: Final = (
         "sources/decode/csv_file.py",
         "            self._none(data, returns[_outside(quotes, returns)], _BARE, _LINES)",
         "            pass",
-        (f"{CSV_FILE}::test_T96_the_check_is_the_grammar",),
+        (f"{CSV_FILE}::test_the_check_is_the_grammar_T96",),
     ),
     Mutant(
         "sulq 0.1.0, CSV at connect",
@@ -35,7 +35,7 @@ OWN: Final = (
         "sources/duckdb/engine.py",
         "            self._records = {origin.path: origin.check() for origin in origins}",
         "            self._records = dict.fromkeys(origin.path for origin in origins)",
-        (f"{FILES}::test_T96_connect_stops_the_owner_before_anything_is_spent",),
+        (f"{FILES}::test_connect_stops_the_owner_before_anything_is_spent_T96",),
     ),
     Mutant(
         "sulq 0.1.0, cells that DuckDB does not read",
@@ -43,7 +43,7 @@ OWN: Final = (
         "sources/duckdb/parquet_cells.py",
         "    return tuple(_rewritten(item, folder) if _parquet(item) else item for item in tables)",
         "    return tuple(item for item in tables if folder)",
-        (f"{FILES}::test_T99_a_parquet_cell_beyond_microseconds_is_beyond_every_bound",),
+        (f"{FILES}::test_a_parquet_cell_beyond_microseconds_is_beyond_every_bound_T99",),
     ),
     Mutant(
         "sulq 0.1.0, text that is no UTF-8",
@@ -51,7 +51,7 @@ OWN: Final = (
         "sources/decode/frames.py",
         "        text = _texts(None if cell is None else _text(cell.decode(errors=_HALVES)) for cell in cells)",
         '        text = _texts(None if cell is None else _text(cell.decode(errors="replace")) for cell in cells)',
-        ("tests/sources/decode/test_frames_kinds.py::test_T99_text_that_is_no_utf8_is_missing",),
+        ("tests/sources/decode/test_frames_kinds.py::test_text_that_is_no_utf8_is_missing_T99",),
     ),
     Mutant(
         "sulq 0.1.0, the sign of a zero",
@@ -59,7 +59,7 @@ OWN: Final = (
         "kernel/layout.py",
         "    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]",
         "    labels = [row[:keys] for row in rows]",
-        ("tests/sources/folds/test_open_groups.py::test_T29_a_key_of_zero_has_no_sign_of_one_row",),
+        ("tests/sources/folds/test_open_groups.py::test_a_key_of_zero_has_no_sign_of_one_row_T29",),
     ),
     Mutant(
         "sulq 0.1.0, ids of frames",
@@ -67,7 +67,7 @@ OWN: Final = (
         "sources/decode/frames.py",
         "        return DIGITS, _texts(None if cell is None else _digits(cell) for cell in column.to_pylist())",
         "        return DIGITS, _texts(None if cell is None else str(int(float(cell))) for cell in column.to_pylist())",
-        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[frame]",),
+        ("tests/privacy/test_ids.py::test_distinct_ids_are_distinct_people_T97[frame]",),
     ),
     Mutant(
         "sulq 0.1.0, ids of files",
@@ -75,7 +75,7 @@ OWN: Final = (
         "sources/decode/person.py",
         '        text = f"CAST({item} AS VARCHAR)"',
         '        text = f"CAST(CAST({item} AS DOUBLE) AS VARCHAR)"',
-        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[parquet]",),
+        ("tests/privacy/test_ids.py::test_distinct_ids_are_distinct_people_T97[parquet]",),
     ),
     Mutant(
         "sulq 0.1.0, ids by the nanosecond",
@@ -83,7 +83,7 @@ OWN: Final = (
         "sources/decode/person.py",
         "_NANOSECONDS: Final = f\"rtrim(rtrim({_FINE}, '0'), '.')\"",
         "_NANOSECONDS: Final = _SECONDS",
-        ("tests/privacy/test_ids.py::test_T97_distinct_ids_are_distinct_people[parquet]",),
+        ("tests/privacy/test_ids.py::test_distinct_ids_are_distinct_people_T97[parquet]",),
     ),
     Mutant(
         "sulq 0.1.0, ids past 2^53",
@@ -91,7 +91,7 @@ OWN: Final = (
         "sources/decode/person.py",
         'EXACT: Final[dict[str, int]] = {"double": 2**53, "single": 2**24, "half": 2**11}  # rounded from there on',
         'EXACT: Final[dict[str, int]] = {"double": 2**63, "single": 2**24, "half": 2**11}  # rounded from there on',
-        ("tests/privacy/test_ids.py::test_T97_ids_that_may_have_been_rounded_stop_the_owner",),
+        ("tests/privacy/test_ids.py::test_ids_that_may_have_been_rounded_stop_the_owner_T97",),
     ),
     Mutant(
         "sulq 0.1.0, ids of two kinds",
@@ -99,7 +99,7 @@ OWN: Final = (
         "sources/decode/person.py",
         '    if len(found) > 1 and fold != "spelling":',
         '    if len(found) > 9 and fold != "spelling":',
-        ("tests/privacy/test_ids.py::test_T16_equal_values_are_one_person_in_all_tables",),
+        ("tests/privacy/test_ids.py::test_equal_values_are_one_person_in_all_tables_T16",),
     ),
     Mutant(
         "sulq 0.1.0, ids folded unasked",
@@ -107,7 +107,7 @@ OWN: Final = (
         "sources/decode/person.py",
         "        return item",
         "        return lowered(item)",
-        ("tests/privacy/test_ids.py::test_T16_texts_are_people_as_the_owner_folds_them",),
+        ("tests/privacy/test_ids.py::test_texts_are_people_as_the_owner_folds_them_T16",),
     ),
     Mutant(
         "sulq 0.1.0, ids of older ledgers",
@@ -115,7 +115,7 @@ OWN: Final = (
         "kernel/ledger/entries.py",
         '        unit = dataclasses.replace(unit, fold="spelling")',
         "        unit = dataclasses.replace(unit, fold=None)",
-        ("tests/privacy/test_ids.py::test_T97_ledgers_from_before_keep_their_fold",),
+        ("tests/privacy/test_ids.py::test_ledgers_from_before_keep_their_fold_T97",),
     ),
     Mutant(
         "sulq 0.1.0, a person space taken for a path",
@@ -124,8 +124,8 @@ OWN: Final = (
         "        return choose(sources, books) or begun()",
         "        return begun()",
         (
-            "tests/privacy/test_spaces.py::test_T98_the_ledger_is_found_by_what_it_covers",
-            "tests/privacy/test_spaces.py::test_T98_no_act_on_files_raises_what_is_left",
+            "tests/privacy/test_spaces.py::test_the_ledger_is_found_by_what_it_covers_T98",
+            "tests/privacy/test_spaces.py::test_no_act_on_files_raises_what_is_left_T98",
         ),
     ),
     Mutant(
@@ -134,7 +134,7 @@ OWN: Final = (
         "curator/ledger/sources.py",
         '        if self.content and source.content and self.content == _mac(key, "bytes", source.content):',
         "        if False:",
-        ("tests/privacy/test_spaces.py::test_T98_the_ledger_is_found_by_what_it_covers",),
+        ("tests/privacy/test_spaces.py::test_the_ledger_is_found_by_what_it_covers_T98",),
     ),
     Mutant(
         "sulq 0.1.0, a ledger named anew",
@@ -142,7 +142,7 @@ OWN: Final = (
         "curator/ledger/registered_stores.py",
         "    if own is not None and all(own.knows(source) for source in sources):",
         "    if own is None or new_people or all(own.knows(source) for source in sources):",
-        ("tests/privacy/test_spaces.py::test_T98_a_second_ledger_needs_the_owners_word",),
+        ("tests/privacy/test_spaces.py::test_a_second_ledger_needs_the_owners_word_T98",),
     ),
     Mutant(
         "sulq 0.1.0, ALTER TABLE RENAME",
@@ -150,7 +150,7 @@ OWN: Final = (
         "curator/ledger/sources.py",
         "            shared = self.place == source.place or not {*self.numbers}.isdisjoint(source.numbers)",
         "            shared = self.place == source.place",
-        ("tests/privacy/test_spaces.py::test_T98_a_table_is_found_by_its_oid",),
+        ("tests/privacy/test_spaces.py::test_a_table_is_found_by_its_oid_T98",),
     ),
     Mutant(
         "sulq 0.1.0, size and time in the ledger",
@@ -158,7 +158,7 @@ OWN: Final = (
         "curator/ledger/sources.py",
         """    return source if source == "frame" else f"mac {_mac(key, 'source', source)}\"""",
         "    return source",
-        ("tests/privacy/test_spaces.py::test_SR25_size_time_and_bytes_stay_in_the_ledger_as_macs",),
+        ("tests/privacy/test_spaces.py::test_size_time_and_bytes_stay_in_the_ledger_as_macs_SR25",),
     ),
     Mutant(
         "sulq 0.1.0, outcomes at the limit",
@@ -166,7 +166,7 @@ OWN: Final = (
         "compile/plan/__init__.py",
         "    check_work(questions, facts, limit)",
         "    pass",
-        (f"{PLAN}/test_work.py::test_T100_what_one_person_could_make_too_slow_is_refused_from_public_facts",),
+        (f"{PLAN}/test_work.py::test_what_one_person_could_make_too_slow_is_refused_from_public_facts_T100",),
     ),
     Mutant(
         "sulq 0.1.0, rows of a join",
@@ -174,7 +174,7 @@ OWN: Final = (
         "compile/plan/work.py",
         "    return _Work(facts, lambda relation: shape(relation, facts).rows, MAX_CELL_LENGTH).of(questions) / 1e9",
         "    return _Work(facts, lambda _: 50, MAX_CELL_LENGTH).of(questions) / 1e9",
-        (f"{PLAN}/test_work.py::test_T100_the_rows_of_a_person_are_those_of_the_relation",),
+        (f"{PLAN}/test_work.py::test_the_rows_of_a_person_are_those_of_the_relation_T100",),
     ),
     Mutant(
         "sulq 0.1.0, the matcher",
@@ -182,7 +182,7 @@ OWN: Final = (
         "language/rowfn/texts.py",
         "            if wild and (len(text) - place) * len(part) > MAX_SEARCH_STEPS:",
         "            if wild and len(text) < 0:",
-        (f"{TEXTS}::test_T74_T100_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time",),
+        (f"{TEXTS}::test_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time_T74_T100",),
     ),
     Mutant(
         "sulq 0.1.0, long texts",
@@ -190,7 +190,7 @@ OWN: Final = (
         "sources/cell_reading.py",
         "        return cut(text(cell, item), column.longest)",
         "        return cut(text(cell, item), 10_000)",
-        ("tests/privacy/test_narrow.py::test_T100_texts_are_cut_alike_on_every_engine",),
+        ("tests/privacy/test_narrow.py::test_texts_are_cut_alike_on_every_engine_T100",),
     ),
     Mutant(
         "sulq 0.1.0, groups without rows, the value",
@@ -199,8 +199,8 @@ OWN: Final = (
         "    found: Truths = reading.least(released, beta_of(released.cells)) <= 0",
         "    found: Truths = np.zeros(released.cells, dtype=bool)",
         (
-            "tests/answers/test_presence.py::test_SR18_groups_without_rows_are_seldom_taken_for_groups",
-            "tests/sql/released/test_render.py::test_SR18_groups_without_rows_do_not_win",
+            "tests/answers/test_presence.py::test_groups_without_rows_are_seldom_taken_for_groups_SR18",
+            "tests/sql/released/test_render.py::test_groups_without_rows_do_not_win_SR18",
         ),
     ),
     Mutant(
@@ -209,7 +209,7 @@ OWN: Final = (
         "sql/released/render.py",
         "        return (0 if nulls_first and origin is None else 2, 0)",
         "        return (0 if nulls_first else 2, 0)",
-        ("tests/sql/released/test_render.py::test_SR18_groups_without_rows_do_not_win",),
+        ("tests/sql/released/test_render.py::test_groups_without_rows_do_not_win_SR18",),
     ),
     Mutant(
         "sulq 0.1.0, groups without rows, the ratio",
@@ -217,7 +217,7 @@ OWN: Final = (
         "sql/released/cells.py",
         "    return NoisyValue(None, Unknown()) if reaches or args[1].value == 0 else found",
         "    return found",
-        ("tests/sql/released/test_render.py::test_SR18_noise_makes_no_groups",),
+        ("tests/sql/released/test_render.py::test_noise_makes_no_groups_SR18",),
     ),
     Mutant(
         "sulq 0.1.0, groups without rows, aggregates over groups",
@@ -225,7 +225,7 @@ OWN: Final = (
         "sql/released/cells.py",
         "    some = found is not None and found.low > 0 and as_number(count.value) >= 1  # a count is shown whole",
         "    some = as_number(count.value) >= 1",
-        ("tests/sql/released/test_render.py::test_SR18_noise_makes_no_groups",),
+        ("tests/sql/released/test_render.py::test_noise_makes_no_groups_SR18",),
     ),
     Mutant(
         "sulq 0.1.0, missing keys",
@@ -241,7 +241,7 @@ OWN: Final = (
         "sources/cell_reading.py",
         '    return found if column.missing else f"coalesce({found}, {_filled(column, by)})"',
         "    return found",
-        ("tests/sources/test_tables.py::test_T15_defaults_in_a_key_are_duplicates",),
+        ("tests/sources/test_tables.py::test_defaults_in_a_key_are_duplicates_T15",),
     ),
     Mutant(
         "sulq 0.1.0, columns that are never missing, joins",
@@ -249,7 +249,7 @@ OWN: Final = (
         "language/shape.py",
         "        beside = tuple((name, may_be_missing(column)) for name, column in beside)",
         "        beside = tuple(beside)",
-        ("tests/language/test_shape.py::test_SR1_columns_of_rows_without_a_match_may_be_missing",),
+        ("tests/language/test_shape.py::test_columns_of_rows_without_a_match_may_be_missing_SR1",),
     ),
     Mutant(
         "sulq 0.1.0, a person's declared column",
@@ -257,7 +257,7 @@ OWN: Final = (
         "sql/compile.py",
         "        others = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Cell)]",
         "        others = [(n, getattr(t, 'cell', t)) for n, t in zip(keys, terms) if getattr(t, 'cell', t)]",
-        ("tests/sql/test_compile.py::test_SR13_grouping_by_the_person_gives_one_row_a_person",),
+        ("tests/sql/test_compile.py::test_grouping_by_the_person_gives_one_row_a_person_SR13",),
     ),
     Mutant(
         "sulq 0.1.0, keys under WHERE",
@@ -281,7 +281,7 @@ OWN: Final = (
         "sql/released/forecast.py",
         "    columns = [np.zeros((frame.size, 0), dtype=object)]  # of open keys there may be nothing but the people",
         "    columns = []",
-        ("tests/privacy/test_doors_fuzz.py::test_T30_what_once_ended_in_a_foreign_exception_does_not",),
+        ("tests/privacy/test_doors_fuzz.py::test_what_once_ended_in_a_foreign_exception_does_not_T30",),
     ),
     Mutant(
         "sulq 0.1.0, operators of columns",
@@ -289,7 +289,7 @@ OWN: Final = (
         "language/rowfn/base.py",
         '        return NODES["Modulo"](self, other)',
         "        return NotImplemented",
-        ("tests/privacy/test_doors_fuzz.py::test_T30_what_once_ended_in_a_foreign_exception_does_not",),
+        ("tests/privacy/test_doors_fuzz.py::test_what_once_ended_in_a_foreign_exception_does_not_T30",),
     ),
     Mutant(
         "sulq 0.1.0, kept rows, the note",
@@ -305,7 +305,7 @@ OWN: Final = (
         "kernel/whole/rows.py",
         "        return Figure(2, Move.of_bits(1), Move.of_bits(2))",
         "        return Figure(2, Move.of_bits(1), Move.of_bits(1))",
-        ("tests/kernel/whole/test_rows_heavy.py::test_SR5_one_person_moves_the_counts_no_farther_than_the_plan_says",),
+        ("tests/kernel/whole/test_rows_heavy.py::test_one_person_moves_the_counts_no_farther_than_the_plan_says_SR5",),
     ),
     Mutant(
         "sulq 0.1.0, kept rows, whose share",
@@ -313,7 +313,7 @@ OWN: Final = (
         "curator/curator.py",
         "        scopes = (self._shared_scope, self._scope)",
         '        scopes = (self._shared_scope, self._scope, self._scope_of(("analyst", "ann")))',
-        ("tests/kernel/whole/test_rows_heavy.py::test_T39_what_an_analyst_buys_is_shown_to_that_one_alone",),
+        ("tests/kernel/whole/test_rows_heavy.py::test_what_an_analyst_buys_is_shown_to_that_one_alone_T39",),
     ),
     Mutant(
         "sulq 0.1.0, pre-checks of rho",
@@ -321,7 +321,7 @@ OWN: Final = (
         "answers/spend_plan.py",
         "        short = facts.rho is not None and spend.exact > facts.rho",
         "        short = facts.rho is not None and spend.exact > facts.rho * Fraction(9, 10)",
-        ("tests/answers/test_spend_plan.py::test_SR3_a_check_before_the_first_ask_says_what_the_ledger_says",),
+        ("tests/answers/test_spend_plan.py::test_a_check_before_the_first_ask_says_what_the_ledger_says_SR3",),
     ),
     Mutant(
         "sulq 0.1.0, sums over halves",
@@ -331,7 +331,7 @@ OWN: Final = (
         "    found: Floats = (a - a[0]).T @ (b - b[0]) / len(a)",
         (
             "tests/answers/test_subset_covariance.py::test_it_is_the_covariance_whatever_is_added_to_a_column",
-            "tests/learn/test_vertical.py::test_S0_12_errors_of_halves_are_as_large_as_they_say_where_noise_is",
+            "tests/learn/test_vertical.py::test_errors_of_halves_are_as_large_as_they_say_where_noise_is_S0_12",
         ),
     ),
     Mutant(
@@ -342,7 +342,7 @@ OWN: Final = (
         "    return int(max(min(wish, MOST), 2))",
         (
             "tests/release/subsets/test_estimates.py::test_groups_have_ten_people_or_more",
-            "tests/release/subsets/test_estimates.py::test_S3_12_heavy_intervals_hold_at_the_default_number_of_groups",
+            "tests/release/subsets/test_estimates.py::test_heavy_intervals_hold_at_the_default_number_of_groups_S3_12",
         ),
     ),
     Mutant(
@@ -351,7 +351,7 @@ OWN: Final = (
         "local/diary.py",
         "        if any(found.get(key) != held for key, held in self._told.items()):  # a diary only ever grows",
         "        if False:",
-        ("tests/local/test_diary.py::test_T105_an_older_file_under_a_live_diary_is_refused",),
+        ("tests/local/test_diary.py::test_an_older_file_under_a_live_diary_is_refused_T105",),
     ),
     Mutant(
         "sulq 0.1.0, UNLOGGED",
@@ -359,7 +359,7 @@ OWN: Final = (
         "kernel/ledger/postgres.py",
         "    WHERE ({STRUCTURE} WHERE pg_class.oid IN ({OURS})) = %(sound)s",
         "    WHERE %(sound)s <> ''",
-        (f"{LEDGER}/test_postgres_tampering.py::test_T105_a_ledger_changed_under_a_live_process_takes_no_debit",),
+        (f"{LEDGER}/test_postgres_tampering.py::test_a_ledger_changed_under_a_live_process_takes_no_debit_T105",),
     ),
     Mutant(
         "sulq 0.1.0, the previous entry",
@@ -367,7 +367,7 @@ OWN: Final = (
         "kernel/ledger/postgres.py",
         "    AND EXISTS (SELECT FROM {{0}}.entries WHERE seq = %(seq)s AND hash = %(hash)b)",
         "",
-        (f"{LEDGER}/test_postgres_tampering.py::test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn",),
+        (f"{LEDGER}/test_postgres_tampering.py::test_a_deleted_entry_of_a_long_ledger_is_found_in_turn_T105",),
     ),
     Mutant(
         "sulq 0.1.0, the ledger's file",
@@ -375,7 +375,7 @@ OWN: Final = (
         "kernel/ledger/sqlite.py",
         "        whole = last == 0 or self.ask(WHOLE, *self._window(last), SOUND) == [(1,)]",
         "        whole = True",
-        (f"{LEDGER}/test_sqlite.py::test_T105_a_file_changed_under_a_live_process_takes_no_debit",),
+        (f"{LEDGER}/test_sqlite.py::test_a_file_changed_under_a_live_process_takes_no_debit_T105",),
     ),
     Mutant(
         "sulq 0.1.0, logged statements",
@@ -383,7 +383,7 @@ OWN: Final = (
         "curator/ledger/postgres_sources.py",
         "    if logged:",
         "    if False:",
-        (f"{LEDGER}/test_postgres_server.py::test_T105_no_ledger_is_begun_where_its_keys_would_be_logged",),
+        (f"{LEDGER}/test_postgres_server.py::test_no_ledger_is_begun_where_its_keys_would_be_logged_T105",),
     ),
     Mutant(
         "sulq 0.1.0, one database",
@@ -391,7 +391,7 @@ OWN: Final = (
         "api/locations.py",
         "    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):",
         "    if False:",
-        ("tests/api/test_connect_postgres.py::test_T105_a_ledger_in_the_database_of_its_data_is_warned_of",),
+        ("tests/api/test_connect_postgres.py::test_a_ledger_in_the_database_of_its_data_is_warned_of_T105",),
     ),
     Mutant(
         "sulq 0.1.0, row-level security",
@@ -399,7 +399,7 @@ OWN: Final = (
         "sources/postgres/source.py",
         '    hiding = db.execute(HIDING, [found[0][0]]).fetchone() if found[0][1] == "v" else None',
         "    hiding = None",
-        ("tests/sources/postgres/test_source.py::test_T105_a_view_that_may_hide_rows_is_refused",),
+        ("tests/sources/postgres/test_source.py::test_a_view_that_may_hide_rows_is_refused_T105",),
     ),
     Mutant(
         "sulq 0.1.0, Spark",
@@ -407,7 +407,7 @@ OWN: Final = (
         "sources/spark/frame.py",
         '    "PYTHON_UDF": "a Python function, which may be random",',
         "",
-        ("tests/sources/spark/test_spark.py::test_T105_rows_that_may_be_others_when_read_again_are_refused",),
+        ("tests/sources/spark/test_spark.py::test_rows_that_may_be_others_when_read_again_are_refused_T105",),
     ),
     Mutant(
         "sulq 0.1.0, the token",
@@ -415,7 +415,7 @@ OWN: Final = (
         "cli/tokens.py",
         "    if speak.is_terminal and speak.file.isatty():  # a console may be told to behave like one",
         "    if True:",
-        ("tests/cli/test_tokens.py::test_T104_a_stream_that_is_no_terminal_hears_the_path_alone",),
+        ("tests/cli/test_tokens.py::test_a_stream_that_is_no_terminal_hears_the_path_alone_T104",),
     ),
     Mutant(
         "sulq 0.1.0, asks in flight",
@@ -423,7 +423,7 @@ OWN: Final = (
         "curator/flights.py",
         "            other.done.wait()",
         "            return _first(stored(), lambda: buy(mine))",
-        ("tests/curator/test_flights.py::test_T102_identical_asks_in_flight_are_one",),
+        ("tests/curator/test_flights.py::test_identical_asks_in_flight_are_one_T102",),
     ),
     Mutant(
         "sulq 0.1.0, blanked rows",
@@ -431,7 +431,7 @@ OWN: Final = (
         "sources/stored_engine.py",
         "            rows = rows.placed(places) if blanks and places is not None else rows",
         "            rows = self._derived(tally)",
-        ("tests/privacy/test_holistic.py::test_RP_S4_13_a_blanked_row_stands_in_its_place",),
+        ("tests/privacy/test_holistic.py::test_a_blanked_row_stands_in_its_place_S4_13",),
     ),
     Mutant(
         "sulq 0.1.0, CSV names",
@@ -439,7 +439,7 @@ OWN: Final = (
         "sources/decode/csv_file.py",
         "            self._names(records[: ends[0] + 1])",
         "            pass",
-        (f"{FILES}::test_T96_a_first_line_that_duckdb_reads_otherwise_is_refused",),
+        (f"{FILES}::test_a_first_line_that_duckdb_reads_otherwise_is_refused_T96",),
     ),
     Mutant(
         "sulq 0.1.0, CSV records",
@@ -447,7 +447,7 @@ OWN: Final = (
         "sources/duckdb/prepare.py",
         "    if _number(connection, relation) != records:",
         "    if records < 0:",
-        (f"{FILES}::test_T96_records_that_duckdb_reads_otherwise_stop_the_owner",),
+        (f"{FILES}::test_records_that_duckdb_reads_otherwise_stop_the_owner_T96",),
     ),
     Mutant(
         "sulq 0.1.0, Parquet persons",
@@ -455,6 +455,6 @@ OWN: Final = (
         "sources/source.py",
         "        who = None if unit.column is None else (unit.column, places[unit.column])",
         "        who = None",
-        (f"{FILES}::test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold",),
+        (f"{FILES}::test_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold_T99",),
     ),
 )

@@ -143,14 +143,14 @@ class Shown:
 
 @functools.cache
 def tests() -> dict[int, list[Shown]]:
-    """Every test by the threats in its name (test_T31_..., test_T8_T19_...) or its docstring's brackets."""
+    """Every test by the threats in its name (test_..._T31, test_..._T8_T19) or its docstring's brackets."""
     found: dict[int, list[Shown]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if not isinstance(node, ast.FunctionDef) or not node.name.startswith("test_"):
                 continue
             text = " ".join((ast.get_docstring(node) or "").split())
-            named = re.findall(r"(?<=_)T(\d{1,3})(?=_)", node.name)
+            named = re.findall(r"(?<=_)T(\d{1,3})(?=_|$)", node.name)
             cited = [
                 number for group in re.findall(r"\(([^()]*)\)", text) for number in re.findall(r"\bT(\d{1,3})\b", group)
             ]

@@ -90,7 +90,7 @@ def test_accuracy_is_the_laws_own():
 
 
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, float("nan"), True, "0.05", None])
-def test_T51_a_probability_lies_between_0_and_1(bad):
+def test_a_probability_lies_between_0_and_1_T51(bad):
     """Anything else is refused with a code, not turned into a strange interval."""
     with pytest.raises(QuestionError) as refusal:
         answer([[1]]).accuracy(bad)
@@ -147,7 +147,7 @@ def test_a_key_keeps_its_name_and_its_labels(name):
         assert found.to_dict()[name] == ["x", "y"]
 
 
-def test_T93_an_answer_says_what_it_cost_and_whom_it_protects():
+def test_an_answer_says_what_it_cost_and_whom_it_protects_T93():
     """The printed answer has value, width, spend, what is left, the unit and relation, and its notes (T93)."""
     text = repr(answer([[1234567]], notes=("forgotten at exit",)))
     for word in ("1,234,567", "+-", "epsilon 0.1", "epsilon 0.9", "who", "3 rows", "replace_one", "forgotten at exit"):
@@ -173,7 +173,7 @@ def test_a_long_answer_is_cut_short():
     assert " in [" in repr(clipped)
 
 
-def test_T83_html_is_escaped():
+def test_html_is_escaped_T83():
     """Labels, names and notes cannot bring markup into a notebook."""
     evil = "<script>alert('x')</script>\"&"
     found = answer([[1], [2]], keys=((evil, (evil, "b")),), notes=(evil,))
@@ -224,7 +224,7 @@ def test_answers_asked_together_share_a_receipt():
     assert repr(both).count("spent") == 2
 
 
-def test_T2_an_answer_has_the_same_bits_after_the_wire():
+def test_an_answer_has_the_same_bits_after_the_wire_T2():
     """Value, interval and accuracy are recomputed at the other end from released integers alone (T2)."""
     for found in (
         answer([[3], [5]], keys=(CITY,), step=Fraction(1, 8)),
@@ -236,7 +236,7 @@ def test_T2_an_answer_has_the_same_bits_after_the_wire():
         assert repr(back) == repr(found)
 
 
-def test_T1_every_released_number_is_a_whole_number_of_public_steps():
+def test_every_released_number_is_a_whole_number_of_public_steps_T1():
     """Plain values are units times a power of two, exactly (T1)."""
     for unit, step in itertools.product(
         (-(2**40), -3, 0, 7, 2**51), (Fraction(1, 2**22), Fraction(1), Fraction(2**10))

@@ -31,7 +31,7 @@ def test_a_handle_knows_its_columns():
     assert len(handle) == 2
 
 
-def test_S0_1_a_handle_shows_no_row():
+def test_a_handle_shows_no_row_S0_1():
     """Its text names columns and table only (S0.1)."""
     text = repr(ColumnChoice(("age",), ORACLE))
     assert text == "Columns(age of people; private)"

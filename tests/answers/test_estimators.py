@@ -55,7 +55,7 @@ SPOTS = [0.0, 0.03, 0.5]
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
 @pytest.mark.parametrize("beta", [0.3, 0.05])
-def test_T28_the_interval_of_a_sum_holds_it_at_its_level(law, beta):
+def test_the_interval_of_a_sum_holds_it_at_its_level_T28(law, beta):
     """A sum's interval is the noise law's own quantile: it covers at 1 - beta, and half of it does not (T28)."""
     rng = np.random.default_rng(11)
     released = runs([1000], [Noise(law, Fraction(1, 4), 1)], rng)
@@ -77,7 +77,7 @@ def pair(law: Law, spot: float, values: int) -> tuple[list[int], list[Noise], Me
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law.variance() < 1e6], ids=str)
 @pytest.mark.parametrize("spot", SPOTS)
-def test_SR18_the_interval_of_a_mean_holds_it(law, spot):
+def test_the_interval_of_a_mean_holds_it_SR18(law, spot):
     """From two one-sided sums, wherever the mean lies, with few values or many, the interval covers (SR18, T28)."""
     rng = np.random.default_rng(12)
     for values, beta in ((3, 0.3), (60, 0.05)):
@@ -87,7 +87,7 @@ def test_SR18_the_interval_of_a_mean_holds_it(law, spot):
 
 @pytest.mark.parametrize("law", [LAWS[1], LAWS[2], LAWS[4], LAWS[5]], ids=str)
 @pytest.mark.parametrize("spot", [0.5, 1.0])
-def test_SR18_half_the_interval_of_a_mean_does_not_hold_it(law, spot):
+def test_half_the_interval_of_a_mean_does_not_hold_it_SR18(law, spot):
     """Control: many values are covered too, and the same runs find an interval of half the width out."""
     totals, parts, mean, truth = pair(law, spot, 5000)
     released = runs(totals, parts, np.random.default_rng(13))
@@ -97,7 +97,7 @@ def test_SR18_half_the_interval_of_a_mean_does_not_hold_it(law, spot):
 
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [0.05, 0.2, 0.5, 1, 2, 6])
-def test_SR18_the_noise_of_a_mean_is_within_its_reach_exactly(family, scale):
+def test_the_noise_of_a_mean_is_within_its_reach_exactly_SR18(family, scale):
     """The noise (1-t)X - tY passes the quantile used with probability at most beta, by summing the two laws (SR18).
 
     Two thirds of the slack would do; none would not.
@@ -146,7 +146,7 @@ def centred(scales: tuple[float, float], values: int, spot: float) -> tuple[list
 
 @pytest.mark.parametrize("scales", [(0.3, 40), (0.8, 2000), (12, 20_000)])
 @pytest.mark.parametrize("spot", [0.03, 0.5])
-def test_SR18_the_interval_of_a_centred_mean_holds_it(scales, spot):
+def test_the_interval_of_a_centred_mean_holds_it_SR18(scales, spot):
     """From a count and a centred sum, however coarse the count's Gaussian noise, the interval covers (SR18)."""
     rng = np.random.default_rng(14)
     for values, beta in ((4, 0.3), (300, 0.05)):
@@ -186,7 +186,7 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("ddof", [0, 1])
-def test_T28_the_interval_of_a_variance_holds_it(name, family, ddof):
+def test_the_interval_of_a_variance_holds_it_T28(name, family, ddof):
     """Variances and deviations from the sums p, q, r are covered, at the ends of what they can be too (T28)."""
     rng = np.random.default_rng(16)
     values = TABLES[name]
@@ -238,7 +238,7 @@ def products(rows: np.ndarray) -> tuple[list[int], list[int], list[int]]:
 
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("known", [False, True])
-def test_T28_the_interval_of_a_covariance_holds_it(family, known):
+def test_the_interval_of_a_covariance_holds_it_T28(family, known):
     """Every entry of a covariance matrix is covered, with a noisy count or a public one (T28, S4.10)."""
     rng = np.random.default_rng(19)
     rows = np.array([[8, -8], [-8, 8], [3, 5], [0, 0]] * 60)  # z in units of 1/8
@@ -314,7 +314,7 @@ NONE = [
 
 
 @pytest.mark.parametrize(("reading", "parts", "units", "value", "whole"), NONE, ids=lambda x: type(x).__name__)
-def test_SR6_without_a_positive_mass_nothing_is_claimed(reading, parts, units, value, whole):
+def test_without_a_positive_mass_nothing_is_claimed_SR6(reading, parts, units, value, whole):
     """A noisy count of zero or less gives the midpoint (or zero) and the whole range, never an error (SR6, SR18)."""
     released = Released(np.array(units), tuple(parts))
     low, high = reading.interval(released, 0.05)
@@ -340,7 +340,7 @@ def test_values_are_clipped_into_what_they_can_be():
         assert (value <= high).all()
 
 
-def test_SR6_a_column_that_is_constant_by_its_bounds_has_its_value():
+def test_a_column_that_is_constant_by_its_bounds_has_its_value_SR6():
     """Bounds that leave one value give that mean, a variance of zero, and no division by zero (SR6)."""
     law = LaplaceLaw(Fraction(1))
     released = Released(np.array([[3, -2], [0, 0]]), (Noise(law, ONE, 2),))
@@ -363,7 +363,7 @@ READINGS: list[tuple[Reading, int]] = [
 
 
 @pytest.mark.parametrize(("reading", "width"), READINGS, ids=lambda x: type(x).__name__)
-def test_T2_values_are_recomputed_bit_by_bit_from_the_released_integers(reading, width):
+def test_values_are_recomputed_bit_by_bit_from_the_released_integers_T2(reading, width):
     """A statistic and its interval are functions of released integers and public facts: the same bits (T2, T28)."""
     rng = np.random.default_rng(20)
     law = GaussianLaw(Fraction(7)) if isinstance(reading, CentredMean) else LaplaceLaw(Fraction(7))

@@ -29,7 +29,7 @@ LAWS: list[Law] = [NARROW[0], LaplaceLaw(Fraction(20)), NARROW[1], GaussianLaw(F
 
 @pytest.mark.parametrize("law", [*LAWS, BinomialLaw(400)], ids=str)
 @pytest.mark.parametrize("weights", [(1, 0), (1, 1), (3, 1), (5, -2)])
-def test_T28_a_weighted_sum_of_columns_is_covered(law, weights):
+def test_a_weighted_sum_of_columns_is_covered_T28(law, weights):
     """Exact for one column and for equal ones, by the noise's quantile for others; half is too narrow (T28)."""
     rng = np.random.default_rng(41)
     released = runs([50, 90], [Noise(law, Fraction(1, 2), 2)], rng, RUNS)
@@ -71,7 +71,7 @@ def bernstein(values: np.ndarray) -> list[int]:
 
 @pytest.mark.parametrize("law", [*LAWS, BinomialLaw(400)], ids=str)
 @pytest.mark.parametrize("values", [np.arange(11), np.repeat([0, 10], 60), np.full(90, 10), np.arange(2000) % 7])
-def test_SR18_a_mean_beside_a_variance_is_covered(law, values):
+def test_a_mean_beside_a_variance_is_covered_SR18(law, values):
     """From the three terms of degree 2, few values or many, anywhere in the range (SR18, T28)."""
     released = runs(bernstein(values), [Noise(law, ONE, 3)], np.random.default_rng(44), RUNS)
     mean = SpreadMean(Fraction(0), Fraction(10))
@@ -93,7 +93,7 @@ def moments(size: int, slope: float) -> tuple[list[int], float, float]:
 
 @pytest.mark.parametrize("law", [LAWS[1], LAWS[3]], ids=str)
 @pytest.mark.parametrize(("size", "slope"), [(30, 0.5), (3000, 0.8), (3000, -0.3), (300, 0.0)])
-def test_T28_covariances_and_correlations_are_covered(law, size, slope):
+def test_covariances_and_correlations_are_covered_T28(law, size, slope):
     """Of pairs of numbers, related or not, few or many (T28)."""
     sums, covariance, correlation = moments(size, slope)
     parts = [Noise(law, ONE, 1), Noise(law, Fraction(1, 8), 2), Noise(law, Fraction(1, 64), 3)]

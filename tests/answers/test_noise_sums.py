@@ -43,7 +43,7 @@ def test_the_quantile_of_a_sum_is_the_smallest_that_holds(law, number, beta):
 
 @pytest.mark.parametrize("law", [*SMALL[1:], *WIDE], ids=str)
 @pytest.mark.parametrize(("left", "right", "q"), [(2, 0, 0.0), (7, 9, 0.5), (3, 20, 0.25), (0, 4, 0.9), (12, 1, 0.95)])
-def test_T28_a_contrast_of_sums_stays_within_its_reach(law, left, right, q):
+def test_a_contrast_of_sums_stays_within_its_reach_T28(law, left, right, q):
     """(1-q)X - qY passes its reach with probability at most beta; half of it is passed too often (T28)."""
     rng = np.random.default_rng(31)
     x, y = (sum((noise(law, rng, (RUNS,)) for _ in range(n)), np.zeros(RUNS)) for n in (left, right))

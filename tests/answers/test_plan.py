@@ -35,7 +35,7 @@ def test_the_text_of_a_plan_names_what_matters():
     assert "GaussianLaw" in lines[1]
 
 
-def test_SR8_under_sublinear_noise_is_drawn_on_a_finer_grid():
+def test_under_sublinear_noise_is_drawn_on_a_finer_grid_SR8():
     """`refine` makes the step small beside the noise, so that the rounded normal is close (SR8)."""
     told = facts(SCHEMA, Unit(None, 1, "replace_one"), SubLinear(1, 1e-6, 100), size=1000)
     part = draw(Sums((Lit(1),)), told, None).parts[0]

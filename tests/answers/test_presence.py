@@ -44,7 +44,7 @@ def told(units: np.ndarray, scale: int, *, exact: bool = False) -> Released:
 @pytest.mark.parametrize("name", READINGS)
 @settings(max_examples=20)
 @given(data=st.data(), scale=st.sampled_from((1, 7, 30)), groups=st.sampled_from((1, 6)))
-def test_SR18_T28_a_group_is_unknown_where_its_count_reaches_0(name, data, scale, groups):
+def test_a_group_is_unknown_where_its_count_reaches_0_SR18_T28(name, data, scale, groups):
     """For every reading: unknown if and only if the released count's interval, at the fixed level, reaches 0 (T28)."""
     reading, width, counted, row = READINGS[name]
     units = np.array(data.draw(st.lists(st.lists(st.integers(-40, 200), min_size=width, max_size=width),
@@ -66,7 +66,7 @@ def test_counts_and_sums_are_never_unknown():
     assert not unknown(Plain(), told(np.zeros((3, 1), dtype=np.int64), 5)).any()
 
 
-def test_SR18_groups_without_rows_are_seldom_taken_for_groups():
+def test_groups_without_rows_are_seldom_taken_for_groups_SR18():
     """Over all empty groups of an answer at once: at most 5% of the answers have one that passes for a group.
 
     Control: judged one by one at that level, nearly all answers have.

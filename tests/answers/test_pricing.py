@@ -58,7 +58,7 @@ def one_less(price):
     st.floats(3, 1e5),
     st.sampled_from([0.3, 0.05, 1e-6]),
 )
-def test_SR7_the_price_of_a_sum_is_exact(question, unit, probing, within, beta):
+def test_the_price_of_a_sum_is_exact_SR7(question, unit, probing, within, beta):
     """At the price every sum is within the width; at the next lower price of six digits one is not (SR7)."""
     plan = draw(question, facts(SCHEMA, unit, BUDGET), probing)
     if width(question, unit, type(probing)(1000), beta) > within:
@@ -72,7 +72,7 @@ def test_SR7_the_price_of_a_sum_is_exact(question, unit, probing, within, beta):
     assert width(question, unit, one_less(price), beta) > Fraction(str(within)) * (1 - Fraction(1, 10**6))
 
 
-def test_SR7_a_price_does_not_depend_on_the_probe():
+def test_a_price_does_not_depend_on_the_probe_SR7():
     """Scales are inverse to epsilon and to the root of rho: any probe gives the same price to six digits."""
     question = Sums((Lit(1), Col("x")))
     for probes in ((Epsilon(1), Epsilon(3)), (Rho(1), Rho(5))):
@@ -142,7 +142,7 @@ def mean_question(kind) -> Sums:
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("kind", [Epsilon, Rho])
 @pytest.mark.parametrize("spot", [0.0, 0.4])
-def test_SR7_the_price_of_a_mean_buys_its_width(unit, kind, spot):
+def test_the_price_of_a_mean_buys_its_width_SR7(unit, kind, spot):
     """With `count` values the accuracy is within the width in 1 - beta of the runs; for a third of it not (SR7)."""
     rng = np.random.default_rng(8)
     runs, beta, count, within = 4000, 0.05, 2000, 3000.0

@@ -84,7 +84,7 @@ def skewed(size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(2)), LaplaceLaw(Fraction(60)), GaussianLaw(Fraction(5))], ids=str)
 @pytest.mark.parametrize("asked", [("disc", Fraction(3, 4)), *ASKED[5:]])
-def test_T28_the_interval_of_a_quantile_holds_it(law, asked):
+def test_the_interval_of_a_quantile_holds_it_T28(law, asked):
     """In runs of noise over the same table the interval covers the table's quantile at its level (T28)."""
     how, q = asked
     for size, spread in ((40, 0), (4000, 50)):
@@ -102,7 +102,7 @@ def drawn(law: Law, counts: np.ndarray, quantile: Quantile, rng: np.random.Gener
 
 
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(60)), GaussianLaw(Fraction(60))], ids=str)
-def test_T28_a_third_of_the_interval_of_a_quantile_does_not_hold_it(law):
+def test_a_third_of_the_interval_of_a_quantile_does_not_hold_it_T28(law):
     """Control: the same runs find an interval of a third of the width, around the contrast's own zero, out."""
     values = np.arange(40_000) // 100
     quantile, counts = reading(values, (0, 400), "disc", Fraction(3, 4))
@@ -115,7 +115,7 @@ def test_T28_a_third_of_the_interval_of_a_quantile_does_not_hold_it(law):
     assert not covers(int(((truth < low) | (truth > high)).sum()), RUNS, 0.1)
 
 
-def test_T28_the_interval_of_groups_added_up_holds_their_quantile():
+def test_the_interval_of_groups_added_up_holds_their_quantile_T28():
     """Trees of groups that were added after release have the noise of the sum, and still cover."""
     values = skewed(900)
     quantile, counts = reading(values, (0, 400), "disc", Fraction(7, 10))

@@ -14,7 +14,7 @@ FINE = GaussianLaw(Fraction(5))
 RELEASED = Released(np.array([[1, -2, 3], [4, 5, -6]]), (Noise(WIDE, Fraction(1, 4), 2), Noise(FINE, Fraction(8), 1)))
 
 
-def test_T1_values_are_units_times_steps():
+def test_values_are_units_times_steps_T1():
     """Each column has its own step (T1)."""
     assert RELEASED.values().tolist() == [[0.25, -0.5, 24], [1, 1.25, -48]]
     assert (RELEASED.cells, RELEASED.draws) == (2, 6)

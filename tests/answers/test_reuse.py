@@ -70,19 +70,19 @@ OTHER = [
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
-def test_SR12_other_words_for_the_same_question_have_one_name(one, other):
+def test_other_words_for_the_same_question_have_one_name_SR12(one, other):
     """Order, repetition, double denial and turned comparisons are looked through (SR12)."""
     assert name_of(one, "here") == name_of(other, "here")
     assert name_of(one, "here") != name_of(one, "there")
 
 
 @pytest.mark.parametrize(("one", "other"), OTHER)
-def test_SR12_another_question_has_another_name(one, other):
+def test_another_question_has_another_name_SR12(one, other):
     """Control: what is not proved equal is told apart, also where only the layout of the answer differs."""
     assert name_of(one) != name_of(other)
 
 
-def test_SR12_questions_of_one_name_are_the_same_sums_of_any_rows():
+def test_questions_of_one_name_are_the_same_sums_of_any_rows_SR12():
     """Over random tables, a question in other words has the same name and the same exact sums, part by part (T10)."""
     rng = np.random.default_rng(12)
     told = facts(neighbours.SCHEMA, Unit("pid", 3), Epsilon(900))
@@ -179,7 +179,7 @@ def test_a_law_is_narrower_only_if_it_is_so_at_every_confidence(law, other, expe
         assert all(law.accuracy(beta) <= other.accuracy(beta) for beta in (0.5, 0.3, 0.05, 1e-3, 1e-9, 1e-15))
 
 
-def test_SR12_a_stored_answer_serves_what_is_no_more_accurate():
+def test_a_stored_answer_serves_what_is_no_more_accurate_SR12():
     """A release serves a plan of its own spend or less, never of more, another grid or more key delta (SR12)."""
     told = facts(neighbours.SCHEMA, Unit(), EpsilonDelta(900, 1e-6))
     question = Sums((Lit(1), Col("age")), None, (Col("city"),))

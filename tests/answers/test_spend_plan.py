@@ -89,7 +89,7 @@ def test_a_fit_that_does_not_fit_asks_nothing() -> None:
 
 @pytest.mark.parametrize("pure", [0.0, 0.01, 0.1, 0.3])
 @pytest.mark.parametrize("rho", [0.0, 0.004])
-def test_SR3_what_was_spent_before_leaves_less_rho(pure: float, rho: float) -> None:
+def test_what_was_spent_before_leaves_less_rho_SR3(pure: float, rho: float) -> None:
     """At the edge of what is left a fit is whole or not begun: never paid for in part and then refused.
 
     Control: somewhat below the edge it is whole.
@@ -187,7 +187,7 @@ def disagreements(check: Callable[[Epsilon | Rho, Facts], None], rounds: int) ->
     return wrong, tried
 
 
-def test_SR3_a_check_before_the_first_ask_says_what_the_ledger_says() -> None:
+def test_a_check_before_the_first_ask_says_what_the_ledger_says_SR3() -> None:
     """Over random budgets, tables with and without open keys, and histories of Epsilon, Rho and open keys.
 
     Control: the rule before, which divided delta by the first table's free text alone, refuses what the ledger takes.
@@ -199,7 +199,7 @@ def test_SR3_a_check_before_the_first_ask_says_what_the_ledger_says() -> None:
 
 
 @pytest.mark.parametrize("parts", [2, 3, 7])
-def test_SR3_a_fit_may_take_all_that_is_left_of_rho(parts: int) -> None:
+def test_a_fit_may_take_all_that_is_left_of_rho_SR3(parts: int) -> None:
     """Text in the second table alone, pure asks before: the last grain is taken, and no ask in the middle refused."""
     columns = {"a": {"age": COLUMNS["age"]}, "b": {"note": sulq.Text()}}
     data = {"a": pd.DataFrame({"age": [1, 2, 3]}), "b": pd.DataFrame({"note": ["x", "y"]})}

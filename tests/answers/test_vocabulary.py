@@ -21,7 +21,7 @@ def test_names_are_unique_and_values_frozen():
     assert all(dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen for cls in every)
 
 
-def test_SR21_no_private_value_has_a_name_on_the_wire():
+def test_no_private_value_has_a_name_on_the_wire_SR21():
     """Private is not in the table, and cannot be by its name (SR21)."""
     assert Private not in vocabulary.KINDS.values()
     assert not {"Private", "Frame", "Cells", "Engine"} & set(vocabulary.KINDS)

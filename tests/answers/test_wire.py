@@ -492,7 +492,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_T51_what_has_no_one_meaning_is_refused(name):
+def test_what_has_no_one_meaning_is_refused_T51(name):
     """Duplicate keys, NaN, infinities, wrong kinds, unknown kinds and bottomless nesting: wire-format (T51, T85)."""
     start = time.process_time()
     with pytest.raises(QuestionError) as refusal:
@@ -504,7 +504,7 @@ def test_T51_what_has_no_one_meaning_is_refused(name):
 @pytest.mark.parametrize(
     "value", [object(), Private(np.ones(2)), len, {"a": 1}, {1}, b"x", 1j, float("nan"), float("inf")]
 )
-def test_SR21_what_has_no_place_on_the_wire_is_refused(value):
+def test_what_has_no_place_on_the_wire_is_refused_SR21(value):
     """Private values, callables, mappings and numbers without a text do not leave the process (SR21, T86)."""
     for wrapped in (value, (value,), [1, (value,)]):
         with pytest.raises(SulqError) as refusal:
@@ -543,7 +543,7 @@ def mangled(text: str, chance) -> str:
 
 @settings(max_examples=CASES)
 @given(st.sampled_from(list(VALUES)).flatmap(VALUES.__getitem__), st.randoms(use_true_random=False))
-def test_T51_fuzz_a_mangled_text_is_refused_with_a_code_or_has_one_meaning(value, chance):
+def test_fuzz_a_mangled_text_is_refused_with_a_code_or_has_one_meaning_T51(value, chance):
     """Whatever is sent, decoding gives a value with a canonical text or a SulqError; nothing else happens (T51)."""
     text = mangled(wire.encode(value), chance)
     try:
@@ -565,7 +565,7 @@ TREES = st.recursive(
 
 @settings(max_examples=CASES)
 @given(TREES)
-def test_T51_fuzz_any_json_is_refused_or_has_one_meaning(tree):
+def test_fuzz_any_json_is_refused_or_has_one_meaning_T51(tree):
     """Arbitrary JSON never raises anything but a SulqError, and what is read can be written again (T51)."""
     try:
         back = wire.decode(json.dumps(tree))

@@ -92,7 +92,7 @@ def test_refusals_are_the_curators_own(far: Client, office: Office) -> None:
     assert access.value.code == "unauthorized"
 
 
-def test_T44_an_ask_cut_short_is_repeated_and_charged_once(office: Office) -> None:
+def test_an_ask_cut_short_is_repeated_and_charged_once_T44(office: Office) -> None:
     """The reply is lost after the debit; the client asks again with the same key and gets the answer that was paid."""
     with Loop(create_app(office.call, office.service, console=False)) as loop:
         lost = []

@@ -307,7 +307,7 @@ def test_keys_are_for_several_tables(tmp_path: Path) -> None:
         sulq.connect(TABLE, columns=COLUMNS, keys={"data": "x"}, budget=Epsilon(1), ledger=tmp_path / "l.ledger")
 
 
-def test_T46_a_restored_ledger_is_refused_where_an_anchor_remembers_more(tmp_path: Path) -> None:
+def test_a_restored_ledger_is_refused_where_an_anchor_remembers_more_T46(tmp_path: Path) -> None:
     """With anchor= an old copy of the ledger does not open; without a restore it does (T46)."""
     path = parquet(tmp_path)
 

@@ -45,7 +45,7 @@ def test_a_table_in_postgresql_is_asked_like_any_other():
 
 
 @pytest.mark.filterwarnings("error")
-def test_T105_a_ledger_in_the_database_of_its_data_is_warned_of(tmp_path: Path) -> None:
+def test_a_ledger_in_the_database_of_its_data_is_warned_of_T105(tmp_path: Path) -> None:
     """Restored together, nothing would notice; control: with an anchor, or the ledger in a file, all is well."""
     options = {"columns": COLUMNS, "budget": sulq.Epsilon(1)}  # each table has a ledger of its own
     for ledger in (None, address(ledger=f"warned_{os.getpid()}")):
@@ -115,7 +115,7 @@ def test_what_is_refused(data: str, more: dict, code: str, tmp_path: Path) -> No
         )
 
 
-def test_T56_the_same_rows_under_another_name_have_no_second_budget():
+def test_the_same_rows_under_another_name_have_no_second_budget_T56():
     """The default ledger goes by the table inside the database, however it is called and written."""
     name = named()
     options = {"columns": COLUMNS, "unit": sulq.Unit("who", rows=1), "budget": sulq.Epsilon(10)}

@@ -116,7 +116,7 @@ LEADS = {"lines": {"order": "orders"}}
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
-def test_SR15_the_person_is_added_to_a_join_along_a_declared_reference_alone(engine: str, tmp_path: Path) -> None:
+def test_the_person_is_added_to_a_join_along_a_declared_reference_alone_SR15(engine: str, tmp_path: Path) -> None:
     """Declared, checked and public; without it the query must speak of the person itself."""
     data = {"orders": ORDERS, "lines": LINES, "regions": pa.table({"code": [1]})}
     sql = "SELECT SUM(size) FROM orders JOIN lines ON orders.number = lines.order"
@@ -160,7 +160,7 @@ def test_bad_references_are_refused(references: object, more: dict[str, object],
     assert refused.value.code == "bad-declaration"
 
 
-def test_T22_a_table_declared_public_is_written_down(tmp_path: Path) -> None:
+def test_a_table_declared_public_is_written_down_T22(tmp_path: Path) -> None:
     """By name alone, when it is registered and when the word changes; the repr says so too.
 
     Bar: an audit entry for each. Control: a private table's entry says that it is not public.

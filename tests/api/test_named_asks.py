@@ -97,7 +97,7 @@ def test_counts_sums_and_histograms_are_of_the_rows_that_have_a_value(spend):
 
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
-def test_SR18_means_variances_and_covariances_are_those_of_the_table(spend, neighbors):
+def test_means_variances_and_covariances_are_those_of_the_table_SR18(spend, neighbors):
     """Mean, variance, deviation and covariance agree with NumPy over the present values, in every relation (SR18)."""
     db = desk(unit=Unit("who", 2, neighbors))
     for name in ("age", "income"):
@@ -128,7 +128,7 @@ def test_SR18_means_variances_and_covariances_are_those_of_the_table(spend, neig
     st.sampled_from([Int(0, 40), Real(0, 10, grid=0.25), Real(-1, 9)]),
     st.sampled_from(SPENDS),
 )
-def test_S0_29_without_noise_intervals_hold_the_statistic_of_any_table(cells, declared, spend):
+def test_without_noise_intervals_hold_the_statistic_of_any_table_S0_29(cells, declared, spend):
     """Whatever the rows, grid and spend: the interval around exact sums holds the statistic of the values (S0.29)."""
     schema = Schema.of("t", {"v": declared})
     codes = [
@@ -149,7 +149,7 @@ def test_S0_29_without_noise_intervals_hold_the_statistic_of_any_table(cells, de
         assert low - 1e-9 <= truth <= high + 1e-9
 
 
-def test_SR6_facts_of_the_data_are_no_errors():
+def test_facts_of_the_data_are_no_errors_SR6():
     """An empty table, a constant column, one class: a valid answer at the full price (SR6)."""
     empty = NamedAsks(Stub(SCHEMA, [], budget=BUDGET))
     for spend in SPENDS:
@@ -163,7 +163,7 @@ def test_SR6_facts_of_the_data_are_no_errors():
         assert (empty.covariance(["age", "income"], spend=spend).value == 0).all()
 
 
-def test_SR18_the_best_question_for_a_mean_follows_noise_and_relation():
+def test_the_best_question_for_a_mean_follows_noise_and_relation_SR18():
     """Pure: the one-sided pair. Gaussian: count and centred sum. Public n and always present: the sum alone (SR18)."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
     assert isinstance(NamedAsks(stub).mean("age", spend=Epsilon(1)).reading, Mean)
@@ -180,7 +180,7 @@ def test_SR18_the_best_question_for_a_mean_follows_noise_and_relation():
         assert isinstance(db.mean(Col("age").fill(0), spend=Epsilon(1)).reading, Mean)
 
 
-def test_T28_intervals_know_how_far_values_lie_from_the_grid():
+def test_intervals_know_how_far_values_lie_from_the_grid_T28():
     """Inside a variance an income has fewer units: half of one is part of its interval; whole ages lose nothing."""
     db = desk()
     assert db.std("age", spend=Epsilon(1)).reading.rounding == 0
@@ -192,7 +192,7 @@ def test_T28_intervals_know_how_far_values_lie_from_the_grid():
 
 
 @pytest.mark.parametrize("kind", [Epsilon, Rho])
-def test_SR7_within_names_a_width_and_gets_a_price(kind):
+def test_within_names_a_width_and_gets_a_price_SR7(kind):
     """count, sum and histogram: the price is paid, and the accuracy is within the width asked for (SR7)."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
     db = NamedAsks(stub)
@@ -210,7 +210,7 @@ def test_SR7_within_names_a_width_and_gets_a_price(kind):
     assert len(stub.asked) == 3
 
 
-def test_SR7_the_price_of_a_mean_buys_a_count_first():
+def test_the_price_of_a_mean_buys_a_count_first_SR7():
     """Without a bound on the count a tenth of at_most buys one; the two asks together stay within at_most (SR7)."""
     for cap in (Epsilon(8), Rho(4), EpsilonDelta(6, 1e-6)):
         stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(1))
@@ -226,7 +226,7 @@ def test_SR7_the_price_of_a_mean_buys_a_count_first():
     assert max(means.accuracy().values()) <= 10
 
 
-def test_SR7_a_declared_size_is_a_count_only_where_every_row_counts():
+def test_a_declared_size_is_a_count_only_where_every_row_counts_SR7():
     """Rows kept and values present: then the declared size prices the mean at once; else a count is bought (SR7)."""
 
     def asks(**options) -> int:
@@ -245,7 +245,7 @@ def test_SR7_a_declared_size_is_a_count_only_where_every_row_counts():
     assert refusal.value.code == "spend-missing"
 
 
-def test_SR7_a_public_n_gives_the_mean_the_exact_price_of_its_sum():
+def test_a_public_n_gives_the_mean_the_exact_price_of_its_sum_SR7():
     """Under replace_one with public n a mean's width times n is a sum's width (S2.3, S2.4)."""
     stub = Stub(SCHEMA, PEOPLE, unit=Unit(None, 1, "replace_one"), budget=BUDGET, size=400)
     found = NamedAsks(stub).mean(Col("age").fill(0), within=0.5, at_most=Epsilon(20))
@@ -390,7 +390,7 @@ def towns(town: object) -> sulq.Database:
     ],
 )
 @pytest.mark.parametrize("spend", [Epsilon(100), Rho(100)], ids=str)
-def test_SR18_named_asks_of_groups_without_rows_are_unknown(ask, low, high, spend):
+def test_named_asks_of_groups_without_rows_are_unknown_SR18(ask, low, high, spend):
     """None in values, missing in frames, "unknown" in text, the whole range as interval; never the whole table."""
     with towns(["Akko", "Lod", "Yafo"]) as db:
         found = ask(db, by="town", spend=spend)
@@ -408,7 +408,7 @@ def test_SR18_named_asks_of_groups_without_rows_are_unknown(ask, low, high, spen
         assert ask(exact(db), by="town", spend=spend).value["Akko"] is None
 
 
-def test_SR18_vectors_of_groups_without_rows_are_unknown():
+def test_vectors_of_groups_without_rows_are_unknown_SR18():
     """Several quantiles and covariances: no number is a number."""
     with towns(["Akko", "Lod"]) as db:
         several = db.quantile("age", [0.25, 0.75], by="town", spend=Epsilon(100)).value

@@ -24,7 +24,7 @@ def test_keys_are_names_or_row_functions():
     assert [type(key).__name__ for key in keys(["city", fn])] == ["Col", "Bins"]
 
 
-def test_SR18_the_noise_chooses_the_form_of_a_mean():
+def test_the_noise_chooses_the_form_of_a_mean_SR18():
     """Pure noise takes the one-sided pair, Gaussian noise a count and a centred sum."""
     pure, reading = mean(FACTS, Col("age"), None, (), Epsilon(1))
     assert isinstance(reading, Mean)

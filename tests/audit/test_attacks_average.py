@@ -10,7 +10,7 @@ from sulq.audit.attacks import averaging, rewording
 from tests.audit.people import SECRET, bits, people
 
 
-def test_T62_averages_cost_what_they_tell() -> None:
+def test_averages_cost_what_they_tell_T62() -> None:
     """T62: 4 repeats at a quarter of epsilon 1 each, on 120 databases, all of them charged.
 
     Bar: right guesses within e^eps/(1 + e^eps). Control: with the noise off always right, which is past that bar.
@@ -30,7 +30,7 @@ def test_T62_averages_cost_what_they_tell() -> None:
     assert not replace(control, allowed=total.allowed).within
 
 
-def test_T10_T62_other_words_bring_the_stored_answer_at_no_price() -> None:
+def test_other_words_bring_the_stored_answer_at_no_price_T10_T62() -> None:
     """T62: the same question in other words, 16 times at full price each: charged once, one number, nothing gained."""
     secrets = bits(20, 1)
     with people(secrets, Epsilon(1)) as db:

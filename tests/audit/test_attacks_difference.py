@@ -17,7 +17,7 @@ def targets(secrets, number: int):
 
 
 @pytest.mark.parametrize("attack", [differencing, tracker])
-def test_T62_subtraction_tells_what_was_paid_for_and_all_without_noise(attack) -> None:
+def test_subtraction_tells_what_was_paid_for_and_all_without_noise_T62(attack) -> None:
     """T62: one target each of 120 databases, by two or four large counts at epsilon 1.
 
     Bar: right guesses within e^eps/(1 + e^eps). Control: with the noise off every target is found, which is past it.
@@ -40,7 +40,7 @@ def test_T62_subtraction_tells_what_was_paid_for_and_all_without_noise(attack) -
         assert not replace(control, allowed=total.allowed).within
 
 
-def test_T62_many_targets_share_one_price() -> None:
+def test_many_targets_share_one_price_T62() -> None:
     """T62: all 120 people at once for the same epsilon: each count is noisier, and the guarantee covers all.
 
     Control: the same without noise is past it.

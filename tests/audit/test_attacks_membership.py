@@ -33,7 +33,7 @@ def traced(seed: int, budget, people: int = 80, attributes: int = 1_000):
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.05)], ids=str)
-def test_T63_tracing_through_1000_marginals_stays_within_the_guarantee(spend) -> None:
+def test_tracing_through_1000_marginals_stays_within_the_guarantee_T63(spend) -> None:
     """T63: likelihood-ratio tracing of 80 candidates on a release of 1,000 marginals.
 
     Bar: right guesses within what the spend allows. Control: with the noise off 95% or more, which is past that.
@@ -58,7 +58,7 @@ def canary_database(seed: int, seats: int = 1_000):
     return sulq.connect(table, columns={"seat": Int(0, seats - 1)}, budget=Epsilon(2), synthetic=True), inside
 
 
-def test_T64_canaries_in_one_run_show_no_more_epsilon_than_was_paid_for() -> None:
+def test_canaries_in_one_run_show_no_more_epsilon_than_was_paid_for_T64() -> None:
     """T64: 1,000 canaries put in by fair coins, one histogram at epsilon 1, audited in a single run.
 
     Bar: the lower bound is at most 1, and above .1, so that it has power. Control: without noise it is above 3.

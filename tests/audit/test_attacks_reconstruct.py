@@ -28,7 +28,7 @@ N = 128
         (N // 4, math.sqrt(N), 0.537),
     ],
 )
-def test_S4_26_the_part_recovered_falls_with_the_noise(queries: int, noise: float, recovered: float) -> None:
+def test_the_part_recovered_falls_with_the_noise_S4_26(queries: int, noise: float, recovered: float) -> None:
     """S4.26: n = 128, normal noise on random subset sums, least squares: the dagger numbers, 5 standard errors.
 
     12 secrets of 128 bits; the printed figures have three digits and an error of their own, .01.
@@ -44,7 +44,7 @@ def test_S4_26_the_part_recovered_falls_with_the_noise(queries: int, noise: floa
     assert np.mean(found) == pytest.approx(recovered, abs=off + 0.01)
 
 
-def test_S4_26_the_linear_program_recovers_as_well_and_bears_wild_answers() -> None:
+def test_the_linear_program_recovers_as_well_and_bears_wild_answers_S4_26() -> None:
     """S4.26: at noise sqrt(n)/8 nearly all bits; one answer in ten far off, least squares fails and it does not."""
     random = np.random.default_rng(12)
     matrix, secret = subsets(4 * N, N, random), random.random(N) < 0.5
@@ -56,7 +56,7 @@ def test_S4_26_the_linear_program_recovers_as_well_and_bears_wild_answers() -> N
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_T61_a_budget_withstands_and_without_noise_all_is_recovered(method: str) -> None:
+def test_a_budget_withstands_and_without_noise_all_is_recovered_T61(method: str) -> None:
     """T61: n = 200 secret bits, random subset sums through the API until the budget of epsilon 1 is gone.
 
     Bar: accuracy at most e^eps/(1 + e^eps) + 3 sigma. Control: with the noise off 95% or more.
@@ -73,7 +73,7 @@ def test_T61_a_budget_withstands_and_without_noise_all_is_recovered(method: str)
         assert not replace(control, allowed=found.allowed).within
 
 
-def test_S4_26_through_the_policy_recovery_stays_near_a_coin() -> None:
+def test_through_the_policy_recovery_stays_near_a_coin_S4_26() -> None:
     """S4.26, T << n, R_posterior: below .5 + .1 of 128 bits over 8 databases; and a query more is refused."""
     random, total = np.random.default_rng(14), None
     for seed in range(8):

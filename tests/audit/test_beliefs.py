@@ -20,7 +20,7 @@ def is_one(value: object) -> bool:
     return value == 1
 
 
-def test_S0_2_confidence_is_a_bijection_that_moves_at_least_four_times_as_fast() -> None:
+def test_confidence_is_a_bijection_that_moves_at_least_four_times_as_fast_S0_2() -> None:
     """S0.2: round trip to 1e-12, max |dp|/|dconf| = .25; 1e-9 to 1e-6 is 6.9 in confidence."""
     for p in (1e-300, 1e-9, 0.1, 0.5, 0.9, 1 - 1e-9):
         assert inv_conf(conf(p)) == pytest.approx(p, rel=1e-12)
@@ -45,7 +45,7 @@ def brute(joint: dict[tuple, float], heard: list[Heard], row: int, known: dict[i
 
 
 @pytest.mark.parametrize("informed", [True, False])
-def test_S0_3_the_posterior_is_Bayes_rule(informed) -> None:
+def test_the_posterior_is_Bayes_rule_S0_3(informed) -> None:
     """S0.3: for n <= 4 rows of |D| <= 4 values, several answers, to 1e-10; informed or not."""
     rng = np.random.default_rng(3)
     for rows, size in ((2, 4), (3, 3), (4, 2)):
@@ -62,7 +62,7 @@ def test_S0_3_the_posterior_is_Bayes_rule(informed) -> None:
         assert found == pytest.approx(brute(joint, heard, 0, known), abs=1e-10)
 
 
-def test_S0_3_independent_others_add_nothing_and_trap_10_dependent_ones_do() -> None:
+def test_independent_others_add_nothing_and_trap_10_dependent_ones_do_S0_3() -> None:
     """S0.3, trap 10: geometric noise at epsilon .7: independent rows .7000, n = 4 rows that are all alike 2.80.
 
     The guarantee is about rows that are independent in the adversary's eyes; a family counts as a group.
@@ -87,7 +87,7 @@ def test_S0_3_independent_others_add_nothing_and_trap_10_dependent_ones_do() -> 
     assert max(shifts) == pytest.approx(2.8, abs=1e-3)
 
 
-def test_S0_22_the_steps_add_up_to_the_shift() -> None:
+def test_the_steps_add_up_to_the_shift_S0_22() -> None:
     """S0.22, S1.7: telescoping over adaptive answers to 1e-9, for a property of several values of a row."""
     rng = np.random.default_rng(4)
     prior = {value: Fraction(value + 1, 10) for value in range(4)}
@@ -107,7 +107,7 @@ def test_S0_22_the_steps_add_up_to_the_shift() -> None:
     assert len(tracker.steps) == 60
 
 
-def test_S2_2_odds_move_by_the_likelihood_ratio() -> None:
+def test_odds_move_by_the_likelihood_ratio_S2_2() -> None:
     """S2.2: posterior odds are the prior odds times the ratio: at most e^epsilon; half the noise passes it."""
     prior = {0: 0.9, 1: 0.1}
 

@@ -14,7 +14,7 @@ from sulq.errors import QuestionError
 from sulq.language.law import GaussianLaw
 
 
-def test_S1_4_no_property_of_four_bits_moves_farther_than_the_likelihoods_are_apart() -> None:
+def test_no_property_of_four_bits_moves_farther_than_the_likelihoods_are_apart_S1_4() -> None:
     """S1.4: all 65,536 properties of 16 values: the worst is within ln(max/min), and is its own brute force."""
     rng = np.random.default_rng(5)
     prior = dict(enumerate(rng.dirichlet(np.ones(16)).tolist()))
@@ -29,7 +29,7 @@ def test_S1_4_no_property_of_four_bits_moves_farther_than_the_likelihoods_are_ap
     assert shift(prior, after, lambda value: value in held, two_sided=True) == pytest.approx(found.largest)
 
 
-def test_S1_4_on_a_small_domain_the_worst_property_is_found() -> None:
+def test_on_a_small_domain_the_worst_property_is_found_S1_4() -> None:
     """S1.4: against enumeration by hand on five values; two values reach the bound exactly."""
     rng = np.random.default_rng(6)
     prior = dict(enumerate(rng.dirichlet(np.ones(5)).tolist()))
@@ -45,7 +45,7 @@ def test_S1_4_on_a_small_domain_the_worst_property_is_found() -> None:
     assert two.bound == pytest.approx(math.log(2.5))
 
 
-def test_S1_4_where_single_properties_are_safe_all_of_them_are_nearly() -> None:
+def test_where_single_properties_are_safe_all_of_them_are_nearly_S1_4() -> None:
     """S1.4: over 2,000 walks, P[any property moves > 2 delta] is below P[a single value's does by > delta].
 
     Control: any property moves > delta far oftener than one does.

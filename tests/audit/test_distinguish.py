@@ -28,7 +28,7 @@ def laplace(epsilon: float, at: int, trials: int, seed: int) -> np.ndarray:
     return at + random.geometric(p, trials) - random.geometric(p, trials)
 
 
-def test_AUD_the_bound_holds_and_comes_near() -> None:
+def test_the_bound_holds_and_comes_near() -> None:
     """On a mechanism known to be tight at 1 the bound is at most 1 and at least .9 with N = 200,000 (power)."""
     trials = count("audited draws", short=200_000, long=1_000_000)
     found = lower_bound(laplace(1, 0, trials, 1), laplace(1, 1, trials, 2), claimed=1.0)
@@ -37,7 +37,7 @@ def test_AUD_the_bound_holds_and_comes_near() -> None:
     assert found.trials == trials // 2
 
 
-def test_AUD_controls_fail() -> None:
+def test_controls_fail() -> None:
     """Half the noise, no noise, and noise that depends on the data: each is found to lose more than claimed."""
     trials = 50_000
     halved = lower_bound(laplace(2, 0, trials, 3), laplace(2, 1, trials, 4), claimed=1.0)
@@ -49,7 +49,7 @@ def test_AUD_controls_fail() -> None:
     assert not nosy.holds
 
 
-def test_AUD_selection_and_test_are_on_different_halves() -> None:
+def test_selection_and_test_are_on_different_halves() -> None:
     """Equal laws are never told apart: 200 audits of 2,000 draws of one law at alpha 1e-6 find no epsilon."""
     bounds = [
         lower_bound(laplace(0.1, 0, 2_000, 2 * i), laplace(0.1, 0, 2_000, 2 * i + 1), claimed=0.0).epsilon
@@ -58,7 +58,7 @@ def test_AUD_selection_and_test_are_on_different_halves() -> None:
     assert max(bounds) == 0.0
 
 
-def test_AUD_four_ends_share_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_four_ends_share_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways round are looked at and the better one is told: each of the four ends has a quarter of alpha."""
     asked = []
 
@@ -71,7 +71,7 @@ def test_AUD_four_ends_share_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     assert asked == [0.005] * 4
 
 
-def test_AUD_through_the_public_door() -> None:
+def test_through_the_public_door() -> None:
     """A count on neighbours, drawn through the API: within its price; the same without noise is found at once."""
     trials = count("draws through the public door", short=12_000, long=200_000)
     each = Epsilon(Fraction(1, 2))
@@ -100,7 +100,7 @@ def test_too_few_answers_and_other_budgets_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T65_whoever_writes_and_orders_all_rows_but_one_tells_no_more(kind: str) -> None:
+def test_whoever_writes_and_orders_all_rows_but_one_tells_no_more_T65(kind: str) -> None:
     """T65: poisoned rows of bad cells in any order around one honest person.
 
     Bar: replay finds nothing, and no order moves an exact sum. Control: kept rows picked by place let the order show.

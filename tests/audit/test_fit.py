@@ -18,7 +18,7 @@ from sulq.language.law import GaussianLaw, LaplaceLaw
 @pytest.mark.parametrize(
     "law", [LaplaceLaw(Fraction(3)), GaussianLaw(Fraction(5, 2)), LaplaceLaw(Fraction(1, 2))], ids=repr
 )
-def test_T7_draws_fit_their_law_and_no_other(law) -> None:
+def test_draws_fit_their_law_and_no_other_T7(law) -> None:
     """T7: 50,000 draws of the real samplers fit; the same draws shrunk by a twentieth, or shifted by one, do not."""
     draws = release(law, Private(np.zeros((50_000, 1), dtype=np.int64)))
     assert fit(draws, law.pmf).follows

@@ -48,7 +48,7 @@ def test_where_people_come_and_go_a_property_is_two_steps_away() -> None:
 
 
 @pytest.mark.parametrize(("unit", "most"), [(Unit(), math.tanh(0.3)), (Unit(neighbors="replace_one"), math.tanh(0.15))])
-def test_S4_3_a_budget_that_tells_little_is_said_with_how_much(unit: Unit, most: float) -> None:
+def test_a_budget_that_tells_little_is_said_with_how_much_S4_3(unit: Unit, most: float) -> None:
     """S4.3: at epsilon .1 for 3 people, tanh(n epsilon/2) where people are exchanged; 2n steps where they come and go.
 
     For a budget that can tell much nothing is said.
@@ -59,7 +59,7 @@ def test_S4_3_a_budget_that_tells_little_is_said_with_how_much(unit: Unit, most:
             assert [said in line for line in small] == ([True] if said else [])
 
 
-def test_SR19_of_reports_it_is_what_each_of_them_lost() -> None:
+def test_of_reports_it_is_what_each_of_them_lost_SR19() -> None:
     """After reports of epsilon 3 the odds may have moved by e^3 = 20.1, though questions cost nothing; before, by 1."""
     collector = Collector(2, epsilon=3, method="krr")
     assert "a factor of 1." in report(collector.facts)[0]
@@ -73,7 +73,7 @@ def test_SR19_of_reports_it_is_what_each_of_them_lost() -> None:
     assert math.exp(sulq.audit.exact_epsilon(laws)) == pytest.approx(moved(collector.facts.spent, Epsilon(3)).factor)
 
 
-def test_T79_an_analyst_is_told_of_its_own_answers_and_that_there_are_others() -> None:
+def test_an_analyst_is_told_of_its_own_answers_and_that_there_are_others_T79() -> None:
     """Two analysts at .5 and 1: each report says "your", counts its own, and bounds all by the budget."""
     with sulq.connect(TABLE, columns={"x": Int(0, 1)}, unit=Unit(neighbors="replace_one"), budget=Epsilon(2)) as db:
         curator = db["x"].oracle

@@ -41,7 +41,7 @@ def random_mechanism(rng: np.random.Generator, outcomes: int = 3):
 
 
 @pytest.mark.parametrize("mechanism", [response, counted])
-def test_S3_3_S4_22_a_group_of_c_loses_c_times_as_much_at_most(mechanism) -> None:
+def test_a_group_of_c_loses_c_times_as_much_at_most_S3_3_S4_22(mechanism) -> None:
     """S3.3, S4.22: over distance-c pairs at most c epsilon, with equality here; without the group's factor it fails."""
     laws = enumerated(mechanism, (0, 1), 3)
     one = group_epsilon(laws, 1)
@@ -50,7 +50,7 @@ def test_S3_3_S4_22_a_group_of_c_loses_c_times_as_much_at_most(mechanism) -> Non
     assert group_epsilon(laws, 2) > one
 
 
-def test_S4_22_chaining_is_an_upper_bound_for_any_mechanism() -> None:
+def test_chaining_is_an_upper_bound_for_any_mechanism_S4_22() -> None:
     """S4.22: for random mechanisms the group's loss is at most people times one's."""
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -60,7 +60,7 @@ def test_S4_22_chaining_is_an_upper_bound_for_any_mechanism() -> None:
 
 
 @pytest.mark.parametrize("people", [1, 2])
-def test_S4_21_S4_23_indistinguishable_is_simulatable_is_half_as_indistinguishable(people: int) -> None:
+def test_indistinguishable_is_simulatable_is_half_as_indistinguishable_S4_21_S4_23(people: int) -> None:
     """S4.21, S4.23: n = 3, k = 1, 2, on random mechanisms both directions hold; and the factor 2 is needed."""
     rng = np.random.default_rng(2)
     apart = []
@@ -80,7 +80,7 @@ def test_S4_21_S4_23_indistinguishable_is_simulatable_is_half_as_indistinguishab
 
 @pytest.mark.parametrize("mechanism", [response, counted])
 @pytest.mark.parametrize("people", [1, 2])
-def test_S4_24_semantic_security_is_the_groups_loss(mechanism, people: int) -> None:
+def test_semantic_security_is_the_groups_loss_S4_24(mechanism, people: int) -> None:
     """S4.24: the log-odds move by exactly epsilon at any prior; |ln(prior/posterior)| comes to it within 1e-3 at .9999.
 
     Control: at even odds the adversary's gain is well below.
@@ -97,7 +97,7 @@ def test_S4_24_semantic_security_is_the_groups_loss(mechanism, people: int) -> N
     assert grid[0] < 0.95 * exact
 
 
-def test_S4_24_no_prior_and_no_property_beats_two_points() -> None:
+def test_no_prior_and_no_property_beats_two_points_S4_24() -> None:
     """S4.24: random priors on all databases that agree on n-k rows, and random properties, stay within the loss."""
     rng = np.random.default_rng(3)
     laws = enumerated(random_mechanism(rng), (0, 1), 3)

@@ -15,7 +15,7 @@ from sulq.language.law import LaplaceLaw
 
 @pytest.mark.parametrize("people", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
-def test_S4_3_all_zeros_and_all_ones_are_told_apart_by_the_tanh_at_most(people: int, epsilon: Fraction) -> None:
+def test_all_zeros_and_all_ones_are_told_apart_by_the_tanh_at_most_S4_3(people: int, epsilon: Fraction) -> None:
     """S4.3: TV of the transcripts of all-0 and all-1 is at most tanh(n epsilon/2); for one response it is that.
 
     Control: half the noise passes it, whatever n is.
@@ -33,7 +33,7 @@ def test_S4_3_all_zeros_and_all_ones_are_told_apart_by_the_tanh_at_most(people: 
 
 
 @pytest.mark.parametrize("rows", [2, 5, 10])
-def test_S4_4_a_random_row_is_near_in_distance_and_not_private_at_all(rows: int) -> None:
+def test_a_random_row_is_near_in_distance_and_not_private_at_all_S4_4(rows: int) -> None:
     """S4.4: TV is 1/n and epsilon is infinite: the negative control of every audit."""
     one, other = (0,) * rows, (0,) * (rows - 1) + (1,)
     laws = [random_row(one), random_row(other)]
@@ -41,7 +41,7 @@ def test_S4_4_a_random_row_is_near_in_distance_and_not_private_at_all(rows: int)
     assert exact_epsilon(laws) == math.inf
 
 
-def test_S2_15_a_rule_learned_from_one_person_gives_them_away() -> None:
+def test_a_rule_learned_from_one_person_gives_them_away_S2_15() -> None:
     """S2.15: a deterministic learner has infinite epsilon: the only green-haired row writes its rule."""
     crowd = (("brown", True), ("brown", False), ("brown", True))
     laws = [learned_rule((*crowd, ("green", label))) for label in (True, False)]
@@ -51,7 +51,7 @@ def test_S2_15_a_rule_learned_from_one_person_gives_them_away() -> None:
         learned_rule((1,))
 
 
-def test_S4_3_steps_are_counted_by_the_relation_and_below_one_something_is_learned() -> None:
+def test_steps_are_counted_by_the_relation_and_below_one_something_is_learned_S4_3() -> None:
     """S4.3: people exchanged are n steps, people who come and go 2n; n epsilon = .8 may tell .38 and does tell .36.
 
     So "with n epsilon < 1 nothing can be learned" is false: it is the order below which less and less is.

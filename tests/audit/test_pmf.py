@@ -20,20 +20,20 @@ def response(keep: Fraction, values: int = 2) -> list[dict[int, Fraction]]:
     return [{i: keep if i == j else rest for i in range(values)} for j in range(values)]
 
 
-def test_S2_1_randomised_response_costs_the_logarithm_of_its_odds() -> None:
+def test_randomised_response_costs_the_logarithm_of_its_odds_S2_1() -> None:
     """With fractions the largest ratio is found exactly: ln 3 for 3/4, ln 9 for three values at 9/11 (S2.1)."""
     assert exact_epsilon(response(Fraction(3, 4))) == pytest.approx(math.log(3), abs=1e-15)
     assert exact_epsilon(response(Fraction(9, 11), 3)) == pytest.approx(math.log(9), abs=1e-15)
     assert sulq.audit.exact_epsilon([{0: 0.75, 1: 0.25}, {0: 0.25, 1: 0.75}]) == pytest.approx(math.log(3))
 
 
-def test_S2_6_losses_of_independent_answers_add_up() -> None:
+def test_losses_of_independent_answers_add_up_S2_6() -> None:
     """Two randomised responses together lose twice as much, by enumeration (S2.6)."""
     laws = [product([law, law]) for law in response(Fraction(3, 4))]
     assert exact_epsilon(laws) == pytest.approx(2 * math.log(3), abs=1e-14)
 
 
-def test_E40_S3_2_laplace_noise_loses_epsilon_times_the_distance() -> None:
+def test_laplace_noise_loses_epsilon_times_the_distance_E40_S3_2() -> None:
     """E40: counts that differ by m, noise of scale 1/epsilon: the ratio is e^(epsilon m), not e^m as printed (S4.2)."""
     epsilon = Fraction(1, 4)
     for far in (1, 2, 3):

@@ -24,7 +24,7 @@ def off(chance: float, trials: int) -> float:
     return 5 * math.sqrt(chance * (1 - chance) / trials)
 
 
-def test_S0_4_the_exact_chance_of_two_points() -> None:
+def test_the_exact_chance_of_two_points_S0_4() -> None:
     """S0.4: R_nonadaptive = 181.8 gives exactly delta; a smaller move gives less, two-sided adds the other tail."""
     variance = readings.variance_nonadaptive(1, DELTA, T)
     assert variance == pytest.approx(181.8, abs=0.05)
@@ -34,7 +34,7 @@ def test_S0_4_the_exact_chance_of_two_points() -> None:
     assert DELTA < both < 2 * DELTA
 
 
-def test_S0_4_trap_3_stopping_breaks_what_is_right_for_fixed_questions() -> None:
+def test_trap_3_stopping_breaks_what_is_right_for_fixed_questions_S0_4() -> None:
     """S0.4, trap 3: N = 40,000: fixed .049, stopping .077; R_adaptive (232.8) stopping .041; Thm 1 none, max .20."""
     trials = count("audited transcripts", short=40_000, long=400_000)
     random = np.random.default_rng(7)
@@ -55,7 +55,7 @@ def test_S0_4_trap_3_stopping_breaks_what_is_right_for_fixed_questions() -> None
     assert wide.largest == pytest.approx(0.2, abs=0.06)
 
 
-def test_S1_3_E48_both_sides_fail_twice_as_often_at_most() -> None:
+def test_both_sides_fail_twice_as_often_at_most_S1_3_E48() -> None:
     """S1.3, E48: |shift| passes with at most twice delta."""
     trials = 40_000
     variance = readings.variance_nonadaptive(1, DELTA, T)
@@ -67,7 +67,7 @@ def test_S1_3_E48_both_sides_fail_twice_as_often_at_most() -> None:
     assert both.delta == 2 * DELTA
 
 
-def test_S1_3_E09_the_chance_of_failing_vanishes_faster_than_every_inverse_polynomial() -> None:
+def test_the_chance_of_failing_vanishes_faster_than_every_inverse_polynomial_S1_3_E09() -> None:
     """E09: sqrt(n) answers with noise of variance n fail with a chance that is below n^-k from some n on, for every k.
 
     Read as printed, "grows more slowly than 1/poly", any falling function would do. Controls: n answers of that noise,
@@ -92,7 +92,7 @@ def greedy(epsilon: float):
     return lambda _answers, shifted: None if shifted > epsilon else {0: 0, 1: 1, 2: 1}
 
 
-def test_S0_4_an_adversary_on_exact_noise_is_held_to_the_promise() -> None:
+def test_an_adversary_on_exact_noise_is_held_to_the_promise_S0_4() -> None:
     """S0.4, S0.7: a stopping adversary with discrete noise of R_posterior keeps it; with a quarter of it, not.
 
     Pure noise never passes at all: Laplace of scale T/epsilon (S0.26). Bar: delta .05 at 10 answers.

@@ -22,7 +22,7 @@ from sulq.language import sublinear
 from sulq.language.sublinear import azuma
 
 
-def test_S0_23_E06_azuma_is_one_sided_and_needs_no_independence() -> None:
+def test_azuma_is_one_sided_and_needs_no_independence_S0_23_E06() -> None:
     """S0.23, E06: steps of conditional mean <= a that look back stay below the height; downwards they need not.
 
     N = 20,000 walks of 100, of drift a and steps of b for as long as they may: one that stands still once it is above
@@ -47,7 +47,7 @@ def test_S0_23_E06_azuma_is_one_sided_and_needs_no_independence() -> None:
     assert (np.abs(falling) > height).mean() == 1 > 2 * chance
 
 
-def test_S0_25_divergences_and_expected_steps() -> None:
+def test_divergences_and_expected_steps_S0_25() -> None:
     """S0.25: KL of normals by integration to 1e-8, at most 1/(2R); the mean step of random mixtures is within it."""
     variance = 7.0
     for gap in (0.0, 0.3, 1.0):
@@ -67,7 +67,7 @@ def test_S0_25_divergences_and_expected_steps() -> None:
         expected_step(0, [0.5], [0.5], 1.0)
 
 
-def test_S0_25_no_step_of_T_is_larger_but_for_delta() -> None:
+def test_no_step_of_T_is_larger_but_for_delta_S0_25() -> None:
     """S0.25: the largest of 50 steps passes sqrt(2 ln(T/delta)/R) + 1/(2R) no oftener than delta; half of it does."""
     variance, queries, delta, trials = 30.0, 50, 0.05, 20_000
     steps = np.diff(gaussian_walks(variance, queries, trials, np.random.default_rng(3)), axis=1, prepend=0)
@@ -76,7 +76,7 @@ def test_S0_25_no_step_of_T_is_larger_but_for_delta() -> None:
     assert not rate(steps.max(axis=1), bound / 2, delta).holds
 
 
-def test_E05_the_terms_of_theorem_4_are_not_in_the_order_the_proof_says() -> None:
+def test_the_terms_of_theorem_4_are_not_in_the_order_the_proof_says_E05() -> None:
     """E05: R = 4, T = 1e6: 20022, 1347, 125000; at R_thm4 with constant 8 or 4 they sum to epsilon or less."""
     terms = theorem4_terms(4, 10**6, 1e-6, 1e-6)
     assert terms == pytest.approx((20022, 1347, 125000), rel=1e-3)
@@ -87,7 +87,7 @@ def test_E05_the_terms_of_theorem_4_are_not_in_the_order_the_proof_says() -> Non
     assert sum(theorem4_terms(0.2 * variance, 10**6, 1e-6, 1e-6)) > 1
 
 
-def test_S0_24_a_walk_ends_below_its_bound_even_if_it_may_stop() -> None:
+def test_a_walk_ends_below_its_bound_even_if_it_may_stop_S0_24() -> None:
     """S0.24: constants 8 and 4 keep a stopping adversary far below gamma + delta; a hundredth of the noise does not."""
     random, queries, delta = np.random.default_rng(4), 50, 0.05
     for constant in (8, 4):

@@ -224,7 +224,7 @@ def test_the_whole_way_in_a_browser(running: Running) -> None:
         assert len(at.requests) > 50
 
 
-def test_T82_hostile_texts_run_nowhere(running: Running) -> None:
+def test_hostile_texts_run_nowhere_T82(running: Running) -> None:
     """Markup in column names, categories, queries and tokens is read as text by a real browser: no script starts."""
     with browser(running.url) as at:
         people(running.folder / "hostile.parquet", {HOSTILE: [1, 2, 3], "kind": CATEGORIES})

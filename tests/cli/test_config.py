@@ -196,7 +196,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, u
         ("ledger = false", "bad-config"),
     ],
 )
-def test_T51_a_bad_declaration_is_refused_with_its_place(tmp_path: Path, line: str, code: str) -> None:
+def test_a_bad_declaration_is_refused_with_its_place_T51(tmp_path: Path, line: str, code: str) -> None:
     """Reversed bounds, impossible budgets and wrong kinds are the owner's errors, with code and place (T12, T51)."""
     error = refusal(tmp_path, with_dataset(line))
     assert error.code == code
@@ -204,7 +204,7 @@ def test_T51_a_bad_declaration_is_refused_with_its_place(tmp_path: Path, line: s
 
 
 @pytest.mark.parametrize("key", ["data", "budget", "columns"])
-def test_T12_what_must_be_declared_is_asked_for(tmp_path: Path, key: str) -> None:
+def test_what_must_be_declared_is_asked_for_T12(tmp_path: Path, key: str) -> None:
     """Without data, budget or columns there is no data set, rather than one with defaults (T12, T21)."""
     lines = [line for line in with_dataset("size = 1").splitlines() if not line.startswith(key)]
     error = refusal(tmp_path, "\n".join(lines))

@@ -62,7 +62,7 @@ def test_a_receipt_is_printed_and_checked(folder: Path) -> None:
     refused("not-in-ledger", "receipt", path, 1)
 
 
-def test_SR5_what_rests_on_the_owners_word_is_shown(folder: Path) -> None:
+def test_what_rests_on_the_owners_word_is_shown_SR5(folder: Path) -> None:
     """Each of the owner's functions with its certificate and as declared; control: none before it is registered."""
     path = folder / "a.ledger"
     assert "estimator" not in said("show", path)
@@ -87,7 +87,7 @@ def test_shares_are_set_and_shown(folder: Path) -> None:
     assert "3 entries" in said("verify", path)
 
 
-def test_T46_a_restored_copy_is_reconciled(folder: Path) -> None:
+def test_a_restored_copy_is_reconciled_T46(folder: Path) -> None:
     """The gap is burnt by a command and said; afterwards the ledger opens under its anchor (T46)."""
     path, anchor = folder / "a.ledger", folder / "a.anchor"
 

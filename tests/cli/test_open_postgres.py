@@ -88,7 +88,7 @@ def test_a_password_does_not_stand_in_the_file(tmp_path: Path, data: str) -> Non
         assert read(path).datasets["survey"].data == plain
 
 
-def test_T56_sections_over_the_same_rows_share_one_ledger(config: tuple[Path, str]) -> None:
+def test_sections_over_the_same_rows_share_one_ledger_T56(config: tuple[Path, str]) -> None:
     """Whatever a section or its table is called, here or in Python: what one spent, the other has not."""
     path, name = config
     other = TOML.replace("survey", "again").format(data=address(table=f"public.{name}"), table="other")

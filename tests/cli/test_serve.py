@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_T86_a_public_address_needs_tls_or_the_owners_word(tmp_path: Path) -> None:
+def test_a_public_address_needs_tls_or_the_owners_word_T86(tmp_path: Path) -> None:
     """Loopback is free; anything else needs a certificate that is there, or --insecure-public."""
     for host in ("127.0.0.1", "localhost", "::1"):
         assert settled(Server(host), None, None, insecure_public=False).host == host
@@ -69,7 +69,7 @@ def test_T86_a_public_address_needs_tls_or_the_owners_word(tmp_path: Path) -> No
     assert settled(Server("10.0.0.1", tls_cert=cert, tls_key=key), None, None, insecure_public=False).tls_cert == cert
 
 
-def test_T86_every_address_needs_a_name() -> None:
+def test_every_address_needs_a_name_T86() -> None:
     """A server on all addresses of its machine must be told what it goes by; else any name would have to do."""
     for host in ("0.0.0.0", "::"):
         with pytest.raises(SetupError) as caught:
@@ -187,7 +187,7 @@ def command(folder: Path, *words: str, token: str = "") -> subprocess.CompletedP
     )
 
 
-def test_T104_no_stream_of_the_server_shows_a_token(folder: Path) -> None:
+def test_no_stream_of_the_server_shows_a_token_T104(folder: Path) -> None:
     """Both streams into a pipe, as a log collector has them, even where colours are forced: a path, and no token."""
     running = Running(folder, FORCE_COLOR="1", NO_COLOR="", TTY_COMPATIBLE="1")
     try:

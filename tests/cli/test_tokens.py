@@ -14,7 +14,7 @@ from sulq.cli.tokens import hand_over
 TOKENS = {"owner": "sulq_secret[bold]"}
 
 
-def test_T104_a_stream_that_is_no_terminal_hears_the_path_alone(tmp_path: Path) -> None:
+def test_a_stream_that_is_no_terminal_hears_the_path_alone_T104(tmp_path: Path) -> None:
     """Also where it is told to behave like a terminal; a file left by an earlier start, or a link, is replaced."""
     place, elsewhere = tmp_path / "owner.token", tmp_path / "elsewhere"
     elsewhere.write_text("untouched", encoding="utf-8")

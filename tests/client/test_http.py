@@ -76,7 +76,7 @@ def test_an_address_ends_with_the_dataset(url: str, base: str, dataset: str) -> 
         ("ftp://host/survey", "bad-declaration"),
     ],
 )
-def test_T86_a_token_travels_in_clear_to_this_machine_alone(url: str, code: str) -> None:
+def test_a_token_travels_in_clear_to_this_machine_alone_T86(url: str, code: str) -> None:
     """http:// to another machine is refused; so is an address that holds a secret, or is none."""
     with pytest.raises(SetupError) as caught:
         address(url)
@@ -111,7 +111,7 @@ def test_a_token_is_one_printable_word(token: object) -> None:
     assert caught.value.code == "bad-declaration"
 
 
-def test_T80_a_redirect_is_not_followed_with_the_token() -> None:
+def test_a_redirect_is_not_followed_with_the_token_T80() -> None:
     """One request is made, to the address given, and the refusal says why."""
     for status in (301, 302, 303, 307, 308):
         far = Far(httpx.Response(status, headers={"location": "http://evil.example/v1/datasets/survey"}))
@@ -141,7 +141,7 @@ def test_the_environment_does_not_see_the_token(monkeypatch: pytest.MonkeyPatch)
         refused(429, kind="AccessDenied", code="rate-limited", message="", remedy=""),
     ],
 )
-def test_T44_only_what_cannot_be_charged_twice_is_sent_again(failure: httpx.Response | Exception) -> None:
+def test_only_what_cannot_be_charged_twice_is_sent_again_T44(failure: httpx.Response | Exception) -> None:
     """A read, or an ask with a key, is repeated with growing pauses; anything else goes out once."""
     far = Far(failure, failure, ok(name="x"))
     assert far.http().get("/v1/me") == {"name": "x"}

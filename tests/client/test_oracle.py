@@ -15,7 +15,7 @@ from sulq.errors import CuratorError
 QUESTION = sulq.Sums((sulq.lit(1),))
 
 
-def test_T44_every_ask_has_a_key_of_its_own() -> None:
+def test_every_ask_has_a_key_of_its_own_T44() -> None:
     """Two asks have different keys, of 128 bits; a key that is given is used."""
     seen = []
 

@@ -24,7 +24,7 @@ FACTS = facts(SCHEMA, Unit("who", 2), EpsilonDelta(10, 1e-6))
 QUESTION = Sums((Lit(1), Col("age")), Col("smoker"), (Col("city"),), (Fraction(1), Fraction(3)))
 
 
-def test_T58_a_plan_needs_no_rows():
+def test_a_plan_needs_no_rows_T58():
     """Planning imports no engine and holds nothing but its question, facts and spend (T58, T21)."""
     assert not [name for name in vars(planning) if "engine" in name.lower()]
     modules = {name for name in sys.modules if name.startswith("sulq.compile.plan")}
@@ -41,7 +41,7 @@ def test_the_steps_stand_in_order():
     assert [step.__name__ for step in STEPS] == ["bind", "bound", "contribution", "sensitivity", "calibrate"]
 
 
-def test_T17_nothing_of_a_plan_follows_the_number_of_rows():
+def test_nothing_of_a_plan_follows_the_number_of_rows_T17():
     """The declared size and what is spent change no scale: a plan is the same for every table of these facts (T17)."""
     one = draw(QUESTION, FACTS, Epsilon(1))
     for other in (replace(FACTS, size=17), replace(FACTS, synthetic=True), replace(FACTS, version=9)):
@@ -85,7 +85,7 @@ def test_only_questions_are_planned(bad):
     assert refusal.value.code == "bad-question"
 
 
-def test_T74_large_questions_are_planned_in_moderate_time():
+def test_large_questions_are_planned_in_moderate_time_T74():
     """A table of a million numbers and a thousand cells are planned in seconds, not hours (T74)."""
     start = time.process_time()
     wide = Lookup(

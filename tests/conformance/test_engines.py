@@ -77,7 +77,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
-def test_T4_T6_T11_spark_gives_the_integers_of_the_oracle(ansi: str) -> None:
+def test_spark_gives_the_integers_of_the_oracle_T4_T6_T11(ansi: str) -> None:
     """No mismatch on tables of the kinds that Spark has, in 1, 3 or 7 partitions, whatever ANSI is set to."""
     planned = count(f"sums on Spark against big integers, ANSI {ansi}", short=36, long=3_000)
     session = spark.session()
@@ -103,7 +103,7 @@ def test_T4_T6_T11_spark_gives_the_integers_of_the_oracle(ansi: str) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_T4_T6_T11_every_engine_gives_the_integers_of_the_oracle(part: int, tmp_path: Path) -> None:
+def test_every_engine_gives_the_integers_of_the_oracle_T4_T6_T11(part: int, tmp_path: Path) -> None:
     """No mismatch in thousands of generated cases: all row functions, threads 1 and 2, batches from one row on."""
     planned = count(f"sums against big integers, part {part + 1} of {PARTS}", short=500, long=25_000)
     done, seen, seed = 0, set(), part * 10**6
@@ -201,7 +201,7 @@ def plus(first: list[list[int]], second: list[list[int]]) -> list[list[int]]:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T18_order_splitting_and_dropping_change_no_other_rows_integer(kind: str) -> None:
+def test_order_splitting_and_dropping_change_no_other_rows_integer_T18(kind: str) -> None:
     """Shuffled rows sum to the same, parts to the whole; a dropped or doubled row takes or adds its own and no more."""
     where, tables = (" on Spark", (1, 50)) if kind == "spark" else ("", (8, 500))
     for seed in range(count(f"tables shuffled, split and dropped from{where}", short=tables[0], long=tables[1])):

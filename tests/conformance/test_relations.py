@@ -67,7 +67,7 @@ def shown(found: Groups) -> list[tuple[tuple[object, ...], list[int], int]]:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_T15_every_engine_derives_the_rows_of_the_oracle(part: int, tmp_path: Path) -> None:
+def test_every_engine_derives_the_rows_of_the_oracle_T15(part: int, tmp_path: Path) -> None:
     """No mismatch in sums over random relations, nor in groups that are not listed in advance."""
     planned = count(f"sums over derived tables, part {part + 1} of {PARTS}", short=100, long=5_000)
     done, seen, seed = 0, set(), part * 10**6
@@ -96,7 +96,7 @@ def test_T15_every_engine_derives_the_rows_of_the_oracle(part: int, tmp_path: Pa
     assert set(RELATIONS) - seen == set()
 
 
-def test_T15_spark_derives_the_rows_of_the_oracle() -> None:
+def test_spark_derives_the_rows_of_the_oracle_T15() -> None:
     """The same on Spark: rows made one by one are worked out there, the rest from what it hands over."""
     planned = count("sums over derived tables on Spark", short=12, long=800)
     done, seen, seed = 0, set(), 9 * 10**6
@@ -127,7 +127,7 @@ def altered(before: list[relations.Row], after: list[relations.Row]) -> int:
     return ((a - b) + (b - a)).total()
 
 
-def test_T15_a_person_alters_no_more_rows_than_the_shape_says() -> None:
+def test_a_person_alters_no_more_rows_than_the_shape_says_T15() -> None:
     """Somebody leaves: of any relation at most `rows` rows go, whatever tables and joins it is made of (SR1, SR15)."""
     most: Counter[int] = Counter()
     for seed in range(count("persons removed from under derived tables", short=300, long=20_000)):
@@ -145,7 +145,7 @@ def test_T15_a_person_alters_no_more_rows_than_the_shape_says() -> None:
     assert most.total() - most[0] > most.total() // 5  # a person often is in it
 
 
-def test_T15_a_key_that_is_not_unique_is_noticed() -> None:
+def test_a_key_that_is_not_unique_is_noticed_T15() -> None:
     """Control: one row for each left row is promised by a key, and a key that repeats makes more of them."""
     schema = Schema("visits", (("k", Int(0, 9)),))
     facts = Tables(Unit("who", 3), (TableFacts(schema, key="k"),))
@@ -158,7 +158,7 @@ def test_T15_a_key_that_is_not_unique_is_noticed() -> None:
     assert altered(relations.rows_of(joins[0], facts, lambda _: twice), []) > 3
 
 
-def test_T15_a_join_that_loses_the_person_is_noticed() -> None:
+def test_a_join_that_loses_the_person_is_noticed_T15() -> None:
     """Control: rows of different people joined, and one person alters more rows than any bound of the unit."""
     worst = 0
     for seed in range(200):

@@ -173,7 +173,7 @@ def _cells(kind: str) -> dict[int, object]:
         ("spark", "category"),
     ],
 )
-def test_SR13_grouping_by_the_declared_person_is_grouping_by_the_person(kind: str, engine: str, tmp_path: Path) -> None:
+def test_grouping_by_the_declared_person_is_grouping_by_the_person_SR13(kind: str, engine: str, tmp_path: Path) -> None:
     """Cells out of bounds or undeclared put nobody together, and no engine differs. Control: the cells do differ."""
     column, spelled = PERSONS[kind]
     rows = [(spelled(pid), i % 2) for pid in range(1, 8) for i in range(pid)]

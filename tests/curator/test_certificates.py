@@ -471,7 +471,7 @@ def test_what_has_no_certificate_is_priced_by_the_rules_of_plans() -> None:
 
 
 @pytest.mark.parametrize("prepared", [None, False])
-def test_SR1_rows_that_may_drop_out_of_what_is_summed_by_hand_cost_what_they_move(prepared: object) -> None:
+def test_rows_that_may_drop_out_of_what_is_summed_by_hand_cost_what_they_move_SR1(prepared: object) -> None:
     """Where SQL does not say a relation, or there is no copy, a debit of nothing buys nothing.
 
     Control: for what a row moves it is answered.

@@ -117,7 +117,7 @@ def of_statistic(made: Plan, statistic: Statistic) -> Plan:
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.1)], ids=str)
 @pytest.mark.parametrize("name", ASKED)
-def test_SR5_a_draw_that_records_less_than_a_statistic_moves_is_refused(name: str, spend: object) -> None:
+def test_a_draw_that_records_less_than_a_statistic_moves_is_refused_SR5(name: str, spend: object) -> None:
     """However its loss is reckoned, in every relation. Control: as it is planned it is certified and answered."""
     for neighbors in ("add_remove", "replace_one", "zero_out"):
         budget = Epsilon(1000) if isinstance(spend, Epsilon) else sulq.EpsilonDelta(1000, 1e-6)
@@ -130,7 +130,7 @@ def test_SR5_a_draw_that_records_less_than_a_statistic_moves_is_refused(name: st
             db.ask(ASKED[name], spend=spend)
 
 
-def test_SR5_a_planner_that_halves_a_sensitivity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planner_that_halves_a_sensitivity_is_refused_SR5(monkeypatch: pytest.MonkeyPatch) -> None:
     """The noise itself is halved then, and the debit is as it should be; nothing is spent."""
     planning = importlib.import_module("sulq.compile.plan.holistic")
     real = planning.sensitivity
@@ -149,7 +149,7 @@ def test_SR5_a_planner_that_halves_a_sensitivity_is_refused(monkeypatch: pytest.
             assert db.facts.spent == before
 
 
-def test_SR1_a_planner_that_forgets_a_persons_rows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_planner_that_forgets_a_persons_rows_is_refused_SR1(monkeypatch: pytest.MonkeyPatch) -> None:
     """A person's two rows counted as one: the kernel's own facts say two. Blocks do not care."""
     real = shape._table
     monkeypatch.setattr(shape, "_table", lambda table, facts: replace(real(table, facts), rows=1))
@@ -161,7 +161,7 @@ def test_SR1_a_planner_that_forgets_a_persons_rows_is_refused(monkeypatch: pytes
             assert stopped.value.code == "uncertified"
 
 
-def test_SR5_another_statistic_than_planned_is_refused() -> None:
+def test_another_statistic_than_planned_is_refused_SR5() -> None:
     """One that moves farther, one of other columns, one of other numbers. Control: one that moves as far."""
     with opened() as db:
         made = db.foresee(Holistic(MinCut(GRAPH)), spend=Epsilon(1))
@@ -175,7 +175,7 @@ def test_SR5_another_statistic_than_planned_is_refused() -> None:
         refused(db, of_statistic(db.foresee(Holistic(MinCut(GRAPH)), spend=Epsilon(1)), SpanningTree(GRAPH)))
 
 
-def test_SR5_other_noise_than_a_statistic_is_hidden_by_is_refused() -> None:
+def test_other_noise_than_a_statistic_is_hidden_by_is_refused_SR5() -> None:
     """A space that the plan did not draw its law for, and the plain noise of a point."""
     with opened() as db:
         plain = db.foresee(Holistic(Edges(GRAPH)), spend=Epsilon(1))
@@ -187,7 +187,7 @@ def test_SR5_other_noise_than_a_statistic_is_hidden_by_is_refused() -> None:
         refused(db, with_whole(point, width=2))
 
 
-def test_S4_13_a_certificate_that_is_not_the_owners_is_refused() -> None:
+def test_a_certificate_that_is_not_the_owners_is_refused_S4_13() -> None:
     """Of half of what the owner declares, of another range, or of a function declared without one.
 
     Control: the owner's own is answered.
@@ -210,7 +210,7 @@ def test_S4_13_a_certificate_that_is_not_the_owners_is_refused() -> None:
 
 
 @pytest.mark.parametrize("unit", [PERSONS, PLACED], ids=str)
-def test_SR11_blocks_by_other_than_the_person_are_refused(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_by_other_than_the_person_are_refused_SR11(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     """A writer that tells blocks by a column would put one person into all of them. Control: the person's hash."""
     with opened(unit) as db:
         db.ask(ASKED["blocks"], spend=Epsilon(1))
@@ -261,7 +261,7 @@ BY_HAND = Holistic(ToUnique(("x",)), Dot(vector(["x", "y"]), (1, 2)) > 1)
 
 
 @pytest.mark.parametrize("prepared", [None, False])
-def test_SR5_what_no_statement_lists_is_priced_too(prepared: object) -> None:
+def test_what_no_statement_lists_is_priced_too_SR5(prepared: object) -> None:
     """Rows read by hand, as SQL does not say the condition, or without a copy: by the rules of plans, anew."""
     with opened(prepared=prepared) as db:
         made = db.foresee(BY_HAND, spend=Epsilon(1))

@@ -60,7 +60,7 @@ class Noted:
         """Nothing to do."""
 
 
-def test_T43_the_debit_comes_before_the_rows_and_the_noise_after() -> None:
+def test_the_debit_comes_before_the_rows_and_the_noise_after_T43() -> None:
     """An ask prepares, debits, sums and draws noise, in this order (T43, S0.29)."""
     noted = Noted()
     answer = noted.curator.ask(COUNT, spend=Epsilon(0.5))
@@ -70,7 +70,7 @@ def test_T43_the_debit_comes_before_the_rows_and_the_noise_after() -> None:
     assert noted.ledger.spent == Epsilon(0.5)
 
 
-def test_T39_a_plan_is_remembered_for_the_analyst_who_asked() -> None:
+def test_a_plan_is_remembered_for_the_analyst_who_asked_T39() -> None:
     """Drawn once for each analyst, spend and question; whoever asks the same later than another pays the same time."""
     noted = Noted()
     noted.ledger.share("a", Share(Fraction(1, 2)))
@@ -86,7 +86,7 @@ def test_T39_a_plan_is_remembered_for_the_analyst_who_asked() -> None:
     assert other.event == plan.event
 
 
-def test_T58_foreseeing_touches_neither_ledger_nor_rows() -> None:
+def test_foreseeing_touches_neither_ledger_nor_rows_T58() -> None:
     """A plan is drawn without any call of engine, mechanism or debit (T58)."""
     noted = Noted()
     plan = noted.curator.foresee(THREE, spend=Epsilon(0.5))
@@ -106,7 +106,7 @@ THREE = Sums((col("x"), Lit(1)), None, (Bins(col("x"), (0, 3, 6, 9)),))
         (COUNT, None, QuestionError),
     ],
 )
-def test_T45_a_refused_ask_reads_nothing_and_costs_nothing(question: Sums, spend: object, error: type) -> None:
+def test_a_refused_ask_reads_nothing_and_costs_nothing_T45(question: Sums, spend: object, error: type) -> None:
     """A bad question or a spend past the budget ends before the rows, with nothing charged (T12, T45)."""
     noted = Noted()
     with pytest.raises(error):
@@ -115,7 +115,7 @@ def test_T45_a_refused_ask_reads_nothing_and_costs_nothing(question: Sums, spend
     assert noted.ledger.spent.amount == 0
 
 
-def test_T45_together_is_one_debit_for_all_or_nothing() -> None:
+def test_together_is_one_debit_for_all_or_nothing_T45() -> None:
     """Questions asked together have one receipt; one that cannot be planned refuses them all (T45)."""
     noted = Noted()
     answers = noted.curator.ask(Together((COUNT, THREE), (Fraction(1), Fraction(3))), spend=Epsilon(0.8))
@@ -130,7 +130,7 @@ def test_T45_together_is_one_debit_for_all_or_nothing() -> None:
     assert noted.ledger.spent == Epsilon(0.8)
 
 
-def test_T44_a_stored_answer_is_given_without_rows_or_noise() -> None:
+def test_a_stored_answer_is_given_without_rows_or_noise_T44() -> None:
     """A repeated key reads no row, draws no noise, costs nothing, and says so (T44)."""
     noted = Noted()
     first = noted.curator.ask(THREE, spend=Epsilon(0.5), key="k")
@@ -142,7 +142,7 @@ def test_T44_a_stored_answer_is_given_without_rows_or_noise() -> None:
     assert noted.ledger.spent == Epsilon(0.5)
 
 
-def test_SR12_a_stored_answer_is_given_again_for_nothing() -> None:
+def test_a_stored_answer_is_given_again_for_nothing_SR12() -> None:
     """Asked with `reuse` the same question reads no row, draws no noise, costs nothing, and says so (SR12, T10)."""
     noted = Noted()
     first = noted.curator.ask(THREE, spend=Epsilon(0.25), reuse=True)
@@ -163,7 +163,7 @@ def test_SR12_a_stored_answer_is_given_again_for_nothing() -> None:
     assert noted.curator.ask(THREE, spend=Epsilon(0.1), reuse=True).receipt.seq > first.receipt.seq  # the strongest
 
 
-def test_SR12_a_bad_question_is_refused_whatever_is_stored() -> None:
+def test_a_bad_question_is_refused_whatever_is_stored_SR12() -> None:
     """A question is planned before anything is looked up: a refusal does not depend on what others asked (T39)."""
     noted = Noted()
     noted.curator.ask(Sums((Lit(1),), col("flag") == True), spend=Epsilon(0.1))  # noqa: E712 - a row function
@@ -172,7 +172,7 @@ def test_SR12_a_bad_question_is_refused_whatever_is_stored() -> None:
             noted.curator.ask(COUNT, spend=spend, reuse=True)
 
 
-def test_T39_SR12_scope_and_declarations_keep_answers_apart() -> None:
+def test_scope_and_declarations_keep_answers_apart_T39_SR12() -> None:
     """What was asked of another table, size or scope of the same person space is not given again (SR12, T39)."""
     noted = Noted()
     noted.curator.ask(COUNT, spend=Epsilon(0.1))
@@ -190,7 +190,7 @@ def test_T39_SR12_scope_and_declarations_keep_answers_apart() -> None:
     assert reused(scope="ann")
 
 
-def test_T44_a_key_belongs_to_one_table() -> None:
+def test_a_key_belongs_to_one_table_T44() -> None:
     """The same words put to another table of the person space are another question, and the key is taken (T44)."""
     noted = Noted()
     noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k")
@@ -202,7 +202,7 @@ def test_T44_a_key_belongs_to_one_table() -> None:
     assert noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k").reused
 
 
-def test_T44_a_key_has_its_own_answer_before_any_other() -> None:
+def test_a_key_has_its_own_answer_before_any_other_T44() -> None:
     """A retry under a key gets what the key was charged for, though a stronger answer is stored (T44)."""
     noted = Noted()
     first = noted.curator.ask(COUNT, spend=Epsilon(0.1), key="k", reuse=True)
@@ -215,7 +215,7 @@ def test_T44_a_key_has_its_own_answer_before_any_other() -> None:
     assert noted.ledger.spent == Epsilon(0.6)
 
 
-def test_SR12_questions_asked_together_are_found_in_any_order() -> None:
+def test_questions_asked_together_are_found_in_any_order_SR12() -> None:
     """A stored tuple of answers is put into the order it is asked for now (SR12)."""
     noted = Noted()
     first = noted.curator.ask(Together((COUNT, THREE), (Fraction(1), Fraction(3))), spend=Epsilon(0.8))
@@ -226,7 +226,7 @@ def test_SR12_questions_asked_together_are_found_in_any_order() -> None:
     assert noted.ledger.spent == Epsilon(0.8)
 
 
-def test_T43_no_answer_leaves_before_it_is_kept() -> None:
+def test_no_answer_leaves_before_it_is_kept_T43() -> None:
     """If the answer cannot be written down the analyst does not get it (T43)."""
     noted = Noted()
 
@@ -239,7 +239,7 @@ def test_T43_no_answer_leaves_before_it_is_kept() -> None:
     assert noted.ledger.spent == Epsilon(0.5)
 
 
-def test_T54_an_analyst_is_charged_by_name_and_sees_its_own_standing() -> None:
+def test_an_analyst_is_charged_by_name_and_sees_its_own_standing_T54() -> None:
     """A view of the curator charges one analyst's share and shows its own spending; the curator sees the whole."""
     noted = Noted()
     noted.ledger.share("ann", Share.of("1/2", "1/4"))
@@ -260,7 +260,7 @@ def test_T54_an_analyst_is_charged_by_name_and_sees_its_own_standing() -> None:
     assert len(ann.facts.public_key) == 64
 
 
-def test_T44_an_analysts_keys_are_its_own() -> None:
+def test_an_analysts_keys_are_its_own_T44() -> None:
     """Two analysts with one key text never meet: neither is refused, answered or told anything for the other's."""
     noted = Noted()
     for scope in (None, "all"):
@@ -274,7 +274,7 @@ def test_T44_an_analysts_keys_are_its_own() -> None:
     assert noted.ledger.spent == Epsilon(0.4)
 
 
-def test_T39_SR12_stored_answers_stay_within_their_scope() -> None:
+def test_stored_answers_stay_within_their_scope_T39_SR12() -> None:
     """An analyst is given its own stored answers; those of others only where they share a scope (SR12, T39)."""
     noted = Noted()
     noted.curator.ask(COUNT, spend=Epsilon(0.1), reuse=True)
@@ -325,7 +325,7 @@ def test_facts_are_as_they_stand_now() -> None:
     assert (after.schema, after.unit, after.size, after.durable) == (SCHEMA, Unit(), 7, False)
 
 
-def test_T45_nothing_after_the_debit_looks_at_the_ledger_file() -> None:
+def test_nothing_after_the_debit_looks_at_the_ledger_file_T45() -> None:
     """A ledger that is busy once the debit stands does not lose the answer, nor say that nothing was spent."""
     noted = Noted()
     standing = noted.ledger.standing

@@ -93,7 +93,7 @@ class Unmerged(Flights):
 
 
 @pytest.mark.parametrize("number", [8, 64])
-def test_T102_identical_asks_in_flight_are_one(number: int) -> None:
+def test_identical_asks_in_flight_are_one_T102(number: int) -> None:
     """Eight or 64 threads ask the same at once: one debit, one sum, one answer; all but one are marked reused."""
     slow = Slow()
     asks = [lambda: slow.curator.ask(COUNT, spend=PRICE, reuse=True) for _ in range(number)]
@@ -104,7 +104,7 @@ def test_T102_identical_asks_in_flight_are_one(number: int) -> None:
     assert sum(answer.spent.amount for answer in answers) == PRICE.amount
 
 
-def test_T102_control_asks_that_are_not_merged_are_charged_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_asks_that_are_not_merged_are_charged_each_T102(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the merging the same eight asks are charged several times."""
     monkeypatch.setattr("sulq.curator.reuse.Flights", Unmerged)
     slow = Slow()
@@ -112,7 +112,7 @@ def test_T102_control_asks_that_are_not_merged_are_charged_each(monkeypatch: pyt
     assert slow.ledger.totals.events > 1
 
 
-def test_T102_the_same_in_other_words_is_one_ask() -> None:
+def test_the_same_in_other_words_is_one_ask_T102() -> None:
     """What stored answers look through is looked through in flight too."""
     slow = Slow()
     words = [(col("x") > 3) & (col("x") < 7), (col("x") < 7) & (col("x") > 3), (col("x") > 3) & ~~(col("x") < 7)]
@@ -121,7 +121,7 @@ def test_T102_the_same_in_other_words_is_one_ask() -> None:
     assert slow.ledger.totals.events == 1
 
 
-def test_T102_new_noise_other_prices_and_other_questions_are_charged_each() -> None:
+def test_new_noise_other_prices_and_other_questions_are_charged_each_T102() -> None:
     """`fresh=True`, `db.ask`, another spend, another question: nothing is merged, all are charged."""
     slow = Slow()
     other = Sums((Lit(1),), where=col("x") > 3)
@@ -137,7 +137,7 @@ def test_T102_new_noise_other_prices_and_other_questions_are_charged_each() -> N
     assert not any(answer.reused for answer in answers)
 
 
-def test_T102_analysts_share_a_flight_only_where_they_share_answers() -> None:
+def test_analysts_share_a_flight_only_where_they_share_answers_T102() -> None:
     """Two analysts with scopes of their own are charged each; in one scope the first is charged, the other nothing."""
     for scope, charged in ((None, 2), ("all", 1)):
         slow = Slow()
@@ -147,7 +147,7 @@ def test_T102_analysts_share_a_flight_only_where_they_share_answers() -> None:
         assert len({float(answer.value) for answer in answers}) <= charged
 
 
-def test_T102_a_failure_after_the_debit_is_the_failure_of_all() -> None:
+def test_a_failure_after_the_debit_is_the_failure_of_all_T102() -> None:
     """The rows cannot be summed: one debit stands, all get the same code, and nobody is charged again unasked."""
     slow = Slow()
     slow.error = RuntimeError("a cell: 42")
@@ -159,7 +159,7 @@ def test_T102_a_failure_after_the_debit_is_the_failure_of_all() -> None:
     assert slow.ledger.totals.events == 2
 
 
-def test_T102_a_thread_that_is_interrupted_leaves_nobody_waiting() -> None:
+def test_a_thread_that_is_interrupted_leaves_nobody_waiting_T102() -> None:
     """Interrupted after its debit it has lost the answer for all; interrupted before, the next one asks for itself."""
     slow = Slow()
     slow.error = KeyboardInterrupt()
@@ -183,7 +183,7 @@ def test_T102_a_thread_that_is_interrupted_leaves_nobody_waiting() -> None:
     assert early.ledger.totals.events == 1
 
 
-def test_T102_a_refusal_is_each_ones_own() -> None:
+def test_a_refusal_is_each_ones_own_T102() -> None:
     """The first to ask has no budget left: it alone is refused; who waited for it asks with a budget of its own."""
     slow = Slow()
     refused = threading.Event()
@@ -211,7 +211,7 @@ def test_an_ask_from_within_its_own_answer_does_not_wait_for_itself() -> None:
     assert not flights._flights
 
 
-def test_T102_a_database_shared_by_threads_charges_the_same_sql_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_shared_by_threads_charges_the_same_sql_once_T102(monkeypatch: pytest.MonkeyPatch) -> None:
     """Through the desk: SQL and named asks from sixteen threads are one debit each; `fresh=True` is one for each."""
     run = Rows.run
     monkeypatch.setattr(Rows, "run", lambda *args: (time.sleep(0.3), run(*args))[1])

@@ -70,7 +70,7 @@ def plain(_law: object, exact: Private) -> np.ndarray:
     return exact.open()
 
 
-def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
+def test_rows_run_only_for_a_receipt_that_is_redeemed_T43() -> None:
     """Without a verified receipt for this very plan and its own event no row is read (T43, T60)."""
     plan = plan_of(THREE)
     asked = []
@@ -89,7 +89,7 @@ def test_T43_rows_run_only_for_a_receipt_that_is_redeemed() -> None:
     assert asked == [(RECEIPT, wire.digest(plan), plan.event)] * 2
 
 
-def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> None:
+def test_a_plan_from_another_process_is_read_only_if_it_was_paid_for_T43() -> None:
     """The text's own digest is what was paid for: a text of anything else is refused before it is parsed."""
     plan = plan_of(THREE)
     paid = replace(RECEIPT, plan=wire.digest(plan))
@@ -106,7 +106,7 @@ def test_T43_a_plan_from_another_process_is_read_only_if_it_was_paid_for() -> No
         assert refused.value.code == "bad-receipt"
 
 
-def test_T43_a_receipt_is_for_the_event_that_the_kernel_priced() -> None:
+def test_a_receipt_is_for_the_event_that_the_kernel_priced_T43() -> None:
     """A deceiver: the plan's own digest with a smaller event was debited; not run, as a plan or as a text.
 
     Controls: for its own event each is run, once; and the events differ in their loss alone, or their draws alone.
@@ -163,7 +163,7 @@ def test_a_text_that_is_no_plan_is_refused_before_the_debit(text: str) -> None:
     ],
     ids=repr,
 )
-def test_T30_T31_whatever_an_engine_gives_or_raises_there_is_one_error(
+def test_whatever_an_engine_gives_or_raises_there_is_one_error_T30_T31(
     found: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A wrong shape, a wrong type and any exception end in one constant error without a context (T29, T30, T31)."""
@@ -177,7 +177,7 @@ def test_T30_T31_whatever_an_engine_gives_or_raises_there_is_one_error(
     assert len(caplog.records) == 1
 
 
-def test_T68_whatever_a_mechanism_raises_there_is_one_error(caplog: pytest.LogCaptureFixture) -> None:
+def test_whatever_a_mechanism_raises_there_is_one_error_T68(caplog: pytest.LogCaptureFixture) -> None:
     """A failing sampler's text, which may print the exact sum, goes nowhere (T31, T68)."""
 
     def failing(_law: object, exact: Private) -> np.ndarray:
@@ -230,7 +230,7 @@ def test_neighbouring_blocks_of_one_law_are_drawn_for_together() -> None:
     assert not np.array_equal(released.units[:, 0], released.units[:, 1])  # but by chance, 1e-8
 
 
-def test_T5_exact_sums_are_saturated_before_they_meet_noise() -> None:
+def test_exact_sums_are_saturated_before_they_meet_noise_T5() -> None:
     """Sums beyond +-2^62, also after they are put on a finer grid, are clamped and do not wrap (T5, SR8).
 
     Control: shifting without the clamp wraps.
@@ -246,7 +246,7 @@ def test_T5_exact_sums_are_saturated_before_they_meet_noise() -> None:
 
 
 @pytest.mark.parametrize("level", [4, (4, 5, -6), -(2**53)])
-def test_T5_sums_meet_their_thresholds_in_one_call(level: object) -> None:
+def test_sums_meet_their_thresholds_in_one_call_T5(level: object) -> None:
     """All sums of the question, cell by cell, less their thresholds, saturated, go to one law at once (T5)."""
     plan = plan_of(Above(Sums((col("x"),), None, THREE.by), level))
     given = []
@@ -264,7 +264,7 @@ def test_T5_sums_meet_their_thresholds_in_one_call(level: object) -> None:
 
 
 @pytest.mark.parametrize("said", [False, None, 1, "yes"])
-def test_SR9_noise_is_replaced_only_where_the_ledger_says_that_the_data_are_made_up(said: object) -> None:
+def test_noise_is_replaced_only_where_the_ledger_says_that_the_data_are_made_up_SR9(said: object) -> None:
     """Refused with a code and a next step, and the noise stays what it was. Control: synthetic data are exact."""
     rows = Rows(Fixed(np.full((9, 2), 4711, dtype=np.int64)), lambda *_: True)
     asked = plan_of(Sums((Lit(1),) * 2, None, (Bins(col("x"), tuple(range(10))),)))

@@ -48,7 +48,7 @@ def wordly(monkeypatch: pytest.MonkeyPatch, given_words: list[int]) -> list[int]
 
 @pytest.mark.parametrize("gap", [1, 2, 7, 40, 44, 45, 700, 2**62])
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(3, 2), Fraction(1, 1024), Fraction(2**50), Fraction(10**6, 7)])
-def test_T7_the_word_decides_as_exact_arithmetic_does(
+def test_the_word_decides_as_exact_arithmetic_does_T7(
     gap: int, scale: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Words just below and above 2^32 exp(-gap/scale), and at random, fall as the exact comparison says (T7)."""
@@ -67,7 +67,7 @@ def test_T7_the_word_decides_as_exact_arithmetic_does(
     assert decided >= 3
 
 
-def test_T7_an_undecided_word_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_undecided_word_is_decided_by_more_bits_T7(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where 32 bits of U agree with exp(-1), the next 64 decide; where those agree too, the next."""
     low, _ = coins.bounds(Fraction(1), 100)
     digits = math.floor(low * 2**160)
@@ -83,7 +83,7 @@ def test_T7_an_undecided_word_is_decided_by_more_bits(monkeypatch: pytest.Monkey
         assert left == unused
 
 
-def test_T7_an_exponent_worked_out_roughly_changes_no_coin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exponent_worked_out_roughly_changes_no_coin_T7(monkeypatch: pytest.MonkeyPatch) -> None:
     """Off by 2^-41 on either side, a given exponent decides as the exact one does, near its edge and far from it.
 
     Control: off by a thousandth, it does not.
@@ -120,7 +120,7 @@ def test_a_gap_of_zero_is_always_heads(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("gap", "scale"), [(1, Fraction(1)), (3, Fraction(2)), (1, Fraction(1000)), (9, Fraction(3, 2))]
 )
-def test_T7_heads_come_at_their_rate(gap: int, scale: Fraction) -> None:
+def test_heads_come_at_their_rate_T7(gap: int, scale: Fraction) -> None:
     """A binomial test at 1e-8 over 400,000 coins (T7). Control: a bias off by a tenth, a rare one by half."""
     n = 400_000
     rate = math.exp(-gap / float(scale))
@@ -135,7 +135,7 @@ def test_T7_heads_come_at_their_rate(gap: int, scale: Fraction) -> None:
 
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 64, 1000])
 @pytest.mark.parametrize("many", [lambda n, bound: coins.below(np.full(n, bound)), coins.uniform], ids=["each", "one"])
-def test_T7_numbers_below_a_bound_are_uniform(bound: int, many: Callable[[int, int], np.ndarray]) -> None:
+def test_numbers_below_a_bound_are_uniform_T7(bound: int, many: Callable[[int, int], np.ndarray]) -> None:
     """Chi-square at 1e-8; numbers stay below their bound."""
     n = 20_000
     found = many(n, bound)
@@ -165,7 +165,7 @@ def test_a_short_word_past_the_last_multiple_is_drawn_again(monkeypatch: pytest.
     assert coins.uniform(1, 2**50).tolist() == [7]
 
 
-def test_T66_coins_draw_from_the_one_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_coins_draw_from_the_one_source_T66(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each coin takes four fresh bytes of the operating system's generator, and none twice (T66)."""
     asked: list[int] = []
     honest = entropy.random_bytes

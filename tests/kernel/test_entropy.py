@@ -63,13 +63,13 @@ def parsed(*folders: str) -> dict[str, ast.AST]:
     return {path.relative_to(SRC).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
-def test_T66_nothing_in_the_package_takes_a_seed() -> None:
+def test_nothing_in_the_package_takes_a_seed_T66() -> None:
     """T66: no parameter, keyword, field, setting or attribute of the shipped package fixes randomness."""
     found = {name: sorted(set(surfaces(tree))) for name, tree in parsed("").items()}
     assert {name: names for name, names in found.items() if names} == {}
 
 
-def test_T66_trusted_code_draws_bits_in_one_place() -> None:
+def test_trusted_code_draws_bits_in_one_place_T66() -> None:
     """T66: in the trusted half the operating system's generator is read in kernel/entropy.py and nowhere else."""
     found = {name: sorted(set(generators(tree))) for name, tree in parsed(*TRUSTED).items()}
     assert {name: names for name, names in found.items() if names} == {"kernel/entropy.py": ["os.urandom"]}
@@ -86,7 +86,7 @@ def test_T66_trusted_code_draws_bits_in_one_place() -> None:
         "option = '--noise-seed'",
     ],
 )
-def test_T66_a_seed_surface_is_found(text: str) -> None:
+def test_a_seed_surface_is_found_T66(text: str) -> None:
     """T66 control: each way of smuggling in a seed is noticed."""
     assert list(surfaces(ast.parse(text)))
 
@@ -101,7 +101,7 @@ def test_T66_a_seed_surface_is_found(text: str) -> None:
         "os.urandom(8)",
     ],
 )
-def test_T66_another_generator_is_found(text: str) -> None:
+def test_another_generator_is_found_T66(text: str) -> None:
     """T66 control: each other source of random numbers is noticed."""
     assert list(generators(ast.parse(text)))
 
@@ -127,7 +127,7 @@ def draw_in_child(law: Law, cells: int) -> list[int]:
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(2**50)), GaussianLaw(Fraction(2**50))], ids=lambda law: law.kind)
-def test_T67_forked_children_do_not_repeat_noise(law: Law) -> None:
+def test_forked_children_do_not_repeat_noise_T67(law: Law) -> None:
     """T67: 64 children of one process, 10 draws each, and their parent: no value twice."""
     parent = release(law, Private(np.zeros(10, dtype=np.int64))).tolist()
     values = parent + [value for _ in range(64) for value in draw_in_child(law, 10)]
@@ -136,7 +136,7 @@ def test_T67_forked_children_do_not_repeat_noise(law: Law) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_T67_forked_children_do_not_repeat_coins() -> None:
+def test_forked_children_do_not_repeat_coins_T67() -> None:
     """T67: 64 children drawing 10 cells of 2^16 coins each: no two children agree; a copied state would (control)."""
     law = BinomialLaw(2**16)
     rows = [tuple(draw_in_child(law, 10)) for _ in range(64)]
@@ -146,7 +146,7 @@ def test_T67_forked_children_do_not_repeat_coins() -> None:
     assert state.integers(0, 99) >= 0
 
 
-def test_T68_an_entropy_failure_gives_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entropy_failure_gives_no_answer_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """T68: when the generator fails, every mechanism ends in `noise-failed` and releases nothing."""
 
     def fail(*_: object) -> bytes:
@@ -160,7 +160,7 @@ def test_T68_an_entropy_failure_gives_no_answer(monkeypatch: pytest.MonkeyPatch)
             assert failure.value.code == "noise-failed"
 
 
-def test_T68_fewer_bytes_than_asked_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_bytes_than_asked_for_are_refused_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """T68: a short read is an error, not short noise."""
     monkeypatch.setattr(os, "urandom", lambda count: b"\x00" * (count // 2))
     with pytest.raises(OSError, match="fewer"):

@@ -17,7 +17,7 @@ deltas = st.floats(-60, -1).map(lambda log: 10.0**log)
 
 
 @given(st.floats(1.0001, 1e6), deltas)
-def test_SR3_the_conversion_is_rounded_up(alpha, delta):
+def test_the_conversion_is_rounded_up_SR3(alpha, delta):
     """c(alpha, delta) is at least the exact value in 60 digits, and within 1e-9 of it [CKS20, Prop. 12] (SR3)."""
     with mpmath.workdps(60):
         a, d = mpmath.mpf(alpha), mpmath.mpf(delta)
@@ -40,7 +40,7 @@ def test_the_order_found_is_the_best(epsilon, delta):
     assert best >= max(map(held, grid)) - 1e-9 * abs(best)
 
 
-def test_SR3_the_worked_example():
+def test_the_worked_example_SR3():
     """(2, 1e-6): the order is 12.3 and the room 1.086 (SR3)."""
     alpha = best_order(2, 1e-6)
     assert alpha == pytest.approx(12.3, abs=0.05)
@@ -57,14 +57,14 @@ def gaussian_delta(rho: float, epsilon: float) -> float:
 
 @settings(max_examples=40)
 @given(st.floats(1e-2, 20), st.floats(-10, -1).map(lambda log: 10.0**log))
-def test_T53_a_gaussian_of_the_admitted_rho_is_private_as_promised(epsilon, delta):
+def test_a_gaussian_of_the_admitted_rho_is_private_as_promised_T53(epsilon, delta):
     """The Gaussian of rho = rho_within(epsilon, delta) has an exact delta below the promised one (T53)."""
     rho = float(rho_within(epsilon, delta))
     if rho > 0:
         assert gaussian_delta(rho, epsilon) <= delta
 
 
-def test_T53_twice_the_rho_would_not_be_private():
+def test_twice_the_rho_would_not_be_private_T53():
     """Control: the exact check fails for twice the rho that is admitted."""
     assert gaussian_delta(2 * float(rho_within(1, 1e-6)), 1) > 1e-6
 

@@ -28,7 +28,7 @@ def laws(epsilon: float, people: int) -> dict[tuple[int, ...], dict[tuple[int, .
 
 
 @pytest.mark.parametrize("persons", [1, 2, 3])
-def test_S3_3_S4_22_a_group_loses_as_many_times_as_much(persons: int) -> None:
+def test_a_group_loses_as_many_times_as_much_S3_3_S4_22(persons: int) -> None:
     """Over all data sets at distance c the worst ratio of randomised response is exactly c epsilon (S3.3, S4.22)."""
     epsilon = 0.4
     law = laws(epsilon, 4)
@@ -41,7 +41,7 @@ def test_S3_3_S4_22_a_group_loses_as_many_times_as_much(persons: int) -> None:
     assert worst == pytest.approx(float(group(Epsilon(epsilon), persons).exact))
 
 
-def test_S3_3_one_person_less_is_not_enough() -> None:
+def test_one_person_less_is_not_enough_S3_3() -> None:
     """Control: the loss of a smaller group does not cover a larger one."""
     assert group(Epsilon(0.4), 3).exact > group(Epsilon(0.4), 2).exact
     assert group(Epsilon(0.4), 2) == Epsilon(0.8)
@@ -73,7 +73,7 @@ NONSENSE = [math.nan, -1.0, 0.0, -0.0, math.inf, -math.inf, 1e-400, 1e-300, 1e9,
 
 @pytest.mark.parametrize("value", NONSENSE)
 @pytest.mark.parametrize("loss", [Epsilon, Rho, lambda x: EpsilonDelta(x, 1e-6), lambda x: SubLinear(x, 1e-6, 5)])
-def test_T51_a_nonsense_loss_cannot_be_made(loss: object, value: object) -> None:
+def test_a_nonsense_loss_cannot_be_made_T51(loss: object, value: object) -> None:
     """NaN, negative, infinite, vanishing, huge, truth values and texts are refused with a code (T51)."""
     with pytest.raises(QuestionError) as refused:
         loss(value).exact  # noqa: B018
@@ -81,13 +81,13 @@ def test_T51_a_nonsense_loss_cannot_be_made(loss: object, value: object) -> None
 
 
 @pytest.mark.parametrize("value", [0, 1.0, 2, math.nan, True, "1e-6", 1e-320])
-def test_T51_a_nonsense_delta_cannot_be_made(value: object) -> None:
+def test_a_nonsense_delta_cannot_be_made_T51(value: object) -> None:
     """A delta lies strictly between 0 and 1."""
     with pytest.raises(QuestionError):
         EpsilonDelta(1, value).exact_delta  # noqa: B018
 
 
-def test_T52_a_loss_is_the_decimal_it_was_written_as() -> None:
+def test_a_loss_is_the_decimal_it_was_written_as_T52() -> None:
     """Ten tenths are one, however many binary digits a tenth has; the control adds doubles."""
     assert sum(Epsilon(0.1).exact for _ in range(10)) == 1
     assert sum(Fraction(0.1) for _ in range(10)) != 1
@@ -95,14 +95,14 @@ def test_T52_a_loss_is_the_decimal_it_was_written_as() -> None:
     assert Epsilon(0.1) != Rho(0.1)
 
 
-def test_S2_6_shares_compose_back_to_the_whole() -> None:
+def test_shares_compose_back_to_the_whole_S2_6() -> None:
     """Shares never add up to more than the loss, and to all of it but for rounding down."""
     for loss in (Epsilon(1), Rho(0.3)):
         parts = [loss.share(Fraction(1, 3)).exact for _ in range(3)]
         assert loss.exact - Fraction(1, 10**15) < sum(parts) <= loss.exact
 
 
-def test_SR3_the_split_of_a_budget() -> None:
+def test_the_split_of_a_budget_SR3() -> None:
     """(2, 1e-6): order 12.3, room 1.086; open keys take half of delta."""
     whole = divided(EpsilonDelta(2.0, 1e-6), open_keys=False)
     assert float(whole.alpha) == pytest.approx(12.3, abs=0.05)
@@ -129,7 +129,7 @@ def test_a_unit_that_makes_no_sense_is_refused(made: object) -> None:
         made()
 
 
-def test_SR11_places_are_public_only_where_no_neighbour_shifts_them() -> None:
+def test_places_are_public_only_where_no_neighbour_shifts_them_SR11() -> None:
     """zero_out, or replace_one where the row is the person."""
     assert Unit(neighbors="zero_out").positions_are_public
     assert Unit(neighbors="replace_one").positions_are_public

@@ -285,7 +285,7 @@ HIDDEN: dict[str, tuple[int, str]] = {  # names that stand for the kernel's own,
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_SR25_a_reading_names_none_of_the_kernels_columns(name: str) -> None:
+def test_a_reading_names_none_of_the_kernels_columns_SR25(name: str) -> None:
     """DuckDB takes the first of two equal names: another than the person's would be counted by."""
     place, item = HIDDEN[name]
     layers = tuple((*layer, item) if i == place else layer for i, layer in enumerate(READ.layers))
@@ -305,7 +305,7 @@ def read_with(name: str, expression: str) -> keep.Reading:
 
 
 @pytest.mark.parametrize("name", TOGETHER)
-def test_SR25_a_reading_that_may_look_at_other_records_is_refused(name: str) -> None:
+def test_a_reading_that_may_look_at_other_records_is_refused_SR25(name: str) -> None:
     """Before any record is read. Control: the same reading with expressions of one record is written."""
     with pytest.raises(SetupError) as stopped:
         keep.cells(read_with(*TOGETHER[name]))
@@ -314,7 +314,7 @@ def test_SR25_a_reading_that_may_look_at_other_records_is_refused(name: str) -> 
 
 
 @pytest.mark.parametrize("person", [("max(s0)", "CAST(a AS VARCHAR)"), ("s0", "first(a)"), ("s0", "(SELECT 'x')")])
-def test_SR25_whose_a_record_is_follows_from_that_record(person: tuple[str, str]) -> None:
+def test_whose_a_record_is_follows_from_that_record_SR25(person: tuple[str, str]) -> None:
     """In the rows and among the people alike, which are told by the same expressions."""
     for written in (keep.cells, lambda read: keep.people({0: read})):
         with pytest.raises(SetupError, match="unfit-rows"):
@@ -363,7 +363,7 @@ def departures(cursor: duckdb.DuckDBPyConnection, rounds: int, read: keep.Readin
     return changed
 
 
-def test_SR2_nobody_else_has_other_rows_when_a_person_leaves(
+def test_nobody_else_has_other_rows_when_a_person_leaves_SR2(
     cursor: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Random records, people and numbers of kept rows; a person with few rows keeps all of them.
@@ -380,7 +380,7 @@ def test_SR2_nobody_else_has_other_rows_when_a_person_leaves(
         assert departures(cursor, 25, read_with(*TOGETHER[name])) > 0
 
 
-def test_SR2_the_choice_is_by_the_key_and_every_cell(cursor: duckdb.DuckDBPyConnection) -> None:
+def test_the_choice_is_by_the_key_and_every_cell_SR2(cursor: duckdb.DuckDBPyConnection) -> None:
     """Another key keeps other rows; each of them is kept by some key, so none is preferred by its cells."""
     records = [(1, i % 6, "abcdef"[i // 6]) for i in range(12)]
     chosen = {

@@ -39,7 +39,7 @@ def test_a_law_with_accuracy_is_the_kernels_own(name: str) -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2000), Fraction(2**51), Fraction(0), Fraction(-1)])
-def test_T5_a_scale_out_of_bounds_has_no_law(scale: Fraction) -> None:
+def test_a_scale_out_of_bounds_has_no_law_T5(scale: Fraction) -> None:
     """T5: noise that would not hide a unit, or reach the ends of 64 bits, has no law; a float is no scale."""
     makers = (laws.LaplaceLaw, laws.GaussianLaw, laws.BitLaw, lambda s: laws.PassedLaw(s, 3))
     makers += (lambda s: laws.FlipLaw(s, 2), lambda s: laws.AboveLaw(Fraction(1), s or Fraction(-1), 2))
@@ -52,7 +52,7 @@ def test_T5_a_scale_out_of_bounds_has_no_law(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(7, 2), Fraction(64), Fraction(65), Fraction(1000)])
-def test_SR14_the_chance_that_a_person_alone_shows_is_never_too_small(scale: Fraction) -> None:
+def test_the_chance_that_a_person_alone_shows_is_never_too_small_SR14(scale: Fraction) -> None:
     """SR14, T25: against arbitrary precision, rounded up by less than 3e-6. Control: one less exceeds it."""
     for threshold in (1, 2, math.ceil(scale * 2), math.ceil(scale * 5) + 1):
         found = laws.PassedLaw(scale, threshold).alone()
@@ -62,7 +62,7 @@ def test_SR14_the_chance_that_a_person_alone_shows_is_never_too_small(scale: Fra
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 1024), Fraction(1, 3), Fraction(7, 2), Fraction(64)])
-def test_T25_planned_and_priced_tails_are_one_number(scale: Fraction) -> None:
+def test_planned_and_priced_tails_are_one_number_T25(scale: Fraction) -> None:
     """A threshold is planned by a table of tails and priced by one tail: to the bit the same, also past the table."""
     for t in (0, 1, 2, 5, 17, 100, 2561, 10**6):
         assert law.GaussianLaw(scale).tail(t) == laws.gaussian_tail(scale, t) > 0

@@ -188,7 +188,7 @@ def test_a_program_reads_the_rows_it_is_certified_over() -> None:
         kernel_layout.of_fold(Fold(program, "SELECT a.c0 FROM kept AS a, kept AS b", (), ("kept",), ((0, 0),)), known)
 
 
-def test_SR15_statements_in_which_persons_meet_are_told_by_their_tree() -> None:
+def test_statements_in_which_persons_meet_are_told_by_their_tree_SR15() -> None:
     """Whatever their text looks like: sums over parts of whole persons add up only where no row is of several."""
     opened = duck(table(), Unit("who", rows=2))
     known = opened.kernel_facts
@@ -229,7 +229,7 @@ STRANGE: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("name", STRANGE)
-def test_SR14_groups_are_one_statement_of_no_listed_cells(name: str) -> None:
+def test_groups_are_one_statement_of_no_listed_cells_SR14(name: str) -> None:
     """Else what is shown without noise, or is priced, would be another thing than was certified. Control: one part."""
     known = duck(table(), Unit("who", rows=2)).kernel_facts
     sql = "SELECT c2 AS k0, sum(c0) AS s0, count(DISTINCT o) AS s1 FROM kept GROUP BY k0"
@@ -297,7 +297,7 @@ def test_texts_that_are_bound_tell_rows_apart() -> None:
 
 
 @pytest.mark.parametrize("text", [7, 1.5, True, b"x", None])
-def test_T30_texts_of_a_program_are_texts(text: object) -> None:
+def test_texts_of_a_program_are_texts_T30(text: object) -> None:
     """A number in their place makes DuckDB cast the column instead, and a row decides whether that fails."""
     known = duck(table(), Unit("who", rows=2)).kernel_facts
     sql = "SELECT CASE WHEN c3 IN ('8', $text0) THEN 1 ELSE 0 END AS a FROM kept"

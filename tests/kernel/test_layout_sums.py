@@ -20,7 +20,7 @@ def statement_of(tables: list[np.ndarray]) -> Statement:
 
 
 @pytest.mark.parametrize("dense", [2**20, 1])
-def test_T5_counts_times_a_table_past_64_bits_saturate(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_times_a_table_past_64_bits_saturate_T5(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many rows as a join can have, times a table's largest numbers: exact until they saturate, never wrapped."""
     monkeypatch.setattr(layout, "DENSE", dense)
     rng = random.Random(1)
@@ -76,7 +76,7 @@ def test_the_sign_of_a_zero_is_no_key() -> None:
     assert found.persons.tolist() == [3, 2, 1]
 
 
-def test_T5_groups_that_are_found_saturate_and_keep_the_order_of_their_blocks() -> None:
+def test_groups_that_are_found_saturate_and_keep_the_order_of_their_blocks_T5() -> None:
     """Blocks by their places, whatever order they are written in; a missing sum is 0; no rows, no group."""
     blocks = (Combined((0, 1), (((0, 2**40),), ((1, -1),))), Combined((0, 0), (((1, 1),),)))
     statement = Statement(Scan(""), 0, (Part((), 0, None, blocks),), 1)
@@ -86,7 +86,7 @@ def test_T5_groups_that_are_found_saturate_and_keep_the_order_of_their_blocks() 
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.int64, object])
-def test_T5_totals_of_every_type_are_weighed_as_whole_numbers(kind: type) -> None:
+def test_totals_of_every_type_are_weighed_as_whole_numbers_T5(kind: type) -> None:
     """A sum of doubles is whole; weighed as a double it would be rounded, and one row would move it by more.
 
     Within 64 bits and past them, where the largest totals say so. Control: small weights are exact as doubles, too.

@@ -51,7 +51,7 @@ def given(values: object, kind: type = np.float64) -> list[Batch]:
     return [Batch(len(cells), [(cells, None)])]
 
 
-def test_SR1_SR16_no_program_moves_farther_than_certified_nor_depends_on_its_batches() -> None:
+def test_no_program_moves_farther_than_certified_nor_depends_on_its_batches_SR1_SR16() -> None:
     """Random programs and neighbours, 0 violations; the control: half of the certified bound is passed often."""
     planned = count("programs of folds against neighbouring tables", short=250, long=100_000)
     done, seed, seen, halved, refused = 0, 0, Counter(), 0, 0
@@ -107,7 +107,7 @@ def test_a_step_that_looks_at_other_rows_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("name", ["sort", "exp", "log", "power", "roll", "mean", "argsort", "eval", "fft"])
-def test_SR16_functions_that_are_not_of_the_list_are_refused(name: str) -> None:
+def test_functions_that_are_not_of_the_list_are_refused_SR16(name: str) -> None:
     """None that mixes rows, and none whose rounding may follow from where a row stands in its batch."""
     with pytest.raises(Refused):
         check(one((column(0), Step(name, (0,)), Stack((Unit(1, 0, 1),))), Sum("vectors", 2)))
@@ -246,7 +246,7 @@ def test_without_scipy_the_sums_are_the_same(monkeypatch: pytest.MonkeyPatch) ->
     assert [each.tolist() for each in fold(program, cells)] == found
 
 
-def test_T39_nothing_of_a_program_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_a_program_is_remembered_T39(monkeypatch: pytest.MonkeyPatch) -> None:
     """An equal program that another asked for takes as long: each is looked at for itself, whenever it is run."""
     looked: list[object] = []
     real = matrix.check

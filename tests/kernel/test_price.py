@@ -76,7 +76,7 @@ def drawn(law: object, unit: Unit, norm: str, move: int, **more: object) -> Draw
 
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize("unit", UNITS, ids=str)
-def test_SR1_noise_is_priced_as_the_worst_neighbour(unit: Unit, cells: int) -> None:
+def test_noise_is_priced_as_the_worst_neighbour_SR1(unit: Unit, cells: int) -> None:
     """The exact loss over all neighbours is paid for, and hardly more. Control: for a little less it is refused."""
     present = unit.column is None
     every = moved(unit, cells, present=present)
@@ -101,7 +101,7 @@ def test_SR1_noise_is_priced_as_the_worst_neighbour(unit: Unit, cells: int) -> N
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("choices", [1, 2])
-def test_SR13_choices_are_priced_as_the_worst_neighbour(unit: Unit, choices: int) -> None:
+def test_choices_are_priced_as_the_worst_neighbour_SR13(unit: Unit, choices: int) -> None:
     """The spans of scores over all neighbours are within the certified ones. Control: a little less is refused."""
     present = unit.column is None
     score = Linear(((1, 0), (0, 1))).form
@@ -142,7 +142,7 @@ def test_a_threshold_is_priced_as_the_worst_neighbour(unit: Unit, cells: int, le
     assert [fits(release, [block], event, unit) for event in events] == [False, True]
 
 
-def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
+def test_groups_that_one_person_is_alone_in_are_counted_SR14() -> None:
     """K groups, and 2k where a person is exchanged for another. Control: one fewer is refused."""
     for unit, groups in ((Unit("who", 2), 2), (Unit("who", 2, "replace_one"), 4)):
         law = PassedLaw(SCALE, 30)
@@ -157,7 +157,7 @@ def test_SR14_groups_that_one_person_is_alone_in_are_counted() -> None:
             assert fits(release, [people, certified(2)], event, unit) is certain
 
 
-def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
+def test_under_queries_each_number_is_one_and_moves_as_recorded_SR8() -> None:
     """A grid of finer units moves by as many more. Controls: less noise, a query less, a coarse record."""
     unit, law = Unit("who", 2), GaussianLaw(SCALE)
     release = released((law,), (3,), 5, 5, 2)
@@ -179,7 +179,7 @@ def test_SR8_under_queries_each_number_is_one_and_moves_as_recorded() -> None:
 WHOLE = Asked(ToUnique(2))
 
 
-def test_SR5_a_statistic_of_the_whole_is_priced_by_the_annex() -> None:
+def test_a_statistic_of_the_whole_is_priced_by_the_annex_SR5() -> None:
     """By how many rows a person alters, whatever the debit records: no less than that, and no loss above the debit.
 
     Control: what moves as far as its draw records, for a debit of exactly its price.
@@ -226,7 +226,7 @@ OTHER = {
 
 
 @pytest.mark.parametrize("name", OTHER)
-def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
+def test_a_law_prices_what_it_is_for_and_nothing_else_SR22(name: str) -> None:
     """However much is paid. Control: Laplace noise on sums."""
     release, norm = OTHER[name]
     unit = Unit("who", 2)
@@ -237,7 +237,7 @@ def test_SR22_a_law_prices_what_it_is_for_and_nothing_else(name: str) -> None:
 
 
 @pytest.mark.parametrize("draws", [0, 1, 3])
-def test_SR3_each_law_has_its_draw_and_each_draw_its_law(draws: int) -> None:
+def test_each_law_has_its_draw_and_each_draw_its_law_SR3(draws: int) -> None:
     """A debit that records fewer draws than are made, or more, is none. Control: as many."""
     unit, law = Unit("who", 2), LaplaceLaw(SCALE)
     release, blocks = released((law, law), (0, 0), 1, 1, 2), [certified(2)] * 2
@@ -269,7 +269,7 @@ def test_queries_are_noisy_sums_alone(kind: dict[str, object]) -> None:
         )
 
 
-def test_SR13_blocks_over_other_rows_are_moved_each_in_its_own_worst_way() -> None:
+def test_blocks_over_other_rows_are_moved_each_in_its_own_worst_way_SR13() -> None:
     """One row may change in the one sum and come or go in the other. Control: over the same rows it does either."""
     unit, law = Unit("who", 1, "replace_one"), LaplaceLaw(SCALE)
     wide = Certified(Moves(Norms(100, 10_000, 100), Norms(200, 40_000, 200), (-100,), (100,)), 1, False, "these rows")
@@ -285,7 +285,7 @@ def test_SR13_blocks_over_other_rows_are_moved_each_in_its_own_worst_way() -> No
 
 
 @pytest.mark.parametrize(("law", "norm"), [(FlipLaw(SCALE, 2), "l1"), (ExponentialLaw(SCALE, 2), "l2")])
-def test_SR13_a_choice_by_sums_over_other_rows_spans_all_of_them(law: object, norm: str) -> None:
+def test_a_choice_by_sums_over_other_rows_spans_all_of_them_SR13(law: object, norm: str) -> None:
     """In one cell a row raises the one candidate or the other; in two cells both. Control: over the same rows."""
     unit = Unit("who", 1)
     up, down = (Moves(Norms(1, 1, 1), Norms(2, 2, 2), *ends) for ends in (((0,), (1,)), ((-1,), (0,))))

@@ -50,7 +50,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_SR21_a_box_does_not_open(way):
+def test_a_box_does_not_open_SR21(way):
     """Comparing, converting, iterating, copying and pickling are refused with one code (SR21)."""
     for value in (SECRET, np.array([SECRET])):
         with pytest.raises(AccessDenied) as refusal:
@@ -59,7 +59,7 @@ def test_SR21_a_box_does_not_open(way):
         assert str(SECRET) not in str(refusal.value)
 
 
-def test_T31_printing_and_logging_a_box_shows_nothing():
+def test_printing_and_logging_a_box_shows_nothing_T31():
     """repr, str, log lines, nested containers and tracebacks hold no digit of the value (T31)."""
     box = Private(np.array([SECRET]))
     stream = io.StringIO()

@@ -114,7 +114,7 @@ def test_columns_are_numbers_and_as_many_as_named() -> None:
             certify(program, columns, 1, every=True)
 
 
-def test_SR1_norms_are_those_of_every_guarded_vector() -> None:
+def test_norms_are_those_of_every_guarded_vector_SR1() -> None:
     """All vectors of small boxes, in and beside the guard; the control: with one less somewhere they do not hold."""
     rng, tight = random.Random(3), 0
     for _ in range(150):

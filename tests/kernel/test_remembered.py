@@ -38,7 +38,7 @@ def worked() -> Iterator[list[str]]:
     module._known.cache_clear()
 
 
-def test_T39_a_text_that_another_asked_is_certified_anew(worked: list[str]) -> None:
+def test_a_text_that_another_asked_is_certified_anew_T39(worked: list[str]) -> None:
     """Each asker's certificates are its own. Control: its own text is known to it, and facts are part of the key."""
     for name in ("alice", "bob", "alice", "bob"):
         with asked_by(name):

@@ -14,7 +14,7 @@ from sulq.kernel.request import Key, Outside, Part, Release, Scan
 from sulq.kernel.run import Kernel
 
 
-def test_SR5_no_field_states_a_sensitivity() -> None:
+def test_no_field_states_a_sensitivity_SR5() -> None:
     """Of what is certified; what stands outside is bounded by the rules of plans, and says so in its own class."""
     kinds = [
         each

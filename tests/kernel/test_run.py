@@ -127,7 +127,7 @@ def test_a_release_that_cannot_run_is_refused(name: str) -> None:
         world.kernel.check([world.release(**FORMS[name])], event())
 
 
-def test_T43_nothing_runs_without_its_receipt() -> None:
+def test_nothing_runs_without_its_receipt_T43() -> None:
     """A receipt that is not redeemed, or a request that another kernel checked: no row is read. Control: above."""
     world, other = World(redeem=lambda *_: False), World()
     for checked in (
@@ -157,7 +157,7 @@ def test_one_proposal_is_run_once_for_all_its_releases() -> None:
 
 
 @pytest.mark.parametrize("said", [False, None, 1, "yes"])
-def test_SR9_noise_is_replaced_for_synthetic_data_alone(said: object) -> None:
+def test_noise_is_replaced_for_synthetic_data_alone_SR9(said: object) -> None:
     """Whatever else the first entry says. Control: the worlds above."""
     with pytest.raises(AccessDenied) as refused:
         World().kernel.replace_noise(Book(said), plain, lambda *_: pytest.fail("unused"))
@@ -181,7 +181,7 @@ class Cheap(LaplaceLaw):
         return sensitivity / self.scale / 36
 
 
-def test_SR3_what_a_law_of_another_class_says_of_its_price_is_not_believed() -> None:
+def test_what_a_law_of_another_class_says_of_its_price_is_not_believed_SR3() -> None:
     """The price is the kernel's own. Control: for what the law costs it is certified."""
     world = World()
     release = world.release(laws=(Cheap(LAW.scale),))
@@ -195,7 +195,7 @@ PRICES = [float("nan"), float("inf"), np.float64("nan"), True, Decimal("NaN")]
 
 @pytest.mark.parametrize("price", PRICES, ids=repr)
 @pytest.mark.parametrize("name", ["rho", "epsilon", "key_delta"])
-def test_SR3_an_event_is_read_strictly(name: str, price: object) -> None:
+def test_an_event_is_read_strictly_SR3(name: str, price: object) -> None:
     """Nothing is more than NaN: a loss would be within it. Control: as it is the event is compared, and certified."""
     world = World()
     with pytest.raises(Refused):
@@ -220,7 +220,7 @@ class Late(LaplaceLaw):
         return Fraction(12) if Late.looks <= 2 else Fraction(1, 1024)
 
 
-def test_SR3_the_noise_is_of_the_law_that_was_priced() -> None:
+def test_the_noise_is_of_the_law_that_was_priced_SR3() -> None:
     """A law is read once, before it is priced, and it is that one which is drawn."""
     world, drawn = World(), []
     law = Late(Fraction(12))
@@ -313,7 +313,7 @@ def test_the_unit_is_that_of_the_facts() -> None:
 
 
 @pytest.mark.parametrize("weight", [2**58, 2**61, 2**70])
-def test_T5_how_large_a_sum_can_be_is_not_the_requests_to_say(weight: int) -> None:
+def test_how_large_a_sum_can_be_is_not_the_requests_to_say_T5(weight: int) -> None:
     """It follows from the certificate: sums are exact, or what moves them past 64 bits is refused before the debit."""
     world = World()
     moved = Fraction(12 * weight)

@@ -173,7 +173,7 @@ def receipts(worlds: list[World], random: Random, much: int) -> None:
         done += 1
 
 
-def test_T43_mutated_receipts_buy_nothing(worlds: list[World]) -> None:
+def test_mutated_receipts_buy_nothing_T43(worlds: list[World]) -> None:
     """Another plan's, another event's, used ones, or of another type: no row is read. Control: its own is good."""
     much = counts.count("mutated receipts", short=600, long=50_000)
     receipts(worlds, counts.generator("mutated receipts"), much)

@@ -145,7 +145,7 @@ def test_a_form_must_fit_its_sums(parts: dict[str, object]) -> None:
     assert refused.value.code == "bad-question"
 
 
-def test_SR5_spans_of_many_statistics_do_not_wrap() -> None:
+def test_spans_of_many_statistics_do_not_wrap_SR5() -> None:
     """All gaps together are past 64 bits where each of them is not: 32 of 2^59 were taken for nothing."""
     for rows in (1, 15, 16, 32, 64):
         matrix, far = ((2**31,),) * rows, Box((-(2**28),), (2**28,))
@@ -242,7 +242,7 @@ def found_by_hand(score: Weighted, blocks: list[Box], cells: int, choice: int, s
 
 @settings(deadline=None, max_examples=300)
 @given(asked(), st.data())
-def test_SR5_every_form_that_is_taken_is_scored_and_spanned(drawn: tuple, data: st.DataObject) -> None:
+def test_every_form_that_is_taken_is_scored_and_spanned_SR5(drawn: tuple, data: st.DataObject) -> None:
     """Values are as defined, and no row of any cell and value, in, out or exchanged, passes the span (SR1, SR5)."""
     score, blocks, cells, choices = drawn
     width = sum(len(block.low) for block in blocks)
@@ -301,7 +301,7 @@ def test_a_form_can_be_replaced_part_by_part() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 0), (2, 1, 0), (1, 3, 0), (2, 0, 0), (1, 0, 4)])
-def test_SR5_an_empty_matrix_has_one_shape(shape: tuple[int, int, int]) -> None:
+def test_an_empty_matrix_has_one_shape_SR5(shape: tuple[int, int, int]) -> None:
     """Of an empty matrix with rows the sums were priced, and another score was run. Control: without rows."""
     none, ones = np.zeros(0, dtype=np.int64), np.ones(4, dtype=np.int64)
     given = (0 * ones, ones, none, ones[:1], 0 * ones[:1])

@@ -106,7 +106,7 @@ def test_contrasts_weigh_each_sum_over_the_cells(drawn: list[list[tuple[int, ...
 
 @given(matrices, st.data())
 @settings(deadline=None)
-def test_S3_29_distances_from_targets_are_as_defined(matrix: list[tuple[int, ...]], data: st.DataObject) -> None:
+def test_distances_from_targets_are_as_defined_S3_29(matrix: list[tuple[int, ...]], data: st.DataObject) -> None:
     """The largest gap, the sum of gaps, with targets in their own unit or in parts of a secret total; groups."""
     whole = st.integers(-9, 9)
     exact = np.array(data.draw(st.lists(whole, min_size=12, max_size=12)), dtype=np.int64).reshape(2, 3, 2)
@@ -237,7 +237,7 @@ SCORES: list[tuple[Score, tuple[tuple[int, int], ...], int]] = [
 
 
 @pytest.mark.parametrize(("score", "bounds", "cells"), SCORES, ids=str)
-def test_SR5_no_row_moves_scores_farther_apart_than_planned(score: Score, bounds: object, cells: int) -> None:
+def test_no_row_moves_scores_farther_apart_than_planned_SR5(score: Score, bounds: object, cells: int) -> None:
     """Brute force over rows and tables stays within the plan's span, and for the usual scores meets it (SR1, SR5).
 
     Control: half of the plan's span is passed, whichever score it is; so a factor of two would be seen.
@@ -281,7 +281,7 @@ def test_SR5_no_row_moves_scores_farther_apart_than_planned(score: Score, bounds
         )
     ),
 )
-def test_SR5_spans_are_the_same_in_64_bits_and_in_pythons_integers(kind: type, drawn: tuple) -> None:
+def test_spans_are_the_same_in_64_bits_and_in_pythons_integers_SR5(kind: type, drawn: tuple) -> None:
     """Where 64 bits hold every number the span is reckoned in them. Control: where they do not, they would be wrong."""
     matrix, bounds = drawn
     asked = (kind(tuple(matrix)), (block(*bounds),), 2)
@@ -305,7 +305,7 @@ def span_of_one(score: Linear | NegAbs, blocks: tuple[Block, ...], cells: int) -
     return Span(far, 2 * far) if isinstance(score, Linear) else Span(2 * far, 2 * wide)
 
 
-def test_SR5_a_marginal_moves_by_one_however_many_cells_it_has() -> None:
+def test_a_marginal_moves_by_one_however_many_cells_it_has_SR5() -> None:
     """Of groups that are rows of public tables, each moves by its weight; brute force meets the span (SR5).
 
     Control: bounds alone, without the table, would let a row move three cells at once.
@@ -331,7 +331,7 @@ def test_SR5_a_marginal_moves_by_one_however_many_cells_it_has() -> None:
     assert span(Distance(((1, 1), (1, 1, 1, 1)), (1, 1), (0, 0)), (marginal(), marginal()), 1).single == 4
 
 
-def test_S3_29_the_utility_of_a_synthetic_table_has_sensitivity_one() -> None:
+def test_the_utility_of_a_synthetic_table_has_sensitivity_one_S3_29() -> None:
     """-max |m h(D) - n h(D')| in units of 1/m rows: a span of two rows where n is secret, and where it is not.
 
     Control: half of it is passed by a row that is in a statistic no row of D' is in.

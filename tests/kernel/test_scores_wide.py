@@ -67,7 +67,7 @@ def test_control_64_bits_wrap() -> None:
 
 
 @pytest.mark.parametrize("kind", ["linear", "contrast", "rank", "neg_abs"])
-def test_T34_all_sums_take_as_long(kind: str) -> None:
+def test_all_sums_take_as_long_T34(kind: str) -> None:
     """Empty cells and sums beyond 64 bits are scored in the same time, within a factor of 3.
 
     In whole numbers of any size where 64 bits are not enough the large sums took 30 times as long.

@@ -42,21 +42,21 @@ def test_a_value_has_the_text_the_vocabulary_gives_it(value: object) -> None:
         {"kind": "Unit", "neighbors": "nobody"}, {"kind": "Event", "epsilon": None, "rho": 1}, [[[{"kind": 1}]]],
     ],
 )  # fmt: skip
-def test_T51_what_is_no_value_is_refused(tree: object) -> None:
+def test_what_is_no_value_is_refused_T51(tree: object) -> None:
     """T51: missing, further and wrong fields, unknown kinds, numbers that are none; nothing is guessed."""
     with pytest.raises(SulqError):
         wire.from_json(tree, KINDS)
 
 
 @pytest.mark.parametrize("text", ['{"a":1,"a":2}', '{"a":NaN}', "1e999", "[" * 10**5, b"\xff", "{"])
-def test_T51_a_text_has_one_meaning_or_none(text: str | bytes) -> None:
+def test_a_text_has_one_meaning_or_none_T51(text: str | bytes) -> None:
     """T51: duplicate keys, NaN, numbers out of range, bottomless nesting, other encodings. Control: plain JSON."""
     with pytest.raises(SulqError):
         wire.strict(text)
     assert wire.strict('{"a":[1,2.5,null]}') == {"a": [1, 2.5, None]}
 
 
-def test_T51_nesting_has_a_bottom() -> None:
+def test_nesting_has_a_bottom_T51() -> None:
     """T51: a value nested past the limit is refused before it is built."""
     deep: object = 1
     for _ in range(wire.DEPTH + 2):

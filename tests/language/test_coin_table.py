@@ -7,7 +7,7 @@ import mpmath
 from sulq.language.law import BinomialLaw
 
 
-def test_X2_many_coins_agree_with_exact_coefficients() -> None:
+def test_many_coins_agree_with_exact_coefficients_X2() -> None:
     """At 2^24 coins the probabilities agree with exact binomial coefficients to 1e-10."""
     coins = 2**24
     law = BinomialLaw(coins)

@@ -57,13 +57,13 @@ def code(maker) -> str:
         lambda: declare((3.0, 1), "x"),
     ],
 )
-def test_T12_reversed_bounds_are_refused(maker):
+def test_reversed_bounds_are_refused_T12(maker):
     """A lower bound above the upper one would be a negative range, and no noise at all (T12)."""
     assert code(maker) == "bad-bounds"
 
 
 @pytest.mark.parametrize("bad", [NAN, INF, -INF, 1e61, -1e300, 10**400])
-def test_T12_bounds_must_be_finite(bad):
+def test_bounds_must_be_finite_T12(bad):
     """NaN and infinities bound nothing (T12, T6)."""
     assert code(lambda: Real(bad, 1)) == "bad-bounds"
     assert code(lambda: Real(0, bad)) == "bad-bounds"
@@ -71,7 +71,7 @@ def test_T12_bounds_must_be_finite(bad):
 
 
 @pytest.mark.parametrize("bad", [None, "0", True, 1j, [0], b"0", Fraction(1, 2), np.float32(1)])
-def test_T12_bounds_must_be_numbers(bad):
+def test_bounds_must_be_numbers_T12(bad):
     """None, text, truth values and what the wire cannot carry are refused as bounds (T12, T51)."""
     assert code(lambda: Real(bad, 1)) == "bad-declaration"
     assert code(lambda: Int(bad, 1)) == "bad-declaration"
@@ -193,7 +193,7 @@ def test_short_declarations():
         assert code(lambda bad=bad: declare(bad, "income")) in {"bad-declaration", "bad-bounds"}
 
 
-def test_T100_a_text_has_a_declared_bound():
+def test_a_text_has_a_declared_bound_T100():
     """From 1 to 10,000 characters, the default; canonical JSON, digests and words of the default stay as they were."""
     assert Text().longest == 10_000
     assert wire.to_json(Text()) == {"kind": "Text"}
@@ -228,7 +228,7 @@ def test_every_column_but_text_has_a_grid():
     assert all(type_of(column) and kind(column) for column in [*made, Text()])  # in SQL, and in the console's words
 
 
-def test_SR10_vertices_are_whole_numbers_and_no_Int():
+def test_vertices_are_whole_numbers_and_no_Int_SR10():
     """The same bounds and refusals; but another declaration, so that one is never taken for the other."""
     assert Vertices(0, 9) != Int(0, 9)
     assert isinstance(Vertices(0, 9), Int)
@@ -238,7 +238,7 @@ def test_SR10_vertices_are_whole_numbers_and_no_Int():
 
 
 @pytest.mark.parametrize("name", ["", "a\x00b", "\ud800", "x" * 1_001, 3])
-def test_T71_a_name_is_text_of_moderate_length(name: object) -> None:
+def test_a_name_is_text_of_moderate_length_T71(name: object) -> None:
     """Of a table and of a column; 1,000 characters of any script are a name."""
     for table, columns in ((name, {"a": Int(0, 1)}), ("t", {name: Int(0, 1)})):
         with pytest.raises(SetupError) as caught:
@@ -247,7 +247,7 @@ def test_T71_a_name_is_text_of_moderate_length(name: object) -> None:
     assert Schema.of("\u05d0" * 1_000, {"'; --": Int(0, 1)}).names == ["'; --"]
 
 
-def test_T71_half_a_character_is_no_text() -> None:
+def test_half_a_character_is_no_text_T71() -> None:
     """What cannot be written as UTF-8 is no text."""
     assert is_text("a\U0001f469\u202e\x00")
     assert not is_text("a\ud83d")

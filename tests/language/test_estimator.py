@@ -12,7 +12,7 @@ from sulq.errors import SetupError
 from sulq.language.estimator import CERTIFIES, Certificate, Estimator, sensitivity_from_sampler
 
 
-def test_E41_at_equality_the_lemma_is_false_and_refused() -> None:
+def test_at_equality_the_lemma_is_false_and_refused_E41() -> None:
     """f(0) = 0, f(1) = 100; a fair coin of {0, 100} that reads nothing is right with probability 1/2 on both.
 
     Reads 0, within 1, probability exactly (1 + 0)/2: the lemma "at least" would claim a sensitivity of 2, not 100.
@@ -30,7 +30,7 @@ def test_E41_at_equality_the_lemma_is_false_and_refused() -> None:
         sensitivity_from_sampler(0.1, 1, 0.55)  # equality in decimals, whatever doubles make of it
 
 
-def test_E41_above_equality_the_lemma_holds_on_all_small_cases() -> None:
+def test_above_equality_the_lemma_holds_on_all_small_cases_E41() -> None:
     """Every algorithm on two tables that with probability 1 - a does not read the row: above (1 + a)/2 values are near.
 
     Outcomes 0..3, a = 1/4: three parts of the randomness read nothing, one reads. Control: at (1 + a)/2 some are far.
@@ -47,7 +47,7 @@ def test_E41_above_equality_the_lemma_holds_on_all_small_cases() -> None:
     assert far_at > 0
 
 
-def test_S4_13_the_sample_mean_has_the_sensitivity_that_hoeffding_gives() -> None:
+def test_the_sample_mean_has_the_sensitivity_that_hoeffding_gives_S4_13() -> None:
     """The mean of n bits, read through a*n random rows: within s by Hoeffding, so 2s; its own sensitivity is 1/n."""
     n, a = 10_000, 0.1
     probability = (1 + a) / 2 + 0.01

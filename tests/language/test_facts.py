@@ -16,7 +16,7 @@ def test_the_table_is_named_as_registered():
     assert facts(SCHEMA).table == "people"
 
 
-def test_T93_facts_print_unit_budget_and_declarations():
+def test_facts_print_unit_budget_and_declarations_T93():
     """Whoever reads them sees who is protected, how much may be spent, and whether the data is private (T93)."""
     told = facts(SCHEMA, Unit("who", 3, "replace_one"), Epsilon(2), size=1000)
     text = str(told)
@@ -36,7 +36,7 @@ def test_T93_facts_print_unit_budget_and_declarations():
     assert "forgotten at exit" in str(replace(told, durable=False))
 
 
-def test_T93_a_careless_budget_is_pointed_out():
+def test_a_careless_budget_is_pointed_out_T93():
     """A delta of at least 1/size and an epsilon that protects little are said aloud (T93)."""
     careful = facts(SCHEMA, budget=EpsilonDelta(1, 1e-6), size=1000)
     assert careful.cautions == ()

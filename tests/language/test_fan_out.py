@@ -58,7 +58,7 @@ OWN = PerPerson(VISITS, ("kind",), (("n", "count", None),))
         (Union((REGIONS, REGIONS)), {"code"}, None),
     ],
 )
-def test_SR15_how_many_rows_one_other_row_can_meet(relation: Relation, columns: set[str], most: int | None) -> None:
+def test_how_many_rows_one_other_row_can_meet_SR15(relation: Relation, columns: set[str], most: int | None) -> None:
     """One by a unique key, through filters, columns and joins; else all there are."""
     assert fan_out(relation, columns, FACTS) == most
 

@@ -31,7 +31,7 @@ def closeness(law: LaplaceLaw | GaussianLaw | BinomialLaw, t: int, exact: mpmath
 
 
 @pytest.mark.parametrize("scale", SCALES + WIDE, ids=str)
-def test_X2_the_laplace_tail_is_rounded_up_and_tight(scale: Fraction) -> None:
+def test_the_laplace_tail_is_rounded_up_and_tight_X2(scale: Fraction) -> None:
     """tail() is never below 2a^(t+1)/(1+a) and at most 1e-9 above it (X2)."""
     law = LaplaceLaw(scale)
     for t in reaches(scale):
@@ -41,7 +41,7 @@ def test_X2_the_laplace_tail_is_rounded_up_and_tight(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES + WIDE, ids=str)
-def test_X2_the_gaussian_tail_is_rounded_up_and_tight(scale: Fraction) -> None:
+def test_the_gaussian_tail_is_rounded_up_and_tight_X2(scale: Fraction) -> None:
     """tail() is never below the sum of the pmf and at most 1e-6 above it, on either side of the table's end."""
     law = GaussianLaw(scale)
     for t in reaches(scale):
@@ -51,7 +51,7 @@ def test_X2_the_gaussian_tail_is_rounded_up_and_tight(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("coins", COINS)
-def test_X2_the_binomial_tail_is_rounded_up_and_tight(coins: int) -> None:
+def test_the_binomial_tail_is_rounded_up_and_tight_X2(coins: int) -> None:
     """tail() is never below the exact sum of binomial coefficients and at most 1e-9 above it."""
     law = BinomialLaw(coins)
     for t in sorted({int(u * math.sqrt(coins) / 2) for u in (0.0, 0.3, 1.0, 2.0, 4.0, 9.0, 30.0)}):
@@ -69,7 +69,7 @@ def test_a_tail_taken_one_unit_short_is_noticed() -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(20)], ids=str)
-def test_X2_probabilities_sum_to_one_and_give_the_variance(scale: Fraction) -> None:
+def test_probabilities_sum_to_one_and_give_the_variance_X2(scale: Fraction) -> None:
     """The pmf sums to 1 and its second moment is variance(), for both laws (X2, trap 1)."""
     for law in (LaplaceLaw(scale), GaussianLaw(scale)):
         reach = math.ceil(45 * scale) + 2
@@ -79,14 +79,14 @@ def test_X2_probabilities_sum_to_one_and_give_the_variance(scale: Fraction) -> N
         assert moment == pytest.approx(law.variance(), rel=1e-11)
 
 
-def test_E01_the_variance_of_laplace_noise_is_twice_the_squared_scale() -> None:
+def test_the_variance_of_laplace_noise_is_twice_the_squared_scale_E01() -> None:
     """E01, S4.2: the standard deviation of Lap(l) is sqrt(2) l, not l."""
     scale = Fraction(3 * 2**20)
     assert math.sqrt(LaplaceLaw(scale).variance()) / 2**20 == pytest.approx(math.sqrt(2) * 3, rel=1e-9)
     assert math.sqrt(LaplaceLaw(scale).variance()) / 2**20 != pytest.approx(3, rel=0.1)
 
 
-def test_E08_the_variance_of_binomial_noise_is_a_quarter_of_the_coins() -> None:
+def test_the_variance_of_binomial_noise_is_a_quarter_of_the_coins_E08() -> None:
     """E08: the standard deviation is sqrt(R)/2 (10 at R = 400), not sqrt(R); checked from the pmf."""
     law = BinomialLaw(400)
     moment = math.fsum(z * z * law.pmf(z) for z in range(-200, 201))
@@ -142,7 +142,7 @@ def test_the_gaussian_normaliser_is_exact_by_either_series() -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(0), Fraction(-1), Fraction(1, 2000), Fraction(2**51), Fraction(1, 10**320)])
-def test_T8_degenerate_scales_have_no_law(scale: Fraction) -> None:
+def test_degenerate_scales_have_no_law_T8(scale: Fraction) -> None:
     """T8: a scale that would give the exact answer, or saturate, is refused before anything is paid."""
     for law in (LaplaceLaw, GaussianLaw):
         with pytest.raises(QuestionError) as refusal:
@@ -151,7 +151,7 @@ def test_T8_degenerate_scales_have_no_law(scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize("coins", [0, -2, 3, 2**24 + 2, True])
-def test_S1_5_odd_and_extreme_coin_counts_have_no_law(coins: int) -> None:
+def test_odd_and_extreme_coin_counts_have_no_law_S1_5(coins: int) -> None:
     """S1.5: an odd number of coins gives half units; more than 2^24 are not drawn."""
     with pytest.raises(QuestionError) as refusal:
         BinomialLaw(coins)

@@ -37,7 +37,7 @@ def test_a_question_is_made_of_row_functions():
         assert code(maker) == "bad-question"
 
 
-def test_T74_questions_have_limits():
+def test_questions_have_limits_T74():
     """4096 values, 32 keys, 4096 questions, 50,000 nodes and 64 levels (T74)."""
     deep = Col("a")
     for _ in range(63):

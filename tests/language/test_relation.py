@@ -47,7 +47,7 @@ def test_every_row_function_of_a_relation_is_found() -> None:
     assert {id(fn) for fn in functions(made)} == {id(one), id(two), id(three)}
 
 
-def test_T74_tables_nested_too_deeply_are_refused() -> None:
+def test_tables_nested_too_deeply_are_refused_T74() -> None:
     """A tower of derived tables, or one that doubles at each step, is refused quickly."""
     tall = wide = PEOPLE
     for _ in range(MAX_RELATION_DEPTH + 1):

@@ -119,7 +119,7 @@ def test_every_node_has_an_example():
 
 @settings(max_examples=CASES)
 @given(ANY, expressions.tables())
-def test_SR16_a_batch_means_what_each_row_means_alone(fn, rows):
+def test_a_batch_means_what_each_row_means_alone_SR16(fn, rows):
     """NumPy gives, to the bit, what plain Python gives row by row, missing values and ends of ranges included."""
     assert values(fn, rows) == [meaning(fn, SCHEMA, row) for row in rows]
 
@@ -129,7 +129,7 @@ NEVER = Schema("data", tuple((name, replace(column, missing=False)) for name, co
 
 @settings(max_examples=CASES)
 @given(ANY, expressions.tables())
-def test_SR1_a_kind_that_cannot_be_missing_never_is(fn, rows):
+def test_a_kind_that_cannot_be_missing_never_is_SR1(fn, rows):
     """Of columns that are never missing: what a row function's kind says holds of every value, missing ones too."""
     filled = {name: column.filled for name, column in NEVER.columns}
     full = [row | {name: code for name, code in filled.items() if row.get(name) is None} for row in rows]
@@ -139,14 +139,14 @@ def test_SR1_a_kind_that_cannot_be_missing_never_is(fn, rows):
 
 @settings(max_examples=60)
 @given(st.sampled_from(list(EXAMPLES)), expressions.tables())
-def test_SR16_every_node_means_what_it_says(node, rows):
+def test_every_node_means_what_it_says_SR16(node, rows):
     """Each node's example agrees with the row-by-row meaning, whatever the rows."""
     assert values(EXAMPLES[node], rows) == [meaning(EXAMPLES[node], SCHEMA, row) for row in rows]
 
 
 @settings(max_examples=CASES)
 @given(ANY, expressions.tables())
-def test_T11_T13_every_value_is_one_the_static_kind_allows(fn, rows):
+def test_every_value_is_one_the_static_kind_allows_T11_T13(fn, rows):
     """Intervals, labels, boxes and balls worked out from declarations hold every value of every row (T11, T13)."""
     kind = fn.kind(SCHEMA)
     assert all(holds(kind, value) for value in values(fn, rows))
@@ -154,7 +154,7 @@ def test_T11_T13_every_value_is_one_the_static_kind_allows(fn, rows):
 
 @settings(max_examples=CASES)
 @given(ANY, expressions.tables(), st.randoms(use_true_random=False))
-def test_T18_a_row_does_not_see_its_neighbours(fn, rows, chance):
+def test_a_row_does_not_see_its_neighbours_T18(fn, rows, chance):
     """Reordering, splitting, repeating and dropping rows changes no other row's value (T18, SR16)."""
     alone = values(fn, rows)
     order = list(range(len(rows)))
@@ -167,7 +167,7 @@ def test_T18_a_row_does_not_see_its_neighbours(fn, rows, chance):
 
 
 @pytest.mark.parametrize("node", ROW_FUNCTIONS, ids=lambda node: node.__name__)
-def test_T18_every_node_is_row_wise(node):
+def test_every_node_is_row_wise_T18(node):
     """Each node's value on a row is the same in a batch of many rows as in a batch of one (T18)."""
     rows = corner_rows()
     together = values(EXAMPLES[node], rows)
@@ -175,7 +175,7 @@ def test_T18_every_node_is_row_wise(node):
     assert together[::-1] == values(EXAMPLES[node], rows[::-1])
 
 
-def test_T18_the_permutation_test_finds_what_is_not_row_wise():
+def test_the_permutation_test_finds_what_is_not_row_wise_T18():
     """Control: a node that ranks its batch is caught by the very comparison used above."""
 
     class Rank(RowFn):
@@ -289,7 +289,7 @@ def test_a_row_function_is_worked_out_once_on_a_batch():
 @pytest.mark.parametrize(
     "bad", [float("nan"), float("inf"), -float("inf"), 1e61, 2**53 + 1, 10**400, -(10**5000)], ids="abcdefg"
 )
-def test_T51_numbers_out_of_all_measure_cannot_stand_in_a_question(bad):
+def test_numbers_out_of_all_measure_cannot_stand_in_a_question_T51(bad):
     """NaN, infinities and numbers no double holds are refused wherever a constant is given (T51)."""
     makers = [
         lambda: Col("few") + bad,
@@ -314,7 +314,7 @@ def test_T51_numbers_out_of_all_measure_cannot_stand_in_a_question(bad):
 
 
 @pytest.mark.parametrize("bad", [None, b"x", 1j, object(), [1], (1,), {1}, len, np.array([1]), "a\x00b"])
-def test_T23_no_callable_and_no_object_crosses_the_language(bad):
+def test_no_callable_and_no_object_crosses_the_language_T23(bad):
     """Callables, containers and odd objects are refused as constants (T23, SR5)."""
     for maker in (
         lambda: Col("few") + bad,
@@ -372,7 +372,7 @@ def test_a_condition_has_no_truth_value():
         assert refusal.value.code == "bad-question"
 
 
-def test_SR21_a_category_that_is_not_declared_cannot_be_named():
+def test_a_category_that_is_not_declared_cannot_be_named_SR21():
     """An undeclared category is an error as a literal, in every place a literal can stand (SR21)."""
     for fn in (Col("city") == "Akko", Col("city") != "Akko", Col("city").isin(["Lod", "Akko"]), Col("grade") == 4):
         with pytest.raises(QuestionError) as refusal:
@@ -439,7 +439,7 @@ def test_wrong_kinds_are_refused(fn):
     assert refusal.value.code in {"wrong-kind", "unknown-category"}
 
 
-def test_T12_what_has_no_bounds_is_refused_where_bounds_are_needed():
+def test_what_has_no_bounds_is_refused_where_bounds_are_needed_T12():
     """A quotient that may pass every bound can be compared and clipped, and neither summed nor squared (T12)."""
     free = 1 / Col("few")
     assert not free.kind(SCHEMA).bounded
@@ -476,7 +476,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_T74_bombs_are_refused_before_they_go_off(name):
+def test_bombs_are_refused_before_they_go_off_T74(name):
     """Too many nodes, too much depth, too long lists: refused within 100 ms of being asked (T74)."""
     start = time.process_time()
     try:
@@ -507,7 +507,7 @@ def test_T74_bombs_are_refused_before_they_go_off(name):
         lambda: bomb(lambda fn: Route((fn,), ((0, -1, -2),)), Each(Col("flag")), 20),
     ],
 )
-def test_T74_a_kind_is_found_in_time_linear_in_the_expression(fn):
+def test_a_kind_is_found_in_time_linear_in_the_expression_T74(fn):
     """Twenty nested nodes have their kind at once: a node that asked a part twice would ask 2^20 times (T74)."""
     start = time.process_time()
     fn().kind(SCHEMA)

@@ -16,7 +16,7 @@ def code(make: object, *args: object) -> str:
     return refused.value.code
 
 
-def test_SR5_the_list_of_scores_is_closed() -> None:
+def test_the_list_of_scores_is_closed_SR5() -> None:
     """No callable, no stated sensitivity: numbers and nothing else (SR5)."""
     assert set(SCORES) == {Rank, Linear, NegAbs, Diagonal, Contrast, NegMaxAbs, NegL1, Distance}
     assert [[field.name for field in fields(kind)] for kind in SCORES] == [

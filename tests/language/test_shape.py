@@ -74,13 +74,13 @@ def own(**values: tuple[str, object]) -> PerPerson:
         (Union((Select(PERSON, (("x", Col("code")),)), Select(REGION, (("x", Col("number")),)))), 1, False),
     ],
 )
-def test_SR15_how_many_rows_one_person_can_alter(relation: Relation, rows: int, *, owned: bool) -> None:
+def test_how_many_rows_one_person_can_alter_SR15(relation: Relation, rows: int, *, owned: bool) -> None:
     """k1 k2 for a join, k1 + k2 for a union, one for a person's own row; none where all is public."""
     found = of(relation)
     assert (found.rows, found.owned, found.public) == (rows, owned, rows == 0)
 
 
-def test_SR15_rows_that_cannot_be_there_are_private_still() -> None:
+def test_rows_that_cannot_be_there_are_private_still_SR15() -> None:
     """A join with a public table of no rows has none of anybody's: it is no public relation for that."""
     facts = replace(FACTS, tables=(*TABLES[:-1], replace(TABLES[-1], rows=0)))
     found = shape(Join(VISIT, REGION, ()), facts)
@@ -113,7 +113,7 @@ def test_SR15_rows_that_cannot_be_there_are_private_still() -> None:
         (own(n=("sum", Col("note"))), "wrong-kind"),
     ],
 )
-def test_SR15_where_the_person_is_lost_it_is_said(relation: Relation, code: str) -> None:
+def test_where_the_person_is_lost_it_is_said_SR15(relation: Relation, code: str) -> None:
     """Rows of no one person cannot be joined or grouped by person; private tables meet on the person alone."""
     with pytest.raises(QuestionError) as refused:
         of(relation)
@@ -142,7 +142,7 @@ def test_what_the_columns_of_a_derived_table_hold() -> None:
     assert dict(of(chosen).schema.columns)["a"].step <= Fraction(1, 2**15)
 
 
-def test_T100_a_text_of_a_derived_table_is_as_long_as_it_can_be() -> None:
+def test_a_text_of_a_derived_table_is_as_long_as_it_can_be_T100() -> None:
     """Cut texts are short, texts of a union as long as the longest of them."""
     note = Col("note")
     short, long = (
@@ -181,7 +181,7 @@ def test_only_a_table_as_it_stands_has_all_its_rows() -> None:
         assert not of(relation).fixed
 
 
-def test_T15_a_finely_graded_key_stays_one_to_one() -> None:
+def test_a_finely_graded_key_stays_one_to_one_T15() -> None:
     """A column by itself keeps its own grid in a derived table: rounded, several public keys would become one."""
     fine = Schema.of("fine", {"k": Real(0, 1, grid=2**-30)})
     own = Schema.of("own", {"k": Real(0, 1, grid=2**-30)})
@@ -193,7 +193,7 @@ def test_T15_a_finely_graded_key_stays_one_to_one() -> None:
     assert shape(Join(mine, chosen, (("y", "half"),)), facts).rows == 500  # computed, it is no key any more
 
 
-def test_T30_the_period_of_the_first_moments_begins_at_the_first_of_all() -> None:
+def test_the_period_of_the_first_moments_begins_at_the_first_of_all_T30() -> None:
     """Truncated, the earliest moments lie before every moment there can be: a column of them is bounded still."""
     ends = ("1684-07-28T00:12:30", "2255-06-05T23:47:34")
     schema = Schema.of("t", {"at": Timestamp(*ends)})
@@ -206,7 +206,7 @@ def test_T30_the_period_of_the_first_moments_begins_at_the_first_of_all() -> Non
         PerPerson(Table("t"), (), (("last", "max", DateTrunc(period, Col("at"))),))
 
 
-def test_SR1_columns_of_rows_without_a_match_may_be_missing() -> None:
+def test_columns_of_rows_without_a_match_may_be_missing_SR1() -> None:
     """A column that is never missing in its table is so in what keeps its rows, and not beside unmatched left rows."""
     never = Schema.of("regions", {"number": Int(0, 9, missing=False), "name": Category(["n", "s"], missing=False)})
     tables = (*TABLES[:2], TableFacts(never, key="number", public=True, rows=10))

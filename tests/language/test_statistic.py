@@ -118,7 +118,7 @@ def test_odd_statistics_are_refused_with_a_code(make: object) -> None:
         ({"u": ENDS, "v": ENDS, "w": Text()}, None, "wrong-kind"),
     ],
 )
-def test_SR10_what_can_be_a_graph(columns: dict[str, object], person: str | None, code: str | None) -> None:
+def test_what_can_be_a_graph_SR10(columns: dict[str, object], person: str | None, code: str | None) -> None:
     """Ends declared alike by a list or as vertices, a number for a weight, and no vertex for a unit.
 
     Plain whole numbers are clamped to their bounds, which would make edges that nobody has.
@@ -127,7 +127,7 @@ def test_SR10_what_can_be_a_graph(columns: dict[str, object], person: str | None
     assert (found if found is None else found[0]) == code
 
 
-def test_SR10_whole_numbers_that_a_graph_names_are_read_as_vertices() -> None:
+def test_whole_numbers_that_a_graph_names_are_read_as_vertices_SR10() -> None:
     """Ends alone, and what is declared otherwise stays as it is."""
     given = {"u": Int(0, 9), "v": Int(0, 9), "w": Int(0, 1)}
     found = dict(GRAPH.numbered(Schema.of("t", given)).columns)

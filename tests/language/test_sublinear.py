@@ -38,7 +38,7 @@ def shifts(variance: float, queries: int, trials: int, seed: int) -> np.ndarray:
 # -- S0.2
 
 
-def test_S0_2_conf_and_its_inverse_are_a_round_trip() -> None:
+def test_conf_and_its_inverse_are_a_round_trip_S0_2() -> None:
     """S0.2: inv_conf(conf(p)) = p to 1e-12 near both ends, and the ends map to the infinities."""
     for p in (1e-300, 1e-12, 0.01, 0.3, 0.5, 0.7, 0.999, 1 - 1e-12):
         assert sub.inv_conf(sub.conf(p)) == pytest.approx(p, rel=1e-12)
@@ -50,7 +50,7 @@ def test_S0_2_conf_and_its_inverse_are_a_round_trip() -> None:
     assert sub.inv_conf(math.inf) == 1.0
 
 
-def test_S0_2_a_probability_moves_a_quarter_as_fast_and_not_conversely() -> None:
+def test_a_probability_moves_a_quarter_as_fast_and_not_conversely_S0_2() -> None:
     """S0.2: |dp| <= |dconf|/4, attained at 1/2; a tiny change of p may be a large one of confidence."""
     grid = np.linspace(-20, 20, 4001)
     ps = np.array([sub.inv_conf(c) for c in grid])
@@ -60,7 +60,7 @@ def test_S0_2_a_probability_moves_a_quarter_as_fast_and_not_conversely() -> None
     assert sub.conf(1e-6) - sub.conf(1e-9) > 6.9
 
 
-def test_E10_confidence_is_in_natural_logarithms() -> None:
+def test_confidence_is_in_natural_logarithms_E10() -> None:
     """E10: the survey's proof slips into log2, which would rescale epsilon by ln 2."""
     assert sub.conf(0.75) == pytest.approx(math.log(3))
     assert sub.conf(0.75) != pytest.approx(math.log2(3))
@@ -69,7 +69,7 @@ def test_E10_confidence_is_in_natural_logarithms() -> None:
 # -- X3: reference values
 
 
-def test_X3_reference_values() -> None:
+def test_reference_values_X3() -> None:
     """X3: every dagger value at epsilon 1, delta 1e-6."""
     known = {1: 1527, 10: 2.078e4, 100: 2.715e5, 1000: 3.436e6, 10_000: 4.242e7}
     for queries, value in known.items():
@@ -85,7 +85,7 @@ def test_X3_reference_values() -> None:
         assert variance(1, 1e-6, queries) / queries == pytest.approx(value, abs=5e-3)
 
 
-def test_X3_standard_deviations_beside_theorem_1() -> None:
+def test_standard_deviations_beside_theorem_1_X3() -> None:
     """X3, section 10: theorem 1 has 7.7 (T = 1) to 12.9 (T = 1e4) times the noise; textbook against analytic 1.25."""
     for queries, ratio in ((1, 7.7), (10_000, 12.9)):
         found = math.sqrt(sub.variance_theorem1(1, 1e-6, queries) / sub.variance_posterior(1, 1e-6, queries))
@@ -94,13 +94,13 @@ def test_X3_standard_deviations_beside_theorem_1() -> None:
     assert math.sqrt(2 * math.log(1.25e6)) == pytest.approx(5.299, abs=1e-3)
 
 
-def test_X3_laplace_beats_the_gaussian_up_to_eight_queries() -> None:
+def test_laplace_beats_the_gaussian_up_to_eight_queries_X3() -> None:
     """X3: sqrt(2) T < sqrt(17.85 T) exactly for T <= 8."""
     wins = [t for t in range(1, 30) if 2 * float(sub.laplace_scale(Fraction(1), t)) ** 2 < sub.variance_dp(1, 1e-6, t)]
     assert wins == list(range(1, 9))
 
 
-def test_S0_6_theorem_1() -> None:
+def test_theorem_1_S0_6() -> None:
     """S0.6: 8 T ln^2(T/delta)/epsilon^2 at (1, 1e-6, 100), monotone, and above the tight need wherever delta <= .3."""
     assert sub.variance_theorem1(1, 1e-6, 100) == pytest.approx(271457.183, abs=1e-3)
     for epsilon, delta, queries in itertools.product((0.1, 1, 10), (0.3, 1e-3, 1e-9), (1, 10, 100)):
@@ -111,7 +111,7 @@ def test_S0_6_theorem_1() -> None:
         assert value < sub.variance_theorem1(epsilon, delta * 0.9, queries)
 
 
-def test_E03_theorem_1_fails_near_delta_one_and_the_guard_takes_over() -> None:
+def test_theorem_1_fails_near_delta_one_and_the_guard_takes_over_E03() -> None:
     """E03: at T = 1, delta = .9 theorem 1 gives .0888, below the need .0983; also at delta .5, epsilon 10."""
     assert sub.variance_theorem1(1, 0.9, 1) == pytest.approx(0.0888, abs=1e-4)
     assert readings.variance_nonadaptive(1, 0.9, 1) == pytest.approx(0.0983, abs=1e-4)
@@ -123,7 +123,7 @@ def test_E03_theorem_1_fails_near_delta_one_and_the_guard_takes_over() -> None:
         assert sub.noise_for(SubLinear(epsilon, delta, 1, "theorem1")).variance >= need
 
 
-def test_E02_the_papers_variances_are_successive_upper_bounds() -> None:
+def test_the_papers_variances_are_successive_upper_bounds_E02() -> None:
     """E02: T ln^6 n > T ln^2 > T ln ln > the need ~ 2 T ln(1/delta)/epsilon^2, each with its own failure budget."""
     queries, delta = 10_000, 1e-9
     survey = readings.coins_paper(queries, 1, 10**6) / 4
@@ -134,7 +134,7 @@ def test_E02_the_papers_variances_are_successive_upper_bounds() -> None:
     assert need == pytest.approx(2 * queries * math.log(1 / delta), rel=0.15)
 
 
-def test_E05_the_papers_intermediate_step_is_false_and_its_theorem_repaired() -> None:
+def test_the_papers_intermediate_step_is_false_and_its_theorem_repaired_E05() -> None:
     """E05: at R = 4, T = 1e6 the three terms are 20022, 1347, 125000; at R_thm4 they fit, with constant 8 or 4."""
     queries, delta = 10**6, 1e-6
 
@@ -159,7 +159,7 @@ def test_E05_the_papers_intermediate_step_is_false_and_its_theorem_repaired() ->
     assert sum(terms(0.2 * sub.variance_theorem4(1, delta, queries, gamma=delta), delta)) > 1
 
 
-def test_S0_23_azuma_holds_and_a_lower_bar_does_not() -> None:
+def test_azuma_holds_and_a_lower_bar_does_not_S0_23() -> None:
     """S0.23: a +-b walk with drift a passes the height no oftener than exp(-lam^2/2); half the height it does."""
     a, b, steps, lam = 0.1, 1.0, 100, 2.0
     height, chance = sub.azuma(lam, mean=a, bound=b, steps=steps)
@@ -171,7 +171,7 @@ def test_S0_23_azuma_holds_and_a_lower_bar_does_not() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), CASES)
-def test_X3_each_variance_solves_its_equation(epsilon: float, delta: float) -> None:
+def test_each_variance_solves_its_equation_X3(epsilon: float, delta: float) -> None:
     """X3: the solved equations hold at the returned variance, by scipy's normal law; a little less breaks them."""
 
     def delta_of(name: str, mu: float) -> float:
@@ -219,7 +219,7 @@ def test_the_exact_binomial_losses_in_one_answer() -> None:
 # -- S0.4: the promise itself, and who breaks which calibration
 
 
-def test_S0_4_trap3_stopping_breaks_the_nonadaptive_variance() -> None:
+def test_trap3_stopping_breaks_the_nonadaptive_variance_S0_4() -> None:
     """S0.4, trap 3: T = 50, epsilon 1, delta .05: R_nonadaptive holds for fixed asks; stopping when ahead passes it."""
     queries, delta = 50, 0.05
     trials = count("S0.4 transcripts", short=40_000, long=400_000)
@@ -242,14 +242,14 @@ def test_S0_4_trap3_stopping_breaks_the_nonadaptive_variance() -> None:
     assert not fails(int((shifts(posterior, queries, trials, 4).max(axis=1) > 1).sum()), trials, delta)
 
 
-def test_S0_4_theorem_1_leaves_a_wide_margin() -> None:
+def test_theorem_1_leaves_a_wide_margin_S0_4() -> None:
     """S0.4: with R_thm1 no transcript of 40,000 passes epsilon; the largest shift is about .20."""
     walk = shifts(sub.variance_theorem1(1, 0.05, 50), 50, 40_000, 5)
     assert (walk > 1).sum() == 0
     assert walk.max() == pytest.approx(0.2, abs=0.06)
 
 
-def test_S0_24_theorem_4_holds_for_a_stopping_adversary() -> None:
+def test_theorem_4_holds_for_a_stopping_adversary_S0_24() -> None:
     """S0.24: with constant 8 or 4 the exceedance is below gamma + delta; a hundredth of the variance is not enough."""
     queries, trials = 50, 40_000
     for constant in (8, 4):
@@ -259,7 +259,7 @@ def test_S0_24_theorem_4_holds_for_a_stopping_adversary() -> None:
     assert fails(int((shifts(variance, queries, trials, 7).max(axis=1) > 1).sum()), trials, 0.05)
 
 
-def test_E47_a_range_of_two_needs_four_times_the_variance() -> None:
+def test_a_range_of_two_needs_four_times_the_variance_E47() -> None:
     """E47: unscaled, a tight calibration for delta .001 leaves .09; four times the variance restores it."""
     variance = readings.variance_nonadaptive(1, 0.001, 1)
 
@@ -272,7 +272,7 @@ def test_E47_a_range_of_two_needs_four_times_the_variance() -> None:
     assert exceeds(2, 4 * variance) == pytest.approx(0.001, rel=1e-9)
 
 
-def test_E48_two_sided_shifts_cost_twice_the_failure_probability() -> None:
+def test_two_sided_shifts_cost_twice_the_failure_probability_E48() -> None:
     """E48, S1.2: |shift| > epsilon has about twice the one-sided probability, never more than twice."""
     mu = readings.variance_nonadaptive(0.2, 0.01, 1) ** -0.5
     up, down = norm.sf(0.2 / mu - mu / 2), norm.sf(0.2 / mu + mu / 2)
@@ -283,7 +283,7 @@ def test_E48_two_sided_shifts_cost_twice_the_failure_probability() -> None:
 # -- S0.26, E07: Laplace
 
 
-def test_S0_26_theorem_5_bounds_every_transcript() -> None:
+def test_theorem_5_bounds_every_transcript_S0_26() -> None:
     """S0.26: with scale T/epsilon no transcript shifts the log-odds by more than epsilon; equality is attained."""
     queries, epsilon = 20, Fraction(3, 2)
     scale = float(sub.laplace_scale(epsilon, queries))
@@ -297,7 +297,7 @@ def test_S0_26_theorem_5_bounds_every_transcript() -> None:
     assert ((np.abs(outside) - np.abs(outside - 1)) / halved).sum() > float(epsilon)
 
 
-def test_E07_the_density_is_normalised() -> None:
+def test_the_density_is_normalised_E07() -> None:
     """E07: exp(-|x|/s)/s integrates to 2; the law used has mass 1 and variance 2 s^2."""
     grid = np.linspace(-60, 60, 240_001)
     printed = np.trapezoid(np.exp(-np.abs(grid) / 2) / 2, grid)
@@ -310,7 +310,7 @@ def test_E07_the_density_is_normalised() -> None:
 # -- S0.28
 
 
-def test_S0_28_noise_beside_the_sampling_error() -> None:
+def test_noise_beside_the_sampling_error_S0_28() -> None:
     """S0.28: largest T with sqrt(R) < sqrt(n): 325 / 39304 / 707 at n = 1e6, 5 / 393 / 70 at n = 1e4."""
     for size, known in ((10**6, (325, 39304, 707)), (10**4, (5, 393, 70))):
         report = readings.sampling_report(size, 1, 1e-6, 100)
@@ -324,7 +324,7 @@ def test_S0_28_noise_beside_the_sampling_error() -> None:
     assert "39304 queries" in str(readings.sampling_report(10**6, 1, 1e-6, 100))
 
 
-def test_S0_28_the_reports_figure_for_posterior_is_not_the_rounded_one() -> None:
+def test_the_reports_figure_for_posterior_is_not_the_rounded_one_S0_28() -> None:
     """S0.28: 39308 comes of R rounded to 25.44; at T = 39305 the noise is already at sqrt(n)."""
     assert sub.variance_posterior(1, 1e-6, 39304) < 10**6 < sub.variance_posterior(1, 1e-6, 39305)
     assert int(10**6 / 25.44) == 39308
@@ -333,7 +333,7 @@ def test_S0_28_the_reports_figure_for_posterior_is_not_the_rounded_one() -> None
 # -- S1.5, S1.6: coins
 
 
-def test_S1_5_the_surveys_number_of_coins() -> None:
+def test_the_surveys_number_of_coins_S1_5() -> None:
     """S1.5: n = 1e6, T = 100, delta 1: std 1.3e4 > sqrt(n); with T = sqrt(n) it is below sqrt(n) only past 1e18."""
     coins = readings.coins_paper(100, 1, 10**6)
     assert coins % 2 == 0
@@ -345,7 +345,7 @@ def test_S1_5_the_surveys_number_of_coins() -> None:
         BinomialLaw(coins)
 
 
-def test_S1_6_exponents_and_the_perturbation_bound() -> None:
+def test_exponents_and_the_perturbation_bound_S1_6() -> None:
     """S1.6: 0 < c < 1, 0 <= c' < c/2; the noise passes sqrt(R) ln^2 n with probability at most 2 exp(-2 ln^4 n)."""
     for size, c, c_prime in ((20, 0.5, 0.0), (12, 0.7, 0.3), (6, 0.9, 0.1)):
         found = readings.perturbation(size, c, c_prime)
@@ -402,7 +402,7 @@ def exact_delta(coins: int, epsilon: float, queries: int, sensitivity: int, poin
         (8, 2.0, 2, 1),
     ],
 )
-def test_SR8_the_composed_loss_is_bounded_from_above_and_tightly(
+def test_the_composed_loss_is_bounded_from_above_and_tightly_SR8(
     coins: int, epsilon: float, queries: int, sensitivity: int
 ) -> None:
     """SR8: coin_delta is never below the exact delta or the exact posterior target, and close to both."""
@@ -413,7 +413,7 @@ def test_SR8_the_composed_loss_is_bounded_from_above_and_tightly(
     assert tail <= found <= float(min(posterior, 1)) * 1.03
 
 
-def test_SR8_the_composed_loss_agrees_with_an_accountant() -> None:
+def test_the_composed_loss_agrees_with_an_accountant_SR8() -> None:
     """SR8: for T = 50 the delta of 5090 coins is within 0.5% of dp-accounting's, which rounds up as well."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -428,7 +428,7 @@ def test_SR8_the_composed_loss_agrees_with_an_accountant() -> None:
     assert sub.coin_delta(2 * half - 50, 1.0, 50, guarantee="dp") > 1.05 * found
 
 
-def test_S1_5_the_search_finds_about_four_times_the_posterior_variance() -> None:
+def test_the_search_finds_about_four_times_the_posterior_variance_S1_5() -> None:
     """S1.5: coins ~ 4 R_posterior (or 4 R_dp), tighter as T grows; two fewer coins miss the target."""
     for queries, slack in ((10, 0.01), (100, 1e-3), (1000, 2e-4)):
         coins = sub.coins_exact(1, 1e-6, queries)
@@ -441,7 +441,7 @@ def test_S1_5_the_search_finds_about_four_times_the_posterior_variance() -> None
     )
 
 
-def test_SR8_coins_searched_by_the_tail_of_the_loss_break_under_stopping() -> None:
+def test_coins_searched_by_the_tail_of_the_loss_break_under_stopping_SR8() -> None:
     """SR8, trap 3: coins that meet Pr[loss > epsilon] <= delta alone are fewer, and a stopping analyst passes delta."""
     epsilon = 1.0
 
@@ -477,7 +477,7 @@ def test_binomial_budgets_past_the_sampler_are_refused() -> None:
 
 
 @pytest.mark.parametrize("scale", [1, 2, 8, 64, 1000])
-def test_SR8_the_total_variation_bound_holds(scale: int) -> None:
+def test_the_total_variation_bound_holds_SR8(scale: int) -> None:
     """SR8: the bound is above the exact total variation of the discrete Gaussian and the rounded normal, within 4x."""
     z = np.arange(-40 * scale, 40 * scale + 1)
     discrete = np.exp(-0.5 * (z / scale) ** 2)
@@ -518,7 +518,7 @@ def exact_gaussian_two(scale: float, moved: int, epsilon: float) -> tuple[float,
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-4), (1.0, 1e-6), (3.0, 1e-3), (5.8, 0.05), (5.9, 0.02)])
-def test_SR8_one_answer_meets_its_promise_exactly_on_the_fine_grid(epsilon: float, delta: float) -> None:
+def test_one_answer_meets_its_promise_exactly_on_the_fine_grid_SR8(epsilon: float, delta: float) -> None:
     """SR8: on the grid noise_for asks for, the exact pmf keeps the posterior and the dp promise."""
     for name in ("posterior", "dp"):
         found = sub.noise_for(SubLinear(epsilon, delta, 1, name))
@@ -530,7 +530,7 @@ def test_SR8_one_answer_meets_its_promise_exactly_on_the_fine_grid(epsilon: floa
         assert (shifted if name == "posterior" else curve) > 0.3 * delta
 
 
-def test_SR8_on_a_grid_of_one_the_promise_is_broken() -> None:
+def test_on_a_grid_of_one_the_promise_is_broken_SR8() -> None:
     """SR8 control: with one unit to a person the discrete Gaussian exceeds both promises (by up to 2.4 times here)."""
     scale = Fraction(math.sqrt(sub.variance_posterior(5.8, 0.05, 1)))
     assert exact_gaussian_one(scale, 1, 5.8)[0] > 1.2 * 0.05
@@ -540,7 +540,7 @@ def test_SR8_on_a_grid_of_one_the_promise_is_broken() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-3), (3.0, 1e-3), (5.8, 0.02)])
-def test_SR8_two_answers_meet_their_promise_exactly_stopping_included(epsilon: float, delta: float) -> None:
+def test_two_answers_meet_their_promise_exactly_stopping_included_SR8(epsilon: float, delta: float) -> None:
     """SR8: for T = 2 by the exact pmf, fixed and stopping analysts stay within delta once the grid is fine."""
     units = 2**10
     slack = 2 * sub.gaussian_total_variation_bound(units)
@@ -552,7 +552,7 @@ def test_SR8_two_answers_meet_their_promise_exactly_stopping_included(epsilon: f
         assert max(found[i] for i in at) > 0.3 * delta
 
 
-def test_SR8_the_slack_is_weighed_by_the_posterior_denominator() -> None:
+def test_the_slack_is_weighed_by_the_posterior_denominator_SR8() -> None:
     """SR8: at e1 the allowance is (1 + e^e1) slack/(1 - e^(e1-epsilon)); more slack, more noise; too much, none."""
     plain = sub.variance_posterior(1, 1e-6, 100)
     some = sub.variance_posterior(1, 1e-6, 100, slack=1e-9)
@@ -627,7 +627,7 @@ def test_a_delta_of_one_and_one_too_small_are_refused() -> None:
     assert sub.noise_for(SubLinear(1, 1e-100, 10, "laplace")).scale == 10
 
 
-def test_S1_8_the_grid_follows_the_number_of_queries() -> None:
+def test_the_grid_follows_the_number_of_queries_S1_8() -> None:
     """S1.8, SR8: the Gaussian of any T is at least 2^20 units wide, finer where T answers add up the difference."""
     law_units = [sub.noise_for(SubLinear(1, 1e-6, queries)).units for queries in (1, 100, 10**4, 10**8)]
     assert law_units == sorted(law_units)

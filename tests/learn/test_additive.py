@@ -267,7 +267,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("data", ODD.values(), ids=ODD)
-def test_SR6_facts_of_the_data_are_no_errors(data: dict) -> None:
+def test_facts_of_the_data_are_no_errors_SR6(data: dict) -> None:
     """No rows, one class, constants, missing and undeclared cells: a valid model at the full charge."""
     columns = {"age": sulq.Int(0, 99), "city": ["H", "L"], "L": ["a", "b"], "v": sulq.Real(0, 5)}
     kinds = {"age": "Int64", "city": "object", "L": "object", "v": "Float64"}

@@ -36,7 +36,7 @@ def test_whole_numbers_have_bins_between_them() -> None:
         assert all(edge == int(edge) for edge in many.edges)
 
 
-def test_SR6_classes_are_the_declared_ones() -> None:
+def test_classes_are_the_declared_ones_SR6() -> None:
     """Whatever the data holds, a label's classes are those declared; a number without a list is refused."""
     with opened(COLUMNS, DATA) as db:
         assert Labels(db["city"]).classes.tolist() == ["Haifa", "Lod", "Yafo"]

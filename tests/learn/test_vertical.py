@@ -47,7 +47,7 @@ def subset_sums(rng: np.random.Generator, kinds: np.ndarray, t: int) -> np.ndarr
     return np.stack([both + first, both + second], axis=1).astype(float)
 
 
-def test_S0_12_the_papers_numbers() -> None:
+def test_the_papers_numbers_S0_12() -> None:
     """N = 5000, p_a = .3, R = 25, t = 4000: true .1848, a standard error of .0060, which is the spread within 10%.
 
     Control: centred on noisy totals, R/n stays in the error, which is then .0078. With other subsets for each column
@@ -78,7 +78,7 @@ def test_S0_12_the_papers_numbers() -> None:
     assert np.abs(astray).max() < 0.05
 
 
-def test_S0_12_errors_of_halves_are_as_large_as_they_say_where_noise_is() -> None:
+def test_errors_of_halves_are_as_large_as_they_say_where_noise_is_S0_12() -> None:
     """Few people, much noise: the errors' spread is what `errors_` says within 10%, and 95% lie within 1.96 of it.
 
     Control: with the products of noisy totals in it, the spread is more than three times as large.
@@ -133,7 +133,7 @@ def test_so_many_groups_that_noise_equals_the_rows_own_products() -> None:
     assert best_number(squares, noise * 0, 10) == MAX_GROUPS
 
 
-def test_S0_12_without_noise_it_is_near_the_whole_tables() -> None:
+def test_without_noise_it_is_near_the_whole_tables_S0_12() -> None:
     """Within each database products are exact, between them within five standard errors; directions follow."""
     points = rows()
     matrix = np.cov(points.T, bias=True)
@@ -155,7 +155,7 @@ def test_S0_12_without_noise_it_is_near_the_whole_tables() -> None:
         assert np.allclose(whole.transform(points), points @ whole.components_.T)
 
 
-def test_S0_12_other_groups_in_each_database_tell_nothing() -> None:
+def test_other_groups_in_each_database_tell_nothing_S0_12() -> None:
     """Control: with a salt of its own each database's sums vary on their own; products between them are near zero."""
     points = rows()
     matrix = np.cov(points.T, bias=True)
@@ -174,7 +174,7 @@ def test_S0_12_other_groups_in_each_database_tell_nothing() -> None:
     assert np.abs(model.covariance_[strong]).min() > 0.6 * np.abs(matrix[strong]).min()
 
 
-def test_SR20_the_spend_is_the_sum_over_columns() -> None:
+def test_the_spend_is_the_sum_over_columns_SR20() -> None:
     """Each ledger is charged for its own columns, the model says the sum; a column more takes a larger part."""
     one, two = split(Epsilon(1))
     with one, two:
@@ -194,7 +194,7 @@ def test_SR20_the_spend_is_the_sum_over_columns() -> None:
         assert model.spent_ == Queries(3 * 52)
 
 
-def test_SR20_a_shared_ledger_holds_all_parts_or_none(tmp_path: Path) -> None:
+def test_a_shared_ledger_holds_all_parts_or_none_SR20(tmp_path: Path) -> None:
     """Two databases of one person space: refused whole if it cannot hold both parts, though each alone would fit."""
     points = rows()
     ledger, unit = tmp_path / "people.ledger", Unit("id")
@@ -212,7 +212,7 @@ def test_SR20_a_shared_ledger_holds_all_parts_or_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["subsets", "cells"])
-def test_SR20_queries_of_a_shared_ledger_are_counted_together(tmp_path: Path, method: str) -> None:
+def test_queries_of_a_shared_ledger_are_counted_together_SR20(tmp_path: Path, method: str) -> None:
     """A SubLinear ledger that holds either database's queries, but not both: nothing is asked. Control: fewer fit."""
     points, unit = rows(), Unit("id", neighbors="zero_out")
     tables = [pa.table({"id": np.arange(N), name: points[:, i]}) for i, name in enumerate("ab")]
@@ -262,7 +262,7 @@ def test_bad_parameters_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("method", ["cells", "subsets"])
-def test_SR6_facts_of_the_data_are_no_errors(method: str) -> None:
+def test_facts_of_the_data_are_no_errors_SR6(method: str) -> None:
     """Nobody in one database, or other people than in the other: a model at the full charge, without NaN."""
     for ids in (np.arange(0), np.arange(10), np.arange(10) + 100):
         one = opened({"a": REAL}, {"id": np.arange(10), "a": np.full(10, 0.3)}, Epsilon(1), unit=Unit("id"))

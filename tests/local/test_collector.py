@@ -163,7 +163,7 @@ def test_the_facts_are_public() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_S425_statistical_query_learners_run_unchanged(method: str) -> None:
+def test_statistical_query_learners_run_unchanged_S4_25(method: str) -> None:
     """The conjunction is found from reports alone, as on a database; the fit costs nothing more."""
     collector, data = collected(method, number=400_000)
     near = sulq.connect(pd.DataFrame(data), columns=COLUMNS, budget=Epsilon(1))
@@ -214,7 +214,7 @@ def test_statistical_queries_keep_their_tolerance_or_are_refused() -> None:
         )
 
 
-def test_SR19_queries_chosen_by_earlier_answers_pay_for_all_there_might_be() -> None:
+def test_queries_chosen_by_earlier_answers_pay_for_all_there_might_be_SR19() -> None:
     """The same reports answer them all, so beta is divided over the family: a tolerance that does for ten does not."""
     collector, _ = collected("krr", number=50_000)
     off = collector.mean(col("x0") & col("y"))

@@ -29,7 +29,7 @@ def together(calls: list[tuple[Callable[[int], None], int]]) -> None:
         thread.join()
 
 
-def test_SR19_every_new_round_is_charged_and_every_old_one_is_free() -> None:
+def test_every_new_round_is_charged_and_every_old_one_is_free_SR19() -> None:
     """Ten rounds of a tenth fit a budget of one exactly; the eleventh does not, and the ten can be asked again."""
     diary = Diary(Epsilon(1))
     respondent = Respondent(["no", "yes"], epsilon=0.1, method="krr", diary=diary)
@@ -107,7 +107,7 @@ def test_two_threads_spend_one_budget() -> None:
     assert len(told) == 10
 
 
-def test_SR19_whoever_looks_meanwhile_takes_nothing_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_looks_meanwhile_takes_nothing_back_SR19(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that read the file before a report was noted, and goes on after it: what was noted stays noted."""
     diary = Diary(Epsilon(2), tmp_path / "diary.json")
     respondent = Respondent(2, epsilon=1, method="krr", diary=diary)
@@ -210,7 +210,7 @@ def test_a_diary_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
     assert refused.value.code == "ledger-damaged"
 
 
-def test_T105_an_older_file_under_a_live_diary_is_refused(tmp_path: Path) -> None:
+def test_an_older_file_under_a_live_diary_is_refused_T105(tmp_path: Path) -> None:
     """Two reports of .5 on a budget of 1, the file of before the second one put back: no third report is told."""
     path = tmp_path / "diary.json"
     diary = Diary(Epsilon(1), path)
@@ -235,7 +235,7 @@ def test_T105_an_older_file_under_a_live_diary_is_refused(tmp_path: Path) -> Non
         respondent.report(1, round=3, question="q")
 
 
-def test_T105_a_changed_report_under_a_live_diary_is_refused(tmp_path: Path) -> None:
+def test_a_changed_report_under_a_live_diary_is_refused_T105(tmp_path: Path) -> None:
     """A report told, or its price, that reads otherwise now: this is no longer the diary that told it."""
     path = tmp_path / "diary.json"
     respondent = Respondent(2, epsilon=0.5, method="krr", diary=Diary(Epsilon(1), path))

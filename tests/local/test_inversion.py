@@ -23,7 +23,7 @@ def reports_of(response: Response) -> np.ndarray:
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("method", METHODS)
-def test_S419_estimates_are_unbiased_with_the_told_variance(method: str, sizes: tuple[int, ...]) -> None:
+def test_estimates_are_unbiased_with_the_told_variance_S4_19(method: str, sizes: tuple[int, ...]) -> None:
     """By enumeration of every report of every record, for indicators and for random functions."""
     response = METHODS[method].of(sizes, Fraction(3, 2))
     inverse = inversion(response)

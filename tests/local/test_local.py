@@ -50,7 +50,7 @@ def leakier(response: Response) -> Response:
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("of", LAWS)
-def test_S419_the_exact_epsilon_is_the_promise(
+def test_the_exact_epsilon_is_the_promise_S4_19(
     of: Callable[[tuple[int, ...], Fraction], Response], sizes: tuple[int, ...], epsilon: Fraction
 ) -> None:
     """Enumerated in fractions: never above epsilon, and below it by less than 1e-9 of it."""
@@ -73,7 +73,7 @@ def test_trap_9_a_bias_rounded_the_other_way_is_not_private(
         assert not holds(worst(leakier(response), (4,)), epsilon)
 
 
-def test_E43_the_printed_flip_of_a_bit_leaks() -> None:
+def test_the_printed_flip_of_a_bit_leaks_E43() -> None:
     """With d = S = 4, epsilon 1, flips at .375 lose 2.04, at .4378 they lose 1.000 [S4.16]."""
     response = BitwiseResponse.of((2, 2, 2, 2), Fraction(1))
     assert float(response.probabilities[1]) == pytest.approx(0.4378, abs=1e-4)

@@ -146,14 +146,14 @@ def test_a_type_that_holds_no_declared_value_is_refused(domain: object, typed: o
         assert record.read(values)[0].size == len(untyped)
 
 
-def test_SR19_a_column_whose_type_was_read_off_its_values_is_never_refused() -> None:
+def test_a_column_whose_type_was_read_off_its_values_is_never_refused_SR19() -> None:
     """A file of one row whose value is missing, or a number, becomes a column of doubles: that tells of the person."""
     record = Record.of(["a", "b"])
     for values in ([float("nan")], [3.5], ["a"], [True], [pd.NaT]):
         assert record.read(pd.Series(values))[0].size == 1
 
 
-def test_SR19_a_text_of_any_length_takes_its_own_room() -> None:
+def test_a_text_of_any_length_takes_its_own_room_SR19() -> None:
     """Beside a hundred thousand short ones, not as much room for each of these."""
     found = cells(["a", "b"], ["a"] * 100_000 + ["x" * 10**6])
     assert found[:2] == [0, 0]

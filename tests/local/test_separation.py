@@ -49,7 +49,7 @@ def distance(response: Response, bits: int, r: int) -> float:
     return float(sum(abs(zero[z] - one[z]) for z in zero) / 2)
 
 
-def test_S419_kary_distance_is_exact() -> None:
+def test_kary_distance_is_exact_S4_19() -> None:
     """(e^epsilon - 1)/(e^epsilon + 2^d - 1) at epsilon 1: .17681 for d = 3, .02615 for d = 6, for every r but 0."""
     assert krr_distance(3, 1.0) == pytest.approx(0.17681, abs=5e-6)
     assert krr_distance(6, 1.0) == pytest.approx(0.02615, abs=5e-6)
@@ -59,7 +59,7 @@ def test_S419_kary_distance_is_exact() -> None:
             assert distance(response, bits, r) == pytest.approx(krr_distance(bits, 1.0), rel=1e-9)
 
 
-def test_S419_bitwise_distance_is_exact() -> None:
+def test_bitwise_distance_is_exact_S4_19() -> None:
     """tanh(epsilon/(2d))^w at epsilon 1, d = 4: .015464 for an r of two ones; by enumeration for all r."""
     assert bitwise_distance(4, 1.0, 2) == pytest.approx(0.015464, abs=5e-7)
     response = BitwiseResponse.of((2,) * 4, Fraction(1))
@@ -82,7 +82,7 @@ def from_the_mean(response: Response, bits: int, r: int) -> float:
     return float(np.abs(transformed(rows)).sum() * float(even - odd) / response.outcomes / 2**bits)
 
 
-def test_S420_the_transform_is_the_enumeration() -> None:
+def test_the_transform_is_the_enumeration_S4_20() -> None:
     """At d = 4 the sums above are the exact distances."""
     response = HadamardResponse.of((16,), Fraction(1))
     for r in (1, 6, 15):
@@ -90,7 +90,7 @@ def test_S420_the_transform_is_the_enumeration() -> None:
 
 
 @pytest.mark.parametrize("method", ["krr", "bitwise", "hadamard"])
-def test_S420_most_parities_are_lost_in_any_report(method: str) -> None:
+def test_most_parities_are_lost_in_any_report_S4_20(method: str) -> None:
     """With d = 16, epsilon 1, alpha 1/3 the lemma's bound is .286, below what privacy alone allows: tanh(1/2) = .46.
 
     40 random r are all within it (were a third of all r not, chance (2/3)^40 = 9e-8), and measured values are far
@@ -116,7 +116,7 @@ def test_S420_most_parities_are_lost_in_any_report(method: str) -> None:
     assert math.tanh(0.5) > bound
 
 
-def test_E44_alpha_divides_in_the_bound() -> None:
+def test_alpha_divides_in_the_bound_E44() -> None:
     """A randomiser that answers one parity r' is told apart by 1/(2^d - 1) of all r.
 
     For alpha below that the bound must hold for every r, also r'. The corrected one does; the printed one shrinks
@@ -134,7 +134,7 @@ def test_E44_alpha_divides_in_the_bound() -> None:
     assert close_bound(30, 0.5, 1 / 3) < 0.01  # and where it says something
 
 
-def test_E45_signs_of_two_records_are_a_little_against_each_other() -> None:
+def test_signs_of_two_records_are_a_little_against_each_other_E45() -> None:
     """With d = 4 the mean over r != 0 of (-1)^(r.x + r.y) is -1/15 = -.0667 for all x != y, not +1/16."""
     assert pair_correlation(4) == pytest.approx(-0.0667, abs=5e-5)
     for x, y in itertools.combinations(range(16), 2):
@@ -144,7 +144,7 @@ def test_E45_signs_of_two_records_are_a_little_against_each_other() -> None:
 
 
 @pytest.mark.parametrize("method", ["krr", "bitwise", "hadamard"])
-def test_S420_the_chance_of_a_report_hardly_varies(method: str) -> None:
+def test_the_chance_of_a_report_hardly_varies_S4_20(method: str) -> None:
     """With d = 4, epsilon 1 the variance is below (e - 1)^2 p*^2/2^d, and that below 2 (e - 1)^2 p^2/2^d."""
     response = METHODS[method].of((16,), Fraction(1))
     tables = [dict(response.pmf(x)) for x in range(16)]
@@ -159,7 +159,7 @@ def test_S420_the_chance_of_a_report_hardly_varies(method: str) -> None:
     assert variance_bound(4, 1.0, 1 / 16) == pytest.approx(1.44e-3, rel=5e-3)
 
 
-def test_S420_the_variance_is_exactly_that_over_records_and_the_printed_figures_agree_with_it() -> None:
+def test_the_variance_is_exactly_that_over_records_and_the_printed_figures_agree_with_it_S4_20() -> None:
     """Over r != 0 and b the variance of phat is that of P(z|x) over x divided by 2^d - 1 (Parseval).
 
     2.5e-5 <= 2.7e-4 <= 9.9e-4 (d = 4, epsilon 1) stand for a randomiser that is not named. They say that the least and
@@ -200,13 +200,13 @@ def test_the_people_of_the_demonstration_are_drawn_at_random() -> None:
     assert (drawn[0] != drawn[1]).any()
 
 
-def test_S417_the_theorem_says_something_from_d_22_on() -> None:
+def test_the_theorem_says_something_from_d_22_on_S4_17() -> None:
     """With n = 10, epsilon .1: 8n(48 n epsilon^2 2^-d)^(1/3) is below 1 from d = 22, and not at 21 (trap 10)."""
     assert release_bound(10, 21, 0.1) > 1 > release_bound(10, 22, 0.1)
     assert release_bound(10, 22, 0.1) == pytest.approx(0.8367, abs=1e-3)
 
 
-def test_S417_a_database_answers_any_parity() -> None:
+def test_a_database_answers_any_parity_S4_17() -> None:
     """Noise of scale 1/epsilon on f = 0 and f = n: within ln(1/delta)/epsilon but for delta, 20,000 draws each."""
     epsilon, delta, draws = Fraction(1, 10), 0.01, 20_000
     reach = math.log(1 / delta) / float(epsilon)
@@ -218,7 +218,7 @@ def test_S417_a_database_answers_any_parity() -> None:
 
 
 @pytest.mark.parametrize("method", ["krr", "bitwise"])
-def test_S417_reports_cannot_tell_nobody_from_everybody(method: str) -> None:
+def test_reports_cannot_tell_nobody_from_everybody_S4_17(method: str) -> None:
     """With n = 1,000, d = 16, epsilon 1, n times the exact distance is below .03, and the estimates say nothing.
 
     The database tells 0 from 1,000 to within a few. At d = 2, the control, reports tell them apart too.
@@ -240,7 +240,7 @@ def test_S417_reports_cannot_tell_nobody_from_everybody(method: str) -> None:
     assert easy.told_apart == 1
 
 
-def test_S417_a_distinguisher_does_no_better_than_the_bound() -> None:
+def test_a_distinguisher_does_no_better_than_the_bound_S4_17() -> None:
     """With d = 10, epsilon 1, n = 50 the best guess from the reports' parities is right by n TV/2 above 1/2 at most.
 
     4,000 runs, with 5.5 standard errors; told the parity itself by randomised response it is nearly always.
@@ -262,7 +262,7 @@ def test_S417_a_distinguisher_does_no_better_than_the_bound() -> None:
     assert np.mean((asked.mean(axis=1) > 0.5) == truth) > 0.95
 
 
-def test_S418_any_single_parity_is_easy_without_interaction() -> None:
+def test_any_single_parity_is_easy_without_interaction_S4_18() -> None:
     """The order of quantifiers: a publication, or reports, made for one r answer that r, of 16 bits too."""
     rng = np.random.default_rng(5)
     rows = rng.integers(0, 2**16, 40_000)
@@ -274,7 +274,7 @@ def test_S418_any_single_parity_is_easy_without_interaction() -> None:
     assert abs(answer.value[1] - exact.mean()) < answer.accuracy(1e-9)[1] < 0.1
 
 
-def test_S418_publishing_rows_is_accurate_and_not_private() -> None:
+def test_publishing_rows_is_accurate_and_not_private_S4_18() -> None:
     """M random (i, x_i) answer any f_g within about n/sqrt(m), and their exact ratio is infinite (the control)."""
     rng = np.random.default_rng(6)
     n, m, runs = 10_000, 400, 2000
@@ -289,7 +289,7 @@ def test_S418_publishing_rows_is_accurate_and_not_private() -> None:
     assert tv == Fraction(1, 3)  # and yet the statistical difference is 1/n only
 
 
-def test_S417_on_a_database_itself() -> None:
+def test_on_a_database_itself_S4_17() -> None:
     """The same parity asked of an open database, through its ledger: within the answer's own error bars."""
     rng = np.random.default_rng(7)
     bits = 10

@@ -60,7 +60,7 @@ def test_a_quotient_by_zero_adds_nothing() -> None:
         Sums((lit(1),), over=Where(Table(), col("smoker"))),
     ],
 )
-def test_SR19_what_reports_cannot_tell_is_refused(question: sulq.Sums) -> None:
+def test_what_reports_cannot_tell_is_refused_SR19(question: sulq.Sums) -> None:
     """Choices, thresholds, open keys, places and derived tables, each with one code."""
     with pytest.raises(QuestionError) as refused:
         cell_tables(question, Record.of(DOMAIN))

@@ -40,7 +40,7 @@ def where(kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_T46_killed_at_any_step_the_anchor_knows_every_acknowledged_debit(kind: str) -> None:
+def test_killed_at_any_step_the_anchor_knows_every_acknowledged_debit_T46(kind: str) -> None:
     """Killed at each step, the ledger opens again, and every older copy of it is refused and mended by a burn (T46)."""
     number = count(f"T46 kills, {kind}", short=90 if kind == "sqlite" else 27, long=1_800)
     found = run(number, random.randrange(2**32), where(kind))
@@ -51,7 +51,7 @@ def test_T46_killed_at_any_step_the_anchor_knows_every_acknowledged_debit(kind: 
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_T46_an_answer_before_its_anchor_is_noticed(kind: str) -> None:
+def test_an_answer_before_its_anchor_is_noticed_T46(kind: str) -> None:
     """Control: children that acknowledge first and write the anchor afterwards are caught."""
     found = run(3 * len(STEPS), random.randrange(2**32), where(kind), "late")
     assert any("is not anchored" in line for line in found["violations"])

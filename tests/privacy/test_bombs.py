@@ -32,10 +32,10 @@ def db() -> Iterator[sulq.Database]:
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_T74_a_bomb_is_refused_or_answered_soon(db: sulq.Database, name: str) -> None:
+def test_a_bomb_is_refused_or_answered_soon_T74(db: sulq.Database, name: str) -> None:
     """Bytes, words, depth, joins, groups, lists, unions, WITH queries, grouping sets, columns: none takes long.
 
-    Bar: a refusal in less than 100 ms. Control: test_T74_without_limits_they_go_on_to_be_planned.
+    Bar: a refusal in less than 100 ms. Control: test_without_limits_they_go_on_to_be_planned_T74.
     """
     start = time.process_time()
     try:
@@ -49,7 +49,7 @@ def test_T74_a_bomb_is_refused_or_answered_soon(db: sulq.Database, name: str) ->
     assert took < (LATER if found == "answered" else SOON)
 
 
-def test_T74_a_text_of_any_length_is_refused_at_once() -> None:
+def test_a_text_of_any_length_is_refused_at_once_T74() -> None:
     """A hundred megabytes cost no more than a look at their length."""
     text = "SELECT '" + "a" * 100_000_000 + "'"
     start = time.process_time()
@@ -60,7 +60,7 @@ def test_T74_a_text_of_any_length_is_refused_at_once() -> None:
     assert len(text) > MAX_QUERY_BYTES
 
 
-def test_T74_without_limits_they_go_on_to_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_limits_they_go_on_to_be_planned_T74(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: it is the limits that stop them, not some slip of the parser's."""
     for name in ("items500 avg", "vars", "scalar sub differ", "plus chain 90", "joins 30", "case wide", "order"):
         with pytest.raises(SulqError) as caught:

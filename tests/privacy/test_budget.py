@@ -31,7 +31,7 @@ def opened_file(folder: Path, name: str = "people", **options: object) -> Databa
     return sulq.connect(path, **(given | options))
 
 
-def test_T44_SR12_a_key_is_not_answered_under_other_declarations(tmp_path: Path) -> None:
+def test_a_key_is_not_answered_under_other_declarations_T44_SR12(tmp_path: Path) -> None:
     """A stored answer is not read with the labels of a later registration; the retry is refused, free (T44, SR12)."""
     question = Sums((Lit(1),), None, (Bins(col("x"), (0, 5, 9)),))
     with opened_file(tmp_path) as db:
@@ -45,7 +45,7 @@ def test_T44_SR12_a_key_is_not_answered_under_other_declarations(tmp_path: Path)
         assert db.spent == Epsilon(1)
 
 
-def test_T52_spends_too_small_for_floats_add_up_exactly() -> None:
+def test_spends_too_small_for_floats_add_up_exactly_T52() -> None:
     """Asks of 1e-14 on top of 999 leave exactly what they should, where doubles would have lost them (T52).
 
     Control: the same sum in floats does not move.
@@ -60,7 +60,7 @@ def test_T52_spends_too_small_for_floats_add_up_exactly() -> None:
     assert floats == 999.0
 
 
-def test_T56_the_spend_stays_with_the_people_whatever_the_data_is_called(tmp_path: Path) -> None:
+def test_the_spend_stays_with_the_people_whatever_the_data_is_called_T56(tmp_path: Path) -> None:
     """Reconnecting, renaming, re-declaring, replacing the file or renewing it keeps all that was spent (T56, T60).
 
     Control: another ledger, which is another person space, begins at nothing.
@@ -99,7 +99,7 @@ def test_T56_the_spend_stays_with_the_people_whatever_the_data_is_called(tmp_pat
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T58_prices_need_no_rows(kind: str, tmp_path: Path) -> None:
+def test_prices_need_no_rows_T58(kind: str, tmp_path: Path) -> None:
     """foresee, facts and accuracy work after the data is gone and with an engine that cannot read (T58, S0.29).
 
     Control: asking then fails, and is charged.
@@ -123,7 +123,7 @@ def test_T58_prices_need_no_rows(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T59_what_remains_tells_nothing_of_rows_or_of_others_answers(kind: str) -> None:
+def test_what_remains_tells_nothing_of_rows_or_of_others_answers_T59(kind: str) -> None:
     """The remaining budget after any conversation is a function of what was asked (T59, T45)."""
     programs = [
         lambda desk: desk.count(col("gain") > 5, spend=Epsilon(0.3)),
@@ -133,7 +133,7 @@ def test_T59_what_remains_tells_nothing_of_rows_or_of_others_answers(kind: str) 
     assert replayed(kind, people("HLYH" * 30), people("HLYH" * 30 + "L"), programs, Unit()) == []
 
 
-def test_T60_there_is_no_way_to_edit_delete_or_give_back() -> None:
+def test_there_is_no_way_to_edit_delete_or_give_back_T60() -> None:
     """No public name of a database or its ledger removes, lowers or refunds; its entries only grow (T60, T45)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(2)) as db:
         names = [name for thing in (db, db._ledger) for name in dir(thing) if not name.startswith("_")]
@@ -148,7 +148,7 @@ def test_T60_there_is_no_way_to_edit_delete_or_give_back() -> None:
             db._ledger.raise_to(Epsilon(1))
 
 
-def test_T53_overlapping_parts_asked_separately_add_up() -> None:
+def test_overlapping_parts_asked_separately_add_up_T53() -> None:
     """Parts asked one by one are charged one by one; asked as a partition they are charged once (T53, SR13)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(5)) as db:
         db.histogram("x", bins=3, spend=Epsilon(1))
@@ -159,7 +159,7 @@ def test_T53_overlapping_parts_asked_separately_add_up() -> None:
 
 
 @pytest.mark.parametrize("spend", [Epsilon(0.1), Rho(0.01), EpsilonDelta(0.1, 1e-8)])
-def test_T53_an_epsilon_delta_budget_is_never_passed_by_mixed_spends(spend: object) -> None:
+def test_an_epsilon_delta_budget_is_never_passed_by_mixed_spends_T53(spend: object) -> None:
     """Pure, concentrated and approximate spends under one budget stop within its room (T53, SR3)."""
     rng = seeded("mixed spends")
     with opened(TABLE, columns=COLUMNS, budget=EpsilonDelta(1, 1e-6)) as db:

@@ -57,7 +57,7 @@ def where(kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_T43_killed_at_any_step_nothing_is_lost_and_nothing_is_free(kind: str) -> None:
+def test_killed_at_any_step_nothing_is_lost_and_nothing_is_free_T43(kind: str) -> None:
     """Killed at each step of a debit, inside its commit and at random, every acknowledged debit is there (T43)."""
     short = 220 if kind == "sqlite" else 33
     number = count(f"T43 kills, {kind}", short=short, long=5_500)
@@ -69,7 +69,7 @@ def test_T43_killed_at_any_step_nothing_is_lost_and_nothing_is_free(kind: str) -
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_T43_an_answer_before_its_debit_is_noticed(kind: str) -> None:
+def test_an_answer_before_its_debit_is_noticed_T43(kind: str) -> None:
     """Control: children that answer first and debit afterwards are caught (T43: compute, then debit)."""
     number = len(STEPS) * (3 if kind == "sqlite" else 1)
     found = run("kill", number, random.randrange(2**32), where(kind), "backwards")
@@ -126,7 +126,7 @@ def power_cycle(folder: Path, seed: int, *, honest: bool) -> str:
     return "whole"
 
 
-def test_T43_a_power_cut_loses_no_acknowledged_debit() -> None:
+def test_a_power_cut_loses_no_acknowledged_debit_T43() -> None:
     """With un-synced sectors dropped, torn or out of order, also in recovery, all acknowledged debits stay (T43)."""
     first = random.randrange(2**32)
     with memory_folder() as folder:
@@ -134,7 +134,7 @@ def test_T43_a_power_cut_loses_no_acknowledged_debit() -> None:
             assert power_cycle(folder, seed, honest=True) == "whole", seed
 
 
-def test_T43_a_disk_that_does_not_sync_is_noticed() -> None:
+def test_a_disk_that_does_not_sync_is_noticed_T43() -> None:
     """Control: on a disk whose sync does nothing the same cycles lose debits or damage the ledger."""
     with memory_folder() as folder:
         outcomes = [power_cycle(folder, seed, honest=False) for seed in range(30)]
@@ -172,7 +172,7 @@ def disorder(records: list[Record], log: list[tuple[int, str]], budget: Fraction
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("kind", ["equal", "mixed"])
-def test_T42_processes_and_threads_race_for_one_budget(kind: str, store: str) -> None:
+def test_processes_and_threads_race_for_one_budget_T42(kind: str, store: str) -> None:
     """8 processes of 16 threads get exactly what the budget holds, in an order that makes sense (T42)."""
     asks = 400
     for _ in range(count(f"T42 races, {kind} costs, {store}", short=2 if store == "sqlite" else 1, long=50)):
@@ -186,7 +186,7 @@ def test_T42_processes_and_threads_race_for_one_budget(kind: str, store: str) ->
             assert sum(record[2] == "granted" for record in records) == asks
 
 
-def test_T42_a_history_out_of_order_is_noticed() -> None:
+def test_a_history_out_of_order_is_noticed_T42() -> None:
     """Control: histories that overspend, lose, reorder or refuse too early are each found."""
     log = [(2, "0.4"), (3, "0.4")]
     records: list[Record] = [(0, 10, "granted", 2, "0.4"), (20, 30, "granted", 3, "0.4"), (25, 40, "refused", 0, "0.4")]
@@ -252,11 +252,11 @@ def restarted(times: int, *words: str) -> list[str]:
     return found
 
 
-def test_T43_postgresql_restarted_in_the_middle_of_debits_loses_nothing() -> None:
+def test_postgresql_restarted_in_the_middle_of_debits_loses_nothing_T43() -> None:
     """Stopped in order and by a crash under load: no answer without a debit, none lost, none twice, back by itself."""
     assert restarted(count("T43 restarts of PostgreSQL", short=4, long=200)) == []
 
 
-def test_T43_a_commit_that_does_not_wait_for_the_disk_is_noticed() -> None:
+def test_a_commit_that_does_not_wait_for_the_disk_is_noticed_T43() -> None:
     """Control: with `synchronous_commit` off the same restarts lose debits that were acknowledged."""
     assert any(restarted(2, "hasty") for _ in range(3))

@@ -404,7 +404,7 @@ ONCE: dict[str, Callable[[sulq.Database], object]] = {
 
 
 @pytest.mark.parametrize("what", ONCE)
-def test_T30_what_once_ended_in_a_foreign_exception_does_not(what: str, db: sulq.Database) -> None:
+def test_what_once_ended_in_a_foreign_exception_does_not_T30(what: str, db: sulq.Database) -> None:
     """Found by these suites, or before them."""
     assert knock(lambda: ONCE[what](db), db) is None
 

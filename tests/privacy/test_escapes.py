@@ -174,11 +174,11 @@ LONG = 726
 
 
 @pytest.mark.audit
-def test_T69_T70_T72_T73_no_text_gets_out() -> None:
+def test_no_text_gets_out_T69_T70_T72_T73() -> None:
     """Each text is refused with a code for nothing or answered as data; no file, address or process is touched.
 
     Bar: 0 calls outside the data mount for 643 statements and as many names and literals.
-    Control: test_T69_whoever_gets_out_is_seen.
+    Control: test_whoever_gets_out_is_seen_T69.
     """
     seen = watched(count("texts through every door", short=100, long=LONG))
     assert seen.record["faults"] == []
@@ -192,7 +192,7 @@ def test_T69_T70_T72_T73_no_text_gets_out() -> None:
     assert said["literal: answered"] > 0.9 * seen.record["texts"]
 
 
-def test_T69_whoever_gets_out_is_seen() -> None:
+def test_whoever_gets_out_is_seen_T69() -> None:
     """Control: an unlocked engine, a file opened and an address called show in every watch."""
     seen = watched(0, "escape")
     assert any(line.startswith("open ") for line in seen.record["escaped"])

@@ -96,7 +96,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T30_no_fault_of_a_row_changes_the_outcome(kind: str) -> None:
+def test_no_fault_of_a_row_changes_the_outcome_T30(kind: str) -> None:
     """Over 200 faulty expressions, with a person of rows of every bad kind present or absent: equal outcomes (T30).
 
     Bar: identical class and bytes; 0 engine errors. Control: an engine that raises on a cell (test_replay).
@@ -158,7 +158,7 @@ def everything_in(error: BaseException) -> str:
     return "\n".join(texts)
 
 
-def test_T31_S01_an_engine_error_leaves_no_trace_but_its_code(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_engine_error_leaves_no_trace_but_its_code_T31_S0_1(caplog: pytest.LogCaptureFixture) -> None:
     """The analyst gets one constant error that leads to no other; the log names the kind of failure only (T31, S0.1).
 
     Control: the same engine called directly shows the cell.
@@ -212,7 +212,7 @@ def messy(folder: Path, suffix: str) -> Path:
 
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_T31_no_cell_appears_in_answers_errors_logs_or_the_ledger(
+def test_no_cell_appears_in_answers_errors_logs_or_the_ledger_T31(
     kind: str, suffix: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Canaries in bad cells of every kind: none in what is returned, raised, printed, logged or kept (T31, T88).
@@ -265,7 +265,7 @@ def test_T31_no_cell_appears_in_answers_errors_logs_or_the_ledger(
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T38_one_question_leaves_nothing_for_the_next(kind: str) -> None:
+def test_one_question_leaves_nothing_for_the_next_T38(kind: str) -> None:
     """Asking first, failing first or asking something else first changes no later bytes (T38)."""
     rows: list[Row] = people("HLY")
     last = asking(Sums((col("gain"),), None, (col("city"),)), Epsilon(1))
@@ -284,7 +284,7 @@ def test_T38_one_question_leaves_nothing_for_the_next(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T38_the_data_is_opened_for_reading_alone(kind: str, tmp_path: Path) -> None:
+def test_the_data_is_opened_for_reading_alone_T38(kind: str, tmp_path: Path) -> None:
     """Asking leaves the source file as it was and writes nothing but the ledger and the prepared copy (T38, T90)."""
     path = tmp_path / "people.parquet"
     pq.write_table(pa.table({"x": [1, 2, 3]}), path)

@@ -132,7 +132,7 @@ def csv_family(rng: random.Random, name: str, more: int) -> tuple[Family[bytes],
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T96_one_records_bytes_change_at_most_one_persons_rows(kind: str, tmp_path: Path) -> None:
+def test_one_records_bytes_change_at_most_one_persons_rows_T96(kind: str, tmp_path: Path) -> None:
     """A record is refused exactly where it is none by itself; else it moves its own person's rows."""
     planned = count(f"CSV records added on {kind}", short=24, long=20_000)
     rng, more = generator(f"CSV records on {kind}"), 4 if auditing() else 1
@@ -168,7 +168,7 @@ HEADINGS = {
 
 @pytest.mark.parametrize("heading", HEADINGS)
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T96_a_first_line_that_duckdb_reads_otherwise_is_refused(kind: str, heading: str, tmp_path: Path) -> None:
+def test_a_first_line_that_duckdb_reads_otherwise_is_refused_T96(kind: str, heading: str, tmp_path: Path) -> None:
     """DuckDB alone finds no rows below such names, or one more (the control)."""
     data, path = HEADINGS[heading], tmp_path / "t.csv"
     end = b"\r\n" if data.endswith(b"\r\n") else b"\n"
@@ -184,7 +184,7 @@ def test_T96_a_first_line_that_duckdb_reads_otherwise_is_refused(kind: str, head
 @pytest.mark.parametrize("prepared", [None, False, True])
 @pytest.mark.parametrize("unit", [UNIT, Unit()])
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
-def test_T96_records_that_duckdb_reads_otherwise_stop_the_owner(
+def test_records_that_duckdb_reads_otherwise_stop_the_owner_T96(
     name: str, unit: Unit, prepared: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Should DuckDB find more or fewer records than the check: nothing is answered from them, nor their number told."""
@@ -207,7 +207,7 @@ def test_T96_records_that_duckdb_reads_otherwise_stop_the_owner(
 
 
 @pytest.mark.parametrize("record", [b'x1,"5\\" pipe",1\n', b'x1,"abc,1\n', b"x1,1,a\ry9,2,b\n"])
-def test_T96_connect_stops_the_owner_before_anything_is_spent(record: bytes, tmp_path: Path) -> None:
+def test_connect_stops_the_owner_before_anything_is_spent_T96(record: bytes, tmp_path: Path) -> None:
     """The records of the report: among 300 sound lines, at the front, in the middle and at the end."""
     base = [b"p%d,%d,name\n" % (i, i % 40) for i in range(300)]
     path, columns = tmp_path / "t.csv", {"n": Int(0, 40), "note": Text()}
@@ -220,7 +220,7 @@ def test_T96_connect_stops_the_owner_before_anything_is_spent(record: bytes, tmp
             assert f"Line {place + 2} " in refused.value.message
 
 
-def test_T96_a_file_that_changes_after_the_check_is_not_read(tmp_path: Path) -> None:
+def test_a_file_that_changes_after_the_check_is_not_read_T96(tmp_path: Path) -> None:
     """The rows that are kept are of the bytes that were checked; a copy made of them needs no second check."""
     path, columns = tmp_path / "t.csv", {"n": Int(0, 40), "note": Text()}
     path.write_bytes(b"who,n,note\np1,1,a\n")
@@ -240,7 +240,7 @@ def test_T96_a_file_that_changes_after_the_check_is_not_read(tmp_path: Path) -> 
             db.count(spend=Epsilon(1))
 
 
-def test_T96_the_suite_notices_a_lax_reader(tmp_path: Path) -> None:
+def test_the_suite_notices_a_lax_reader_T96(tmp_path: Path) -> None:
     """Control: without the check, DuckDB's lenient reader moves more rows than a person has."""
     path = tmp_path / "t.csv"
     base = [b"p%d,%d,name\n" % (i, i) for i in range(20)]
@@ -452,7 +452,7 @@ FORMS: dict[str, tuple[Callable[[pa.Table, Path], object], Callable[[pa.DataType
 
 @pytest.mark.audit
 @pytest.mark.parametrize("form", FORMS)
-def test_T99_one_rows_cells_change_at_most_one_persons_rows(
+def test_one_rows_cells_change_at_most_one_persons_rows_T99(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Extreme cells of every type that is read: answered, in every engine, and the other rows are what they were."""
@@ -493,7 +493,7 @@ def test_T99_one_rows_cells_change_at_most_one_persons_rows(
 
 
 @pytest.mark.parametrize("prepared", [None, False, True])
-def test_T99_a_parquet_cell_beyond_microseconds_is_beyond_every_bound(prepared: object, tmp_path: Path) -> None:
+def test_a_parquet_cell_beyond_microseconds_is_beyond_every_bound_T99(prepared: object, tmp_path: Path) -> None:
     """Timestamps saturate and texts that are no UTF-8 are missing; with and without a copy."""
     kinds = {"t": pa.timestamp("ms"), "w": pa.string()}
     cells = {"t": [0, FAR - 1, -FAR, None], "w": [b"a", b"\xff", b"b", b"\xfe"]}
@@ -513,7 +513,7 @@ def test_T99_a_parquet_cell_beyond_microseconds_is_beyond_every_bound(prepared: 
 
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("note", [b"a", b"\xff"])
-def test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold(
+def test_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold_T99(
     kind: str, note: bytes, tmp_path: Path
 ) -> None:
     """A cell that DuckDB fails on is read by Arrow: the owner is stopped before there is one."""
@@ -525,7 +525,7 @@ def test_T99_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold(
 
 
 @pytest.mark.parametrize("form", ["arrow", "parquet", "duckdb"])
-def test_T99_a_question_is_replayed_over_an_extreme_cell_of_each_type(form: str, tmp_path: Path) -> None:
+def test_a_question_is_replayed_over_an_extreme_cell_of_each_type_T99(form: str, tmp_path: Path) -> None:
     """Record and replay through a fresh opening: what differs between the two is paid for, and nothing fails (RP)."""
     rng, (write, holds) = generator(f"replayed extremes of {form}"), FORMS[form]
     kinds = [kind for kind in TYPES if holds(kind)]
@@ -547,7 +547,7 @@ def test_T99_a_question_is_replayed_over_an_extreme_cell_of_each_type(form: str,
 
 
 @pytest.mark.parametrize("fault", ["a row of another person", "a cell of another person", "three rows", "a failure"])
-def test_T99_the_suite_notices_a_row_that_moves_others(fault: str) -> None:
+def test_the_suite_notices_a_row_that_moves_others_T99(fault: str) -> None:
     """Control: a table of which other rows are read otherwise once it holds an extreme one, or which fails then."""
     found = family(random.Random(3), [pa.int64(), pa.string()], 2)
     numbers = [n for n, who in (found.whose or {}).items() if who not in (found.whose[40], found.whose[39])]
@@ -569,7 +569,7 @@ def test_T99_the_suite_notices_a_row_that_moves_others(fault: str) -> None:
         neighbours(MemoryEngine, [found], [0], lambda tables: [faulty(table) for table in tables])
 
 
-def test_T99_the_suite_notices_a_question_that_a_cell_makes_fail(tmp_path: Path) -> None:
+def test_the_suite_notices_a_question_that_a_cell_makes_fail_T99(tmp_path: Path) -> None:
     """Control: DuckDB alone fails on a cell that `connect` let through, and not on the file without it."""
     for kind in (pa.timestamp("ms"), pa.string()):
         usual, extremes = TYPES[kind][1:]
@@ -610,7 +610,7 @@ def holdable(kind: pa.DataType) -> list[object]:
 
 
 @pytest.mark.audit
-def test_T99_one_row_of_a_table_in_postgresql() -> None:
+def test_one_row_of_a_table_in_postgresql_T99() -> None:
     """Extreme cells of PostgreSQL's types are answered."""
     from sulq.sources.postgres.engine import PostgresEngine
 
@@ -624,7 +624,7 @@ def test_T99_one_row_of_a_table_in_postgresql() -> None:
         done += sum(family.pairs for family in families)
 
 
-def test_T99_a_text_of_any_length_in_postgresql() -> None:
+def test_a_text_of_any_length_in_postgresql_T99() -> None:
     """A free text is cut, and a longer one of another column is missing, before they are sent: no row stops COPY."""
     from sulq.sources.postgres.engine import PostgresEngine
     from tests.postgres import server
@@ -657,7 +657,7 @@ IN_SPARK = [
 
 
 @pytest.mark.audit
-def test_T99_one_row_of_a_frame_of_spark() -> None:
+def test_one_row_of_a_frame_of_spark_T99() -> None:
     """Extreme cells of Spark's types are answered."""
     from sulq.sources.spark.engine import SparkEngine
 

@@ -38,7 +38,7 @@ SPENDS = (EpsilonDelta(0.5, 1e-6), EpsilonDelta(5, 1e-4))
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("what", ["choose", "open_sums", "above"])
-def test_RP_T24_choices_and_groups_are_told_apart_by_noise_alone(kind: str, what: str) -> None:
+def test_choices_and_groups_are_told_apart_by_noise_alone_T24(kind: str, what: str) -> None:
     """Scores move by no more than was paid for; groups on one side only are few, of one person (RP, SR14, T24).
 
     Bar: 0 violations in 2e4 (question, neighbour) pairs on each engine. Control: the faults below.
@@ -74,7 +74,7 @@ RISING = asking(Above(Sums((FLAGS,)), 3), Epsilon(1))
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_SR5_catches_thresholds_that_cost_too_little(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catches_thresholds_that_cost_too_little_SR5(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: sums compared without noise of their own, and the price of sums that only rise where they also fall."""
     first, second = people("HLY", age=9), people("HLY", age=9) + people("H", age=50)
     assert replayed(kind, first, second, [RISING], Unit()) == []
@@ -113,7 +113,7 @@ def told_apart(
         return differences(recorded, run(wrapped(other), [NOTES], unit, BUDGET, earlier=recorded))
 
 
-def test_RP_T24_catches_a_threshold_on_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catches_a_threshold_on_rows_T24(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: three rows of one person alone are one person; an engine or a plan that forgets it is caught."""
     unit = Unit("pid", 3)
     others = people("HLY", note="all")
@@ -182,7 +182,7 @@ class Suppressed(Rows):
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_SR14_a_person_alone_in_a_group_moves_the_ordinary_total_alone(kind: str) -> None:
+def test_a_person_alone_in_a_group_moves_the_ordinary_total_alone_SR14(kind: str) -> None:
     """The row for hidden groups is made of paid sums: with or without the person the same is shown (RP, SR14).
 
     Control: a curator that sums over the groups it hides is caught.
@@ -198,7 +198,7 @@ def test_RP_SR14_a_person_alone_in_a_group_moves_the_ordinary_total_alone(kind: 
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_catches_a_choice_priced_for_one_row(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catches_a_choice_priced_for_one_row(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: three rows in three cells, each of which chooses, move the scores three times as far as one row."""
     unit = Unit("pid", 3)
     others = people("HLYHLY", age=50)
@@ -231,7 +231,7 @@ def opened(words: list[str], **more: object) -> sulq.api.database.Database:
 
 
 @pytest.mark.parametrize("which", ENGINES)
-def test_SR14_open_keys_end_to_end(which: str) -> None:
+def test_open_keys_end_to_end_SR14(which: str) -> None:
     """Common words come out with their labels and intervals; rare ones leave no trace; delta is charged to the keys."""
     words = ["and"] * 4000 + ["or"] * 2500 + ["xylograph"] + ["zeugma"] * 2
     with opened(words, engine=which) as db:
@@ -253,7 +253,7 @@ def test_SR14_open_keys_end_to_end(which: str) -> None:
         assert "spent" in repr(nothing)
 
 
-def test_SR3_key_deltas_add_up_to_what_was_set_aside() -> None:
+def test_key_deltas_add_up_to_what_was_set_aside_SR3() -> None:
     """Half of the budget's delta is for keys; when it is gone, open keys are refused and other asks are not (SR3)."""
     question = OpenSums((), None, (col("word"),))
     with opened(["a"] * 9, budget=EpsilonDelta(20, 1e-6)) as db:
@@ -269,7 +269,7 @@ def test_SR3_key_deltas_add_up_to_what_was_set_aside() -> None:
 
 @pytest.mark.parametrize("which", ENGINES)
 @pytest.mark.parametrize("spend", [Epsilon(2), EpsilonDelta(2, 1e-6)], ids=str)
-def test_SR4_a_median_end_to_end(which: str, spend: object) -> None:
+def test_a_median_end_to_end_SR4(which: str, spend: object) -> None:
     """The chosen age has a rank near one half, in each cell of another key and under both mechanisms (S3.9, SR4)."""
     with opened(["w"] * 6000, engine=which) as db:
         question = Choose(Sums((Lit(1),), None, (Each(col("age") > 45), Each(col("age")))), Rank(1, 2))
@@ -284,7 +284,7 @@ def test_SR4_a_median_end_to_end(which: str, spend: object) -> None:
         assert answer.event.epsilon == (Fraction(2) if isinstance(spend, Epsilon) else None)
 
 
-def test_SR9_without_noise_the_best_and_all_groups() -> None:
+def test_without_noise_the_best_and_all_groups_SR9() -> None:
     """On synthetic data: the first of the best candidates, and every group there is, threshold or not (SR9)."""
     with opened(["a", "b", "b"], synthetic=True) as db:
         exact = without_noise(db)
@@ -299,7 +299,7 @@ def test_SR9_without_noise_the_best_and_all_groups() -> None:
         assert choice.value == 1
 
 
-def test_T30_engines_that_fail_to_group_end_in_one_error() -> None:
+def test_engines_that_fail_to_group_end_in_one_error_T30() -> None:
     """No text of the engine's leaves, the debit stands, and nothing is kept (T30, T45)."""
     with opened(["a"] * 9) as db:
         db._oracle.curator._rows._engine = object()

@@ -192,7 +192,7 @@ def answerable(unit: Unit) -> list[Holistic | Together]:
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_statistics_of_the_whole_are_told_apart_by_noise_alone(kind: str) -> None:
+def test_statistics_of_the_whole_are_told_apart_by_noise_alone(kind: str) -> None:
     """Calls, bytes, errors, ledger and log are equal, inputs within the sensitivity, for every statistic (RP, SR10).
 
     Bar: 0 violations. Control: a halved sensitivity, below.
@@ -218,7 +218,7 @@ def test_RP_statistics_of_the_whole_are_told_apart_by_noise_alone(kind: str) -> 
         number += 1
 
 
-def test_RP_the_owners_functions_are_among_what_is_replayed() -> None:
+def test_the_owners_functions_are_among_what_is_replayed() -> None:
     """Where persons or places are public an owner's estimator is answered; a certified one where rows are people."""
     kinds = {unit: {type(q.statistic).__name__ for q in answerable(unit) if isinstance(q, Holistic)} for unit in UNITS}
     assert [unit for unit in UNITS if "Certified" in kinds[unit]] == [u for u in UNITS if not u.column][1:]
@@ -235,7 +235,7 @@ def few(changed: object) -> list[Row]:
 
 
 @pytest.mark.parametrize("neighbors", ["zero_out", "replace_one"])
-def test_RP_S4_13_a_missing_cell_stands_in_its_place(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_cell_stands_in_its_place_S4_13(neighbors: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row that lacks its value moves a certified function by what is certified, and moves no other row.
 
     Control: where rows that lack a value are left out, as other statistics have it, all behind them change
@@ -279,7 +279,7 @@ def blanked(read: str, folder: Path) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("read", READ)
-def test_RP_S4_13_a_blanked_row_stands_in_its_place(read: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blanked_row_stands_in_its_place_S4_13(read: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row blanked whole, first or last, moves a certified function by what is certified, and moves no other row.
 
     Control: where blanked rows are left out, all behind the first (of those counted from the last: before it) change
@@ -291,7 +291,7 @@ def test_RP_S4_13_a_blanked_row_stands_in_its_place(read: str, tmp_path: Path, m
     assert all(any("moved" in line for line in told) for told in blanked(read, tmp_path))
 
 
-def test_RP_S4_13_a_false_certificate_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_false_certificate_is_found_S4_13(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a certificate of half of what a row does is found by the same harness; an owner can try it so."""
     unit = Unit(None, 1, "replace_one")
     false = replace(OWN[1], certificate=replace(OWN[1].certificate, within=0.2))
@@ -303,7 +303,7 @@ def test_RP_S4_13_a_false_certificate_is_found(monkeypatch: pytest.MonkeyPatch) 
         assert any("moved" in line for line in differences(first, declared(source, programs, unit, earlier=first)))
 
 
-def test_RP_control_a_halved_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_a_halved_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a cut that claims to move by half of what it does is found by the same harness."""
     right = graphs.MinCut.figure
 
@@ -429,7 +429,7 @@ def test_bad_questions_have_a_code_and_cost_nothing(what: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [Unit("u"), Unit("v", 3)], ids=str)
-def test_SR10_a_unit_that_is_a_vertex_is_refused(unit: Unit) -> None:
+def test_a_unit_that_is_a_vertex_is_refused_SR10(unit: Unit) -> None:
     """As the graph is declared, and where it is not, as it is asked about."""
     with pytest.raises(SetupError) as refused:
         graph(unit=unit)
@@ -453,7 +453,7 @@ def test_without_the_library_the_error_names_the_pip_line(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["leaky", "leaving", "loud"])
-def test_T31_what_an_owners_function_raises_or_says_is_in_no_answer_stream_or_log(
+def test_what_an_owners_function_raises_or_says_is_in_no_answer_stream_or_log_T31(
     name: str, capfd: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
 ) -> None:
     """SR5: an exception that names a cell, one that leaves the interpreter, and cells printed, warned of and logged.
@@ -509,7 +509,7 @@ def halved(rows: np.ndarray) -> float:
 NAMED = {"halved": ("tests.privacy.test_holistic:halved", sulq.Certificate(0.2, 0.02, 0.9, 0, 1, ("w",)))}
 
 
-def test_S4_13_a_certified_function_is_answered_by_its_certificate() -> None:
+def test_a_certified_function_is_answered_by_its_certificate_S4_13() -> None:
     """Where the row is the person and has its place; noise as the certificate says."""
     question = Holistic(Certified("halved", ("w",)))
     for neighbors in ("replace_one", "zero_out"):
@@ -534,7 +534,7 @@ UNFIT = {
 
 
 @pytest.mark.parametrize("what", UNFIT)
-def test_SR5_what_is_not_certified_is_refused_and_costs_nothing(what: str) -> None:
+def test_what_is_not_certified_is_refused_and_costs_nothing_SR5(what: str) -> None:
     """A certificate is for its name, its columns, the whole table, and rows that are people; control: that is paid."""
     unit, statistic, where, code = UNFIT[what]
     named = NAMED | {"plain": "tests.privacy.test_holistic:halved"}
@@ -550,7 +550,7 @@ def test_SR5_what_is_not_certified_is_refused_and_costs_nothing(what: str) -> No
 
 
 @pytest.mark.parametrize("columns", [("nobody",), ("w", "nobody")])
-def test_SR5_a_certificate_is_about_declared_columns(columns: tuple[str, ...]) -> None:
+def test_a_certificate_is_about_declared_columns_SR5(columns: tuple[str, ...]) -> None:
     """Else it is refused as the data is opened."""
     named = {"halved": (NAMED["halved"][0], sulq.Certificate(0.2, 0.02, 0.9, 0, 1, columns))}
     with pytest.raises(SetupError) as refused:
@@ -558,7 +558,7 @@ def test_SR5_a_certificate_is_about_declared_columns(columns: tuple[str, ...]) -
     assert refused.value.code == "bad-certificate"
 
 
-def test_SR5_what_the_owner_declares_is_shown_as_declared() -> None:
+def test_what_the_owner_declares_is_shown_as_declared_SR5() -> None:
     """In the plan, the explanation and the answer: a certificate's sensitivity, and an owner's estimator.
 
     Control: of a statistic whose sensitivity is proved nothing is said to be declared.
@@ -608,7 +608,7 @@ def test_answers_are_stored_priced_and_shown_like_any_other() -> None:
         assert db.verify()
 
 
-def test_SR10_an_edge_to_no_vertex_is_no_edge() -> None:
+def test_an_edge_to_no_vertex_is_no_edge_SR10() -> None:
     """Vertices by number, as Int: what lies outside is missing, and no edge is made to the first or last of them.
 
     One row is one edge at most all the same. Control: the same graph with the vertices listed.

@@ -48,7 +48,7 @@ def without_numbers(tree: object) -> object:
     return [without_numbers(item) for item in tree] if isinstance(tree, list) else tree
 
 
-def test_T30_T31_error_expressions_over_http_have_one_outcome_whatever_the_rows(
+def test_error_expressions_over_http_have_one_outcome_whatever_the_rows_T30_T31(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Some of 200 expressions that would fail on some row, all in the audit, with such rows and without (T30, T31).
@@ -85,7 +85,7 @@ def test_T30_T31_error_expressions_over_http_have_one_outcome_whatever_the_rows(
     assert seen({"data": (tmp_path / "with.parquet").read_bytes().decode("latin-1")})
 
 
-def test_T69_T31_escapes_over_http_reach_nothing_and_tell_nothing(
+def test_escapes_over_http_reach_nothing_and_tell_nothing_T69_T31(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Some of 300 texts that try to get out, all in the audit, by /sql and as names and literals of /ask (T69, T31).
@@ -182,7 +182,7 @@ def bombs(draw: random.Random) -> Iterator[tuple[str, Callable[[Door], httpx.Res
         yield "together", _tree(f'{{"kind": "Together", "questions": [{", ".join([SUMS % one] * m)}]}}')
 
 
-def test_T75_T76_T32_bombs_die_within_their_limit_and_leave_the_service_as_it_was(
+def test_bombs_die_within_their_limit_and_leave_the_service_as_it_was_T75_T76_T32(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Deep, wide, long, crossed and repeated: each ends as an answer, a refusal, or the one constant failure (T75).
@@ -218,7 +218,7 @@ def test_T75_T76_T32_bombs_die_within_their_limit_and_leave_the_service_as_it_wa
     assert seen({"heard": "".join(door.heard), "out": told.out, "err": told.err}) == []
 
 
-def test_T31_the_scan_finds_a_canary(tmp_path: Path) -> None:
+def test_the_scan_finds_a_canary_T31(tmp_path: Path) -> None:
     """Control: of the data file itself."""
     path = survey(tmp_path / "people.parquet")
     assert seen({"data": path.read_bytes().decode("latin-1"), "other": "nothing"}) == [

@@ -185,20 +185,20 @@ def check(place: str, engine: str, options: dict[str, object], ids: int, folder:
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_T97_distinct_ids_are_distinct_people(where: str, tmp_path: Path) -> None:
+def test_distinct_ids_are_distinct_people_T97(where: str, tmp_path: Path) -> None:
     """Neighbours past 2^53, in the last digit of a decimal, one nanosecond apart, in other forms of Unicode."""
     place, engine, options, short, long = PLACES[where]
     check(place, engine, options, count(f"ids of each type, {where}", short=short, long=long), tmp_path)
 
 
-def test_T97_distinct_ids_of_postgresql_are_distinct_people(tmp_path: Path) -> None:
+def test_distinct_ids_of_postgresql_are_distinct_people_T97(tmp_path: Path) -> None:
     """As of files."""
     if not available():
         pytest.skip("there is no PostgreSQL")
     check("postgres", "duckdb", {}, count("ids of each type, postgres", short=100, long=2_000), tmp_path)
 
 
-def test_T97_distinct_ids_of_spark_are_distinct_people(tmp_path: Path) -> None:
+def test_distinct_ids_of_spark_are_distinct_people_T97(tmp_path: Path) -> None:
     """As of files: of sixty people with long decimals, each is one."""
     sixty = table(pa.decimal128(38, 0), [Decimal(10**37 + i) for i in range(60)])
     assert people(in_spark(sixty)) == 60
@@ -212,7 +212,7 @@ def test_T97_distinct_ids_of_spark_are_distinct_people(tmp_path: Path) -> None:
         check("spark", "duckdb", {}, 200, tmp_path)
 
 
-def test_T97_control_ids_through_doubles_merge_people(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_control_ids_through_doubles_merge_people_T97(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Control: read as before, the same ids are fewer people, and the check above says so."""
     exactly = frames.typed
 
@@ -255,7 +255,7 @@ def joined(first: object, second: pa.Table, unit: Unit, engine: str, more: tuple
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
-def test_T16_equal_values_are_one_person_in_all_tables(engine: str) -> None:
+def test_equal_values_are_one_person_in_all_tables_T16(engine: str) -> None:
     """Numbers by value whatever their type, times by instant, texts by bytes; ids of two kinds are refused."""
     rows = {kind: [pa.table({"id": ids, "x": [1]}) for ids in columns] for kind, columns in ONE.items()}
     for columns in rows.values():
@@ -271,7 +271,7 @@ def test_T16_equal_values_are_one_person_in_all_tables(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
-def test_T16_texts_are_people_as_the_owner_folds_them(engine: str) -> None:
+def test_texts_are_people_as_the_owner_folds_them_T16(engine: str) -> None:
     """By bytes; by the case of ASCII letters alone; by spelling as ledgers from before `fold` do."""
     made = table(pa.string(), list(WORDS))
     assert people(made, engine=engine) == len(WORDS)
@@ -291,7 +291,7 @@ INEXACT = {
 
 
 @pytest.mark.parametrize("what", INEXACT)
-def test_T97_ids_that_may_have_been_rounded_stop_the_owner(what: str, tmp_path: Path) -> None:
+def test_ids_that_may_have_been_rounded_stop_the_owner_T97(what: str, tmp_path: Path) -> None:
     """At `connect`, over all rows, whatever the engine and wherever the rows lie; nothing can be asked before."""
     made = pa.table({"id": INEXACT[what], "x": [1, 1]})
     pq.write_table(made, tmp_path / "t.parquet")
@@ -304,7 +304,7 @@ def test_T97_ids_that_may_have_been_rounded_stop_the_owner(what: str, tmp_path: 
                 )  # fmt: skip
 
 
-def test_T97_what_duckdb_reads_less_exactly_from_parquet_is_refused(tmp_path: Path) -> None:
+def test_what_duckdb_reads_less_exactly_from_parquet_is_refused_T97(tmp_path: Path) -> None:
     """Decimals of more than 38 digits come as doubles, which Arrow reads exactly; INT96 without its nanoseconds."""
     wide = table(pa.decimal256(60, 30), [Decimal(7), Decimal("7.000000000000000000000000000001")])
     fine = table(pa.timestamp("ns"), [1, 2])
@@ -319,7 +319,7 @@ def test_T97_what_duckdb_reads_less_exactly_from_parquet_is_refused(tmp_path: Pa
         people(tmp_path / "f.parquet", engine="memory")
 
 
-def test_T97_decimals_in_more_bytes_than_duckdb_reads_are_refused(tmp_path: Path) -> None:
+def test_decimals_in_more_bytes_than_duckdb_reads_are_refused_T97(tmp_path: Path) -> None:
     """Four digits in INT32, of which DuckDB reads 16 bits. Control: there two ids past the precision are one."""
     path = tmp_path / "short.parquet"
     ids = pa.array([Decimal(1), Decimal(1 + 2**16)], pa.decimal128(10, 0)).cast(pa.decimal128(4, 0), safe=False)
@@ -369,7 +369,7 @@ OBJECTS = {  # cells of a pandas column of objects: how many people, or None: re
 
 @pytest.mark.parametrize("what", OBJECTS)
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
-def test_T97_objects_are_people_by_their_own_type(what: str, engine: str) -> None:
+def test_objects_are_people_by_their_own_type_T97(what: str, engine: str) -> None:
     """Each cell of a column of objects by its exact value; of several kinds, or without one, they are refused."""
     ids, want = OBJECTS[what]
     frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "x": 1})
@@ -381,7 +381,7 @@ def test_T97_objects_are_people_by_their_own_type(what: str, engine: str) -> Non
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
-def test_T16_digits_in_a_csv_file_are_numbers_where_their_owner_declares_them(engine: str, tmp_path: Path) -> None:
+def test_digits_in_a_csv_file_are_numbers_where_their_owner_declares_them_T16(engine: str, tmp_path: Path) -> None:
     """Texts by default, so that a table of numbers beside them is refused; declared Int, they are numbers."""
     path = tmp_path / "people.csv"
     path.write_text("id,x\n7,1\n007,1\n 7.0,1\n+7.,1\n-0,1\n0.00,1\n12345678901234567890123,1\n.5,1\n,1\n")
@@ -399,7 +399,7 @@ def test_T16_digits_in_a_csv_file_are_numbers_where_their_owner_declares_them(en
         )  # fmt: skip
 
 
-def test_T97_ledgers_from_before_keep_their_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ledgers_from_before_keep_their_fold_T97(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rule stands in the first entry: an older ledger folds by spelling, unsaid or said, and others are refused."""
     made = table(pa.string(), ["A7", "a7 ", "b"])
     options = {"columns": {"x": Int(0, 1)}, "budget": Epsilon(1), "synthetic": True}

@@ -133,10 +133,10 @@ def outcome(ask: Callable[[NamedAsks], object], db: NamedAsks) -> tuple[str, obj
 
 
 @pytest.mark.audit
-def test_T71_whatever_a_text_holds_it_is_data(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_a_text_holds_it_is_data_T71(monkeypatch: pytest.MonkeyPatch) -> None:
     """On both engines the same exact answer, or the same refusal; and no text of anybody's in the SQL.
 
-    Bar: 0 breaks in 1e5 names and literals. Control: test_T71_a_text_that_became_sql_would_be_noticed.
+    Bar: 0 breaks in 1e5 names and literals. Control: test_a_text_that_became_sql_would_be_noticed_T71.
     """
     planned = counts.count("hostile names and literals", short=400, long=100_000)
     written = listen(monkeypatch)
@@ -163,7 +163,7 @@ def test_T71_whatever_a_text_holds_it_is_data(monkeypatch: pytest.MonkeyPatch) -
     assert answered > done / 2
 
 
-def test_T71_an_equal_cell_is_found_and_no_other() -> None:
+def test_an_equal_cell_is_found_and_no_other_T71() -> None:
     """A literal picks the rows that hold it, by Python's own count."""
     for number in range(counts.count("worlds counted by hand", short=6, long=300)):
         rng = counts.generator(f"counted {number}")
@@ -178,7 +178,7 @@ def test_T71_an_equal_cell_is_found_and_no_other() -> None:
 @pytest.mark.parametrize(
     "text", ["a\x00b", "\ud800", "", "x" * 1_001, "x" * 1_000_000], ids=lambda text: ascii(text[:9])
 )
-def test_T71_what_is_no_name_is_refused_where_it_is_declared(text: str) -> None:
+def test_what_is_no_name_is_refused_where_it_is_declared_T71(text: str) -> None:
     """A name with NUL, half a character, none or too many: the owner hears of it, as a table, a column and a label."""
     data = pa.table({"a": [1, 2]})
     for columns, table in (({text: Int(0, 1)}, "t"), ({"a": Int(0, 1)}, text)):
@@ -187,7 +187,7 @@ def test_T71_what_is_no_name_is_refused_where_it_is_declared(text: str) -> None:
         assert caught.value.code == "bad-declaration"
 
 
-def test_T71_a_text_that_became_sql_would_be_noticed() -> None:
+def test_a_text_that_became_sql_would_be_noticed_T71() -> None:
     """Control: the reading above finds a literal spelled out, and a name."""
     assert faults("SELECT count(*) AS s0 FROM kept WHERE c0 = '; COPY kept TO ''x''; --'")
     assert faults('SELECT "anns" AS s0 FROM kept')

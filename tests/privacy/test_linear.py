@@ -61,7 +61,7 @@ def _acts(records: list[dict], places: dict[str, int]) -> list[Act]:
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_T42_one_order_explains_all_that_was_seen(store: str) -> None:
+def test_one_order_explains_all_that_was_seen_T42(store: str) -> None:
     """Debits by analysts with shares, reads of standings, repeats by key, processes killed between (T42, T44, T54).
 
     Bar: 0 acts that no order explains in 1e6. Control: stale reads and debits told too early (below).
@@ -81,7 +81,7 @@ def test_T42_one_order_explains_all_that_was_seen(store: str) -> None:
 
 
 @pytest.mark.parametrize("kind", STORES)
-def test_T42_a_read_between_debits_sees_others_and_disturbs_none(kind: str) -> None:
+def test_a_read_between_debits_sees_others_and_disturbs_none_T42(kind: str) -> None:
     """One server alone for a while, then another's debit seen by a read, then the first one's debit again."""
     with empty(kind) as place, opened(place) as first, opened(place) as second:
         for _ in range(30):
@@ -93,7 +93,7 @@ def test_T42_a_read_between_debits_sees_others_and_disturbs_none(kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", ["stale", "hasty"])
-def test_T42_a_ledger_that_is_stale_or_hasty_is_noticed(kind: str) -> None:
+def test_a_ledger_that_is_stale_or_hasty_is_noticed_T42(kind: str) -> None:
     """Control: reads that do not look at the file, and debits told a moment before their commit."""
     assert any(disorder(*crowd(1_500, kind)) for _ in range(12))
 
@@ -116,7 +116,7 @@ GOOD = [
 ]
 
 
-def test_T42_a_history_that_is_right_is_taken() -> None:
+def test_a_history_that_is_right_is_taken_T42() -> None:
     """With one entry more, of somebody who was killed before being told, it is right as well."""
     assert disorder(GOOD, LOG, TERMS) == []
     assert disorder(GOOD, [*LOG, Entry(4, "ann", 1, "d")], TERMS) == []
@@ -141,12 +141,12 @@ def test_T42_a_history_that_is_right_is_taken() -> None:
         Act("debit", 0, 5, "engine-failed", "bob", 4, "n"),  # no such outcome
     ],
 )  # fmt: skip
-def test_T42_a_history_that_is_wrong_is_noticed(bad: Act) -> None:
+def test_a_history_that_is_wrong_is_noticed_T42(bad: Act) -> None:
     """Control: each kind of wrong by itself."""
     assert len(disorder([*GOOD, bad], LOG, TERMS)) == 1
 
 
-def test_T42_an_order_against_the_clock_or_past_a_limit_is_noticed() -> None:
+def test_an_order_against_the_clock_or_past_a_limit_is_noticed_T42() -> None:
     """Control: entries the wrong way round, two reads that go back, an entry of nobody, of a used key, past a share."""
     swapped = [Entry(2, "bob", 4, "b", "k"), Entry(3, "ann", 3, "a")]
     acts = [

@@ -43,7 +43,7 @@ def asked(size: int) -> list[tuple[Relation, RowFn]]:
 
 
 @pytest.mark.parametrize(("size", "way"), CASES)
-def test_T30_the_last_code_of_a_narrow_type_is_like_any_other(size: int, way: str, tmp_path: Path) -> None:
+def test_the_last_code_of_a_narrow_type_is_like_any_other_T30(size: int, way: str, tmp_path: Path) -> None:
     """DuckDB adds small integers in their own type and raises where that is too narrow; what we write does not."""
     prepared = WAYS[way]
     labels = tuple(range(0, 2 * size, 2))
@@ -70,7 +70,7 @@ def test_T30_the_last_code_of_a_narrow_type_is_like_any_other(size: int, way: st
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
-def test_T30_T74_texts_put_together_stay_short(engine: str) -> None:
+def test_texts_put_together_stay_short_T30_T74(engine: str) -> None:
     """Put together again and again a text is cut, so none fills the memory and tells by failing that it is there."""
     schema = Schema.of("data", {"note": Text()})
     data = pa.table({"note": ["ab", "\u00e9" * 9_000, None]})
@@ -85,7 +85,7 @@ def test_T30_T74_texts_put_together_stay_short(engine: str) -> None:
 
 
 @pytest.mark.parametrize("sign", ["a", "\u00e9", "\U0001f600"])
-def test_T30_T74_a_stored_text_is_its_first_ten_thousand_characters(sign: str) -> None:
+def test_a_stored_text_is_its_first_ten_thousand_characters_T30_T74(sign: str) -> None:
     """Alike on every engine, prepared or not: of two that differ later only, neither can be told from the other."""
     schema = Schema.of("data", {"note": Text()})
     edge = sign * 9_999
@@ -105,7 +105,7 @@ def test_T30_T74_a_stored_text_is_its_first_ten_thousand_characters(sign: str) -
     assert found == [[3, 1, 3 * 10_000 + 9_999 + 7, 0]] * 3
 
 
-def test_T100_texts_are_cut_alike_on_every_engine() -> None:
+def test_texts_are_cut_alike_on_every_engine_T100() -> None:
     """At the declared number of characters, whatever their bytes, with a prepared copy and without one.
 
     A cell that is a number is a text of its digits, and is cut like any other. Control: what is cut off is not found.

@@ -33,7 +33,7 @@ def off_grid(values: np.ndarray, step: Fraction) -> int:
 
 @pytest.mark.audit
 @pytest.mark.parametrize("spend", [Epsilon(0.7), Rho(0.05)])
-def test_T1_T3_every_released_number_is_a_whole_multiple_of_a_public_step(spend: object) -> None:
+def test_every_released_number_is_a_whole_multiple_of_a_public_step_T1_T3(spend: object) -> None:
     """Laplace and Gaussian answers lie on the grid the plan foretold (T1, T3).
 
     Bar: 0 of 1e6 off it. Control: the same sums with NumPy's float noise.
@@ -57,7 +57,7 @@ def test_T1_T3_every_released_number_is_a_whole_multiple_of_a_public_step(spend:
     assert off_grid(floats, steps[0]) > 0.9 * len(cells)
 
 
-def test_T1_nothing_that_draws_float_noise_is_imported() -> None:
+def test_nothing_that_draws_float_noise_is_imported_T1() -> None:
     """Nothing on the way from a row to an answer names a source of other noise (T1, T66).
 
     Bar: 0 forbidden imports or names. Control: where people are made up, generators are found.
@@ -89,7 +89,7 @@ def test_T1_nothing_that_draws_float_noise_is_imported() -> None:
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.2)])
-def test_T2_derived_statistics_follow_from_the_released_integers_alone(spend: object) -> None:
+def test_derived_statistics_follow_from_the_released_integers_alone_T2(spend: object) -> None:
     """Means, variances, deviations and covariances are recomputed bit for bit from the bytes released (T2, T28).
 
     Control: one released unit more gives other bits.
@@ -119,7 +119,7 @@ def test_T2_derived_statistics_follow_from_the_released_integers_alone(spend: ob
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T4_order_and_splitting_of_rows_change_no_integer(kind: str) -> None:
+def test_order_and_splitting_of_rows_change_no_integer_T4(kind: str) -> None:
     """Shuffled, reversed and chunked rows have the same exact sums (T4, SR16).
 
     Control: the float sum of the same column changes with its order.
@@ -141,7 +141,7 @@ def test_T4_order_and_splitting_of_rows_change_no_integer(kind: str) -> None:
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T5_sums_at_the_ends_of_64_bits_neither_wrap_nor_raise(kind: str) -> None:
+def test_sums_at_the_ends_of_64_bits_neither_wrap_nor_raise_T5(kind: str) -> None:
     """Cells of +-(2^63 - 1) in many rows: totals are those of the clamped cells (T5, SR17).
 
     Bar: total = clamp oracle, for a column and for its square. Control: 64-bit sums of the cells wrap.
@@ -163,7 +163,7 @@ def test_T5_sums_at_the_ends_of_64_bits_neither_wrap_nor_raise(kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T6_special_cells_reach_no_release(kind: str) -> None:
+def test_special_cells_reach_no_release_T6(kind: str) -> None:
     """NULL, NaN, infinities, subnormals and -0 everywhere give finite answers, the same on every engine (T6).
 
     Control: plain sums of the column are NaN.
@@ -181,7 +181,7 @@ def test_T6_special_cells_reach_no_release(kind: str) -> None:
 
 
 @pytest.mark.audit
-def test_T8_T19_no_plan_costs_nothing_or_draws_less_noise_than_it_pays_for() -> None:
+def test_no_plan_costs_nothing_or_draws_less_noise_than_it_pays_for_T8_T19() -> None:
     """Whatever the question and spend, each sum has noise, and the exact cost is within the debit (T8, T19).
 
     Bar: 0 plans with cost above debit or without noise; spends outside the sampler's scales are refused.
@@ -230,7 +230,7 @@ def tie_excess(noise: np.ndarray, law: LaplaceLaw) -> float:
 
 
 @pytest.mark.parametrize("cells", [60, 500])
-def test_T9_cells_without_rows_have_noise_of_their_own(cells: int) -> None:
+def test_cells_without_rows_have_noise_of_their_own_T9(cells: int) -> None:
     """Declared keys nobody has: tie rate and correlation of neighbouring cells are those of independent draws (T9).
 
     Few cells and many have samplers of their own. Bar: within 6 sigma of theory. Control: one draw given to all cells,
@@ -256,7 +256,7 @@ def test_T9_cells_without_rows_have_noise_of_their_own(cells: int) -> None:
 
 
 @pytest.mark.audit
-def test_T10_a_repeat_has_new_noise_and_its_price_or_the_same_answer_and_none() -> None:
+def test_a_repeat_has_new_noise_and_its_price_or_the_same_answer_and_none_T10() -> None:
     """The same question again, also spelled otherwise: new noise at full charge; with a key, the stored answer (T10).
 
     Bar: 0 of 1e4 pairs with new noise for nothing. Control: the stored answers are perfectly correlated.

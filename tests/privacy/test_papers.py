@@ -34,7 +34,7 @@ def worst(pairs: list[tuple[dict[int, float], dict[int, float]]]) -> float:
     return max(abs(math.log(p[z] / q[z])) for p, q in pairs for z in p)
 
 
-def test_S2_1_S3_2_the_planned_noise_has_exactly_the_loss_that_is_paid() -> None:
+def test_the_planned_noise_has_exactly_the_loss_that_is_paid_S2_1_S3_2() -> None:
     """For a count under add_remove and under replace_one the exact epsilon by enumeration is the spend (S2.1, S3.2)."""
     spend = Fraction(7, 10)
     for unit, sizes in ((Unit(), (2, 3)), (Unit(neighbors="replace_one"), (3, 3))):
@@ -57,7 +57,7 @@ def test_S2_1_S3_2_the_planned_noise_has_exactly_the_loss_that_is_paid() -> None
         assert worst(half) > float(spend) + 0.1  # control: half the noise costs more
 
 
-def test_S2_5_S4_6_histograms_cost_one_or_two() -> None:
+def test_histograms_cost_one_or_two_S2_5_S4_6() -> None:
     """A histogram has scale 1/epsilon under add_remove and 2/epsilon under replace_one, whatever its bins."""
     schema = sulq.language.domain.Schema.of("t", {"x": sulq.Int(0, 99)})
     for edges in ([0, 50, 99], list(range(100))):
@@ -87,7 +87,7 @@ def independent(chances: tuple[float, ...]) -> dict[tuple[int, ...], float]:
     }
 
 
-def test_S0_3_beliefs_move_by_epsilon_for_independent_rows_and_by_n_epsilon_for_copies() -> None:
+def test_beliefs_move_by_epsilon_for_independent_rows_and_by_n_epsilon_for_copies_S0_3() -> None:
     """Independent rows: log-odds shift by at most epsilon, informed or not; perfect copies reach 4 epsilon."""
     scale = Fraction(10, 7)  # epsilon .7
     informed = {(x, 1, 0, 1): 0.5 for x in (0, 1)}
@@ -97,7 +97,7 @@ def test_S0_3_beliefs_move_by_epsilon_for_independent_rows_and_by_n_epsilon_for_
     assert shift(copies, scale) == pytest.approx(2.8, abs=1e-9)
 
 
-def test_S1_3_two_sided_shifts_cost_twice_the_failure_probability() -> None:
+def test_two_sided_shifts_cost_twice_the_failure_probability_S1_3() -> None:
     """Binomial noise: a shift beyond epsilon either way is at most twice as likely as one way (S1.3, E48)."""
     noise, epsilon = BinomialLaw(400), 0.3
     pmf = {z: noise.pmf(z) for z in range(-200, 201)}
@@ -114,7 +114,7 @@ def test_S1_3_two_sided_shifts_cost_twice_the_failure_probability() -> None:
 
 
 @pytest.mark.parametrize("neighbors", ["replace_one", "zero_out"])
-def test_S1_1_S0_5_S0_7_a_subset_of_rows_is_asked_by_place(neighbors: str) -> None:
+def test_a_subset_of_rows_is_asked_by_place_S1_1_S0_5_S0_7(neighbors: str) -> None:
     """Sums over a set S of rows: those places alone count, each once, under the relations that keep places (S1.1)."""
     rows = pa.table({"x": [1, 0, 1, 1, 0, 1]})
     with sulq.connect(
@@ -142,7 +142,7 @@ def sulq_exact(db: object) -> object:
     return exact(db)
 
 
-def test_S0_4_under_sublinear_the_guarantee_says_what_is_certified() -> None:
+def test_under_sublinear_the_guarantee_says_what_is_certified_S0_4() -> None:
     """Every answer under SubLinear names its reading: posterior, or dp (S0.4, SR8)."""
     rows = pa.table({"x": [1, 0]})
     for calibration, told in (

@@ -70,7 +70,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("name", COLUMNS)
-def test_T12_without_its_declaration_a_column_cannot_be_asked_about(kind: str, name: str) -> None:
+def test_without_its_declaration_a_column_cannot_be_asked_about_T12(kind: str, name: str) -> None:
     """With each declaration deleted in turn, what needs it is refused before any debit, naming the column (T12).
 
     Bar: 100 % refused. Control: with the declaration it is answered.
@@ -88,7 +88,7 @@ def test_T12_without_its_declaration_a_column_cannot_be_asked_about(kind: str, n
         assert db.spent.amount == 0
 
 
-def test_T12_missing_declarations_of_the_whole_are_refused() -> None:
+def test_missing_declarations_of_the_whole_are_refused_T12() -> None:
     """No columns, budget or bounds: errors of set-up, never a guess; an unnamed spend is an error of the ask (T12)."""
     for broken in (
         {"columns": None}, {"columns": {}}, {"budget": None}, {"columns": {"age": int}}, {"columns": {"age": None}},
@@ -131,7 +131,7 @@ BAD_SPENDS = [
 
 @pytest.mark.parametrize("number", BAD_SPENDS, ids=repr)
 @pytest.mark.parametrize("loss", [Epsilon, Rho, lambda x: EpsilonDelta(x, 1e-6), lambda x: EpsilonDelta(1, x)])
-def test_T51_a_nonsense_loss_is_refused_before_anything_happens(number: object, loss: object) -> None:
+def test_a_nonsense_loss_is_refused_before_anything_happens_T51(number: object, loss: object) -> None:
     """NaN, negative, zero, infinite, vanishing, huge, truth and text as a loss: `bad-loss`, nothing spent (T51).
 
     Control: an ordinary loss is taken.
@@ -144,7 +144,7 @@ def test_T51_a_nonsense_loss_is_refused_before_anything_happens(number: object, 
         assert db.count(spend=Epsilon(0.5)).spent == Epsilon(0.5)
 
 
-def test_T51_losses_from_the_wire_are_read_strictly() -> None:
+def test_losses_from_the_wire_are_read_strictly_T51() -> None:
     """NaN, duplicate keys, and numbers out of range in JSON are refused as text (T51)."""
     good = wire.encode(Epsilon(0.5))
     assert wire.decode(good) == Epsilon(0.5)
@@ -161,7 +161,7 @@ def test_T51_losses_from_the_wire_are_read_strictly() -> None:
     ("budget", "spend"),
     [(Epsilon(2), Epsilon(0.5)), (Rho(2), Rho(0.5)), (EpsilonDelta(2, 1e-6), Rho(0.01)), (SubLinear(1, 1e-6, 9), None)],
 )
-def test_T93_every_answer_says_whom_it_protects_and_what_it_cost(budget: object, spend: object) -> None:
+def test_every_answer_says_whom_it_protects_and_what_it_cost_T93(budget: object, spend: object) -> None:
     """Unit, relation, loss, guarantee, what is left and the total to date are on each answer and in its text (T93)."""
     unit = Unit("pid", rows=2, neighbors="replace_one")
     with opened(TABLE, columns=COLUMNS, budget=budget, unit=unit) as db:
@@ -182,7 +182,7 @@ def test_T93_every_answer_says_whom_it_protects_and_what_it_cost(budget: object,
         assert "forgotten at exit" in repr(answer)
 
 
-def test_T93_a_delta_that_is_large_for_the_declared_size_is_said() -> None:
+def test_a_delta_that_is_large_for_the_declared_size_is_said_T93() -> None:
     """A budget whose delta is at least one in the declared number of people carries a warning on every answer (T93)."""
     with opened(TABLE, columns=COLUMNS, budget=EpsilonDelta(1, 1e-3), size=2000) as db:
         assert "delta" in " ".join(db.count(spend=Epsilon(0.1)).notes)
@@ -190,7 +190,7 @@ def test_T93_a_delta_that_is_large_for_the_declared_size_is_said() -> None:
         assert "delta" not in " ".join(db.count(spend=Epsilon(0.1)).notes)
 
 
-def test_T94_SR9_exact_answers_need_data_declared_synthetic_for_ever(tmp_path: Path) -> None:
+def test_exact_answers_need_data_declared_synthetic_for_ever_T94_SR9(tmp_path: Path) -> None:
     """exact() is refused on private data and works on synthetic data; the ledger's first entry decides (T94, SR9)."""
     path = tmp_path / "people.parquet"
     pq.write_table(TABLE, path)
@@ -220,7 +220,7 @@ def test_T94_SR9_exact_answers_need_data_declared_synthetic_for_ever(tmp_path: P
         exact(NamedAsks(None))
 
 
-def test_T94_no_setting_of_the_environment_turns_the_noise_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_setting_of_the_environment_turns_the_noise_off_T94(monkeypatch: pytest.MonkeyPatch) -> None:
     """With every likely switch set, a private database still refuses exact answers and still draws noise (T94)."""
     for name in (
         "SULQ_TEST",
@@ -243,7 +243,7 @@ CANARIES = ("CANARY", "987654")
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_S01_nothing_public_on_a_database_returns_a_row(kind: str) -> None:
+def test_nothing_public_on_a_database_returns_a_row_S0_1(kind: str) -> None:
     """Every public attribute and method, called or read, gives answers, facts or refusals; none holds a cell (S0.1).
 
     Control: the engine's private attributes do hold the rows.
@@ -284,7 +284,7 @@ def test_S01_nothing_public_on_a_database_returns_a_row(kind: str) -> None:
         assert not any(canary in repr(db) for canary in CANARIES)
 
 
-def test_S01_a_database_and_an_exact_value_cannot_be_copied_or_pickled() -> None:
+def test_a_database_and_an_exact_value_cannot_be_copied_or_pickled_S0_1() -> None:
     """Pickling or copying a database, its curator or a private value is refused (S0.1, SR21)."""
     with opened(TABLE, columns=COLUMNS) as db:
         for thing in (db, Private(np.arange(3))):
@@ -297,7 +297,7 @@ def test_S01_a_database_and_an_exact_value_cannot_be_copied_or_pickled() -> None
                 pickle.dumps(thing)
 
 
-def test_SR21_an_undeclared_category_is_an_error_as_a_literal_and_missing_as_a_cell() -> None:
+def test_an_undeclared_category_is_an_error_as_a_literal_and_missing_as_a_cell_SR21() -> None:
     """A question may not name what was not declared; a cell that was not declared is silently missing (SR21)."""
     table = pa.table({"city": ["Akko", "Lod", "Lod"]})
     with opened(table, columns={"city": ["Haifa", "Lod"]}, synthetic=True, budget=Epsilon(9)) as db:
@@ -313,7 +313,7 @@ def test_SR21_an_undeclared_category_is_an_error_as_a_literal_and_missing_as_a_c
         assert exact(db).count(col("city").is_missing()).value == 1
 
 
-def test_T91_a_ledger_of_a_later_format_is_not_opened(tmp_path: Path) -> None:
+def test_a_ledger_of_a_later_format_is_not_opened_T91(tmp_path: Path) -> None:
     """A ledger whose format this version does not know is refused, and nothing is spent (T91)."""
     path = tmp_path / "people.parquet"
     pq.write_table(TABLE, path)
@@ -327,7 +327,7 @@ def test_T91_a_ledger_of_a_later_format_is_not_opened(tmp_path: Path) -> None:
         assert db.spent.amount == Fraction(0)
 
 
-def test_T47_a_damaged_ledger_is_not_opened(tmp_path: Path) -> None:
+def test_a_damaged_ledger_is_not_opened_T47(tmp_path: Path) -> None:
     """One flipped bit in the entries and `connect` refuses the file (T47); the ledger's own tests flip every bit."""
     path = tmp_path / "people.parquet"
     pq.write_table(TABLE, path)
@@ -344,7 +344,7 @@ def test_T47_a_damaged_ledger_is_not_opened(tmp_path: Path) -> None:
     assert refused.value.code == "ledger-damaged"
 
 
-def test_S01_the_public_names_are_the_whole_door() -> None:
+def test_the_public_names_are_the_whole_door_S0_1() -> None:
     """A database is made by `connect` alone; the package root exports no engine, mechanism or curator (S0.1)."""
     assert not {"Database", "Curator", "Rows", "Ledger", "Private", "open_engine"} & set(sulq.__all__)
     assert issubclass(Database, NamedAsks)

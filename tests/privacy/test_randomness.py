@@ -46,7 +46,7 @@ def signatures() -> list[tuple[str, list[str]]]:
     return found
 
 
-def test_T66_nothing_public_takes_a_seed() -> None:
+def test_nothing_public_takes_a_seed_T66() -> None:
     """No parameter, command-line option, setting or environment variable seeds the noise or turns it off (T66, T94).
 
     Bar: 0 seed surfaces. Control: the search finds one in NumPy.
@@ -67,7 +67,7 @@ def test_T66_nothing_public_takes_a_seed() -> None:
     assert "seed" in inspect.signature(np.random.default_rng).parameters
 
 
-def test_T66_no_environment_variable_reaches_the_noise() -> None:
+def test_no_environment_variable_reaches_the_noise_T66() -> None:
     """The trusted half reads no environment variable (T66, T94). Control: the search finds some elsewhere."""
     home = Path(sulq.__file__).parent
 
@@ -81,7 +81,7 @@ def test_T66_no_environment_variable_reaches_the_noise() -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T67_a_forked_child_must_open_its_own_database(kind: str) -> None:
+def test_a_forked_child_must_open_its_own_database_T67(kind: str) -> None:
     """After a fork every call of the child is refused with `forked`, and the parent goes on (T67)."""
     with opened(TABLE, columns=COLUMNS, engine=kind, budget=Epsilon(9)) as db:
         db.count(spend=Epsilon(1))
@@ -142,7 +142,7 @@ print(json.dumps([json.loads(os.fdopen(pipe, "rb").read()) for pipe in pipes]))
 
 
 @pytest.mark.audit
-def test_T67_children_of_one_process_draw_different_noise() -> None:
+def test_children_of_one_process_draw_different_noise_T67() -> None:
     """Forked children that ask the same draw differently, for all three mechanisms (T67).
 
     Bar: 0 equal sequences over 64 children of 10 draws. Control: forked NumPy generators all agree.
@@ -170,7 +170,7 @@ def fails(*_: object) -> bytes:
 
 
 @pytest.mark.parametrize("budget", [Epsilon(5), Rho(5), EpsilonDelta(5, 1e-6)])
-def test_T68_without_entropy_there_is_no_answer_and_the_charge_stands(
+def test_without_entropy_there_is_no_answer_and_the_charge_stands_T68(
     budget: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the sampler's source fails the analyst gets `noise-failed`, is charged, and no number leaves (T68, S0.29).
@@ -191,7 +191,7 @@ def test_T68_without_entropy_there_is_no_answer_and_the_charge_stands(
         assert db.transcript()[-1]["answer"] is None
 
 
-def test_T68_the_survey_coins_fail_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_survey_coins_fail_closed_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """Binomial noise without the system's random bytes is no noise: nothing is released, the query is spent (T68)."""
     with opened(TABLE, columns=COLUMNS, budget=SubLinear(1, 1e-3, 50, "binomial"), size=3) as db:
         db.count()
@@ -203,7 +203,7 @@ def test_T68_the_survey_coins_fail_closed(monkeypatch: pytest.MonkeyPatch) -> No
         assert db.spent.queries == 2
 
 
-def test_T68_without_entropy_nothing_is_debited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_entropy_nothing_is_debited_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """A debit that could be taken for another is not written: the ask is refused, free, and answered later."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(5)) as db:
         with monkeypatch.context() as broken:

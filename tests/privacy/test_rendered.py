@@ -54,10 +54,10 @@ def ran(source: Engine, plan: Plan) -> None:
 
 
 @pytest.mark.audit
-def test_T18_T70_T71_what_we_write_is_read_as_we_meant_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_we_write_is_read_as_we_meant_it_T18_T70_T71(monkeypatch: pytest.MonkeyPatch) -> None:
     """One SELECT of listed functions and generated names; its numbers, texts and parameters are those we wrote.
 
-    Bar: 0 mismatches in 1e5 generated questions. Control: test_T70_what_we_do_not_write_is_noticed.
+    Bar: 0 mismatches in 1e5 generated questions. Control: test_what_we_do_not_write_is_noticed_T70.
     """
     planned = counts.count("generated questions read again by the engine's parser", short=320, long=100_000)
     written = listen(monkeypatch)
@@ -125,11 +125,11 @@ def test_T18_T70_T71_what_we_write_is_read_as_we_meant_it(monkeypatch: pytest.Mo
         "SELECT c0 FROM kept ASOF JOIN kept AS k USING (c0)",
     ],
 )
-def test_T70_what_we_do_not_write_is_noticed(statement: str) -> None:
+def test_what_we_do_not_write_is_noticed_T70(statement: str) -> None:
     """Control: other names, functions, texts, clauses, comments and statements are faults."""
     assert faults(statement) != []
 
 
-def test_T71_a_text_of_the_question_is_noticed() -> None:
+def test_a_text_of_the_question_is_noticed_T71() -> None:
     """Control: a text that stands in a statement is found, however harmless it looks there."""
     assert faults("SELECT c0 AS s0 FROM kept", frozenset({"kept"})) != []

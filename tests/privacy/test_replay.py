@@ -80,7 +80,7 @@ PAIRS = {  # in a short run and in a long one, how many questions of one table, 
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", PAIRS)
-def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
+def test_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
     """Calls, bytes, errors, ledger and log are equal, inputs within the certificate (RP, T6, T11, T13, T14, T17).
 
     Bar: 0 violations, and nothing refused, in 1e5 (question, neighbour) pairs on DuckDB and in memory, 2e4 in
@@ -120,7 +120,7 @@ def test_RP_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])
 @pytest.mark.parametrize("norm", Norms.__slots__)
-def test_RP_a_certificate_that_is_too_small_is_caught(norm: str, spend: object) -> None:
+def test_a_certificate_that_is_too_small_is_caught(norm: str, spend: object) -> None:
     """Control: were a block certified for one unit less than a person moves it, the replay would say so."""
     first, second = people("HLY"), people("HLY") + people("H", gain=200.0)
     program, budget, runs = asking(Sums((col("gain"),)), spend), EpsilonDelta(100, 1e-6), []
@@ -140,7 +140,7 @@ def test_RP_a_certificate_that_is_too_small_is_caught(norm: str, spend: object) 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("unit", [Unit(), Unit("pid", 2, "replace_one"), Unit("pid", 1, "zero_out")], ids=str)
-def test_RP_named_asks_are_told_apart_by_noise_alone(kind: str, unit: Unit) -> None:
+def test_named_asks_are_told_apart_by_noise_alone(kind: str, unit: Unit) -> None:
     """Means, deviations, covariances and histograms, filtered and by keys, with every kind of spend (RP, T17, SR18)."""
     planned = counts.count(f"named asks replayed on {kind}, {unit}", short=24, long=1_000)
     rng = seeded(f"named asks on {kind}")
@@ -179,7 +179,7 @@ def named_ask(rng: np.random.Generator) -> Program:
 
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
-def test_RP_SR8_every_calibration_hides_each_persons_part(kind: str, calibration: str) -> None:
+def test_every_calibration_hides_each_persons_part_SR8(kind: str, calibration: str) -> None:
     """Under each SubLinear calibration a person moves every scalar sum by no more than it is scaled for (SR8, S0.5)."""
     rng = seeded(f"{calibration} on {kind}")
     unit, budget = Unit("pid", 2, "replace_one"), SubLinear(1, 1e-3, 200, calibration)
@@ -199,7 +199,7 @@ def test_RP_SR8_every_calibration_hides_each_persons_part(kind: str, calibration
 @pytest.mark.audit
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize("kind", [*ENGINES, "duckdb:unprepared"])
-def test_RP_files_are_read_row_by_row(kind: str, suffix: str, tmp_path: Path) -> None:
+def test_files_are_read_row_by_row(kind: str, suffix: str, tmp_path: Path) -> None:
     """Neighbouring files, one written with and one without a person, are told apart by noise alone (RP, T18, T26)."""
     planned = counts.count(f"replay pairs from {suffix} on {kind}", short=18, long=1_000)
     rng = seeded(f"replay from {suffix} on {kind}")
@@ -233,7 +233,7 @@ HOLISTIC = (
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_questions_of_every_kind_at_one_debit_are_told_apart_by_noise_alone(kind: str) -> None:
+def test_questions_of_every_kind_at_one_debit_are_told_apart_by_noise_alone(kind: str) -> None:
     """Sums, choices, thresholds, open keys and statistics of the whole, asked together, share one spend (RP, S3.6)."""
     planned = counts.count(f"questions of every kind replayed on {kind}", short=24, long=5_000)
     rng, budget = seeded(f"every kind on {kind}"), EpsilonDelta(1000, 1e-3)
@@ -285,7 +285,7 @@ CITIES = asking(Sums((Lit(1),), None, (col("city"),)), Epsilon(1))
         ("row number", GAINS, Unit("pid", 1), people("H", pid="first")),
     ],
 )
-def test_RP_catches_bad_engines(fault: str, program: object, unit: Unit, newcomer: list[neighbours.Row]) -> None:
+def test_catches_bad_engines(fault: str, program: object, unit: Unit, newcomer: list[neighbours.Row]) -> None:
     """Control: each faulty engine is caught on a neighbour that shows it, and the same engine without fault is not."""
     many = [one | {"gain": float(i * 37 % 200), "pid": f"p{i // 3}"} for i, one in enumerate(people("HLHLHL" * 20))]
     assert replayed("plain", many, newcomer + many, [program], unit) == []
@@ -294,7 +294,7 @@ def test_RP_catches_bad_engines(fault: str, program: object, unit: Unit, newcome
 
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("bad", [silent, nosy])
-def test_RP_catches_missing_and_nosy_noise(kind: str, bad: object) -> None:
+def test_catches_missing_and_nosy_noise(kind: str, bad: object) -> None:
     """Control: a count without noise, and noise whose width follows the rows, are caught on both engines."""
     options = {"noise": bad}
     first, second = people("HLY"), people("HLYY")
@@ -303,7 +303,7 @@ def test_RP_catches_missing_and_nosy_noise(kind: str, bad: object) -> None:
 
 
 @pytest.mark.parametrize("kind", REPLAYED)
-def test_RP_T43_catches_a_debit_after_the_sums(kind: str) -> None:
+def test_catches_a_debit_after_the_sums_T43(kind: str) -> None:
     """Control: a curator that computes first and debits afterwards is caught, whatever the rows are (T43)."""
     options = {"curator": Late, "rows": lambda source, _ledger: Rows(source, lambda *_: True)}
     assert "rows were read before the debit" in replayed(kind, people("HL"), people("HL"), [COUNT], Unit(), **options)
@@ -311,7 +311,7 @@ def test_RP_T43_catches_a_debit_after_the_sums(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ENGINES)
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])
-def test_RP_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: half the true extent of a row in the plan is caught; where the kernel certifies, it must err as well."""
     module = sys.modules["sulq.compile.plan.sensitivity"]
     honest = module.extent
@@ -336,7 +336,7 @@ def test_RP_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: 
 
 
 @pytest.mark.parametrize("kind", REPLAYED)
-def test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows(kind: str) -> None:
+def test_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows_T14(kind: str) -> None:
     """One person in all cells with 60 rows, 3 kept: L0, Linf, L1 and L2 of the difference are within 3 (T14, SR1).
 
     Control: an engine that keeps all rows.
@@ -356,7 +356,7 @@ def test_T14_a_person_everywhere_moves_all_cells_by_no_more_than_the_kept_rows(k
 
 
 @pytest.mark.parametrize("kind", REPLAYED)
-def test_SR2_taking_out_one_person_changes_nobody_elses_kept_rows(kind: str) -> None:
+def test_taking_out_one_person_changes_nobody_elses_kept_rows_SR2(kind: str) -> None:
     """With more rows than are kept for everyone, dropping the first person moves one person's share and no more (SR2).
 
     Control: kept rows by row number.
@@ -367,7 +367,7 @@ def test_SR2_taking_out_one_person_changes_nobody_elses_kept_rows(kind: str) -> 
     assert replayed("plain:row number", rows, rows[4:], [GAINS], unit) != []
 
 
-def test_SR11_a_row_has_a_place_only_where_no_neighbour_shifts_it() -> None:
+def test_a_row_has_a_place_only_where_no_neighbour_shifts_it_SR11() -> None:
     """Subsets by place are refused where exchanging a person's rows moves everyone behind (SR11, S0.7).
 
     Control: without the refusal the replay shows the shift.
@@ -388,7 +388,7 @@ def test_SR11_a_row_has_a_place_only_where_no_neighbour_shifts_it() -> None:
 
 
 @pytest.mark.parametrize("kind", REPLAYED)
-def test_S33_shares_of_one_debit_cover_all_questions_together(kind: str) -> None:
+def test_shares_of_one_debit_cover_all_questions_together_S3_3(kind: str) -> None:
     """Several questions on the same person cost the sum of their shares, not the largest of them (S3.6, SR13)."""
     asked = Together((Sums((Lit(1),)), Sums((Lit(1),)), Sums((col("gain"),))), (Fraction(1), Fraction(2), Fraction(3)))
     first, second = people("HLY"), people("HLY") + people("H", gain=200.0)

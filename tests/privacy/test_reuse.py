@@ -107,11 +107,11 @@ def faults(pairs: int, rng: np.random.Generator) -> tuple[list[str], int]:
 
 
 @pytest.mark.audit
-def test_T10_the_same_stored_answer_for_nothing_or_new_noise_at_full_price() -> None:
+def test_the_same_stored_answer_for_nothing_or_new_noise_at_full_price_T10() -> None:
     """Random pairs of asks, the second in other words, at another price, fresh or not (T10, SR12, T62).
 
     Bar: 0 faults in 1e4 pairs. Control: a curator that forgets what an answer was worth
-    (test_T10_a_stored_answer_worth_less_is_noticed).
+    (test_a_stored_answer_worth_less_is_noticed_T10).
     """
     pairs = counts.count("pairs of asks, the second in other words", short=300, long=10_000)
     found, reuses = faults(pairs, np.random.default_rng(counts.generator("T10").getrandbits(32)))
@@ -119,7 +119,7 @@ def test_T10_the_same_stored_answer_for_nothing_or_new_noise_at_full_price() -> 
     assert 0.2 * pairs < reuses < 0.8 * pairs
 
 
-def test_T10_a_stored_answer_worth_less_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_answer_worth_less_is_noticed_T10(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a curator that gives any stored answer, however coarse, has faults."""
     monkeypatch.setattr("sulq.curator.reuse.serves", lambda *_: True)
     assert "a stored answer where a better or a new one was paid for" in faults(60, np.random.default_rng(1))[0]
@@ -127,7 +127,7 @@ def test_T10_a_stored_answer_worth_less_is_noticed(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("ask", ASKS)
 @pytest.mark.parametrize("spend", [Epsilon(0.5), Rho(0.1), EpsilonDelta(0.5, 1e-6)], ids=str)
-def test_T10_SR12_every_named_ask_reuses_unless_it_is_fresh(ask: str, spend: sulq.Loss) -> None:
+def test_every_named_ask_reuses_unless_it_is_fresh_T10_SR12(ask: str, spend: sulq.Loss) -> None:
     """Asked again at this price or less: the same numbers for nothing; at more, or fresh: new ones, charged (SR12)."""
     with opened(TABLE, columns=COLUMNS, budget=EpsilonDelta(50, 1e-6), engine="memory") as db:
         first = ASKS[ask](db, spend=spend)
@@ -148,7 +148,7 @@ def test_T10_SR12_every_named_ask_reuses_unless_it_is_fresh(ask: str, spend: sul
         assert len(db.transcript()) == 2
 
 
-def test_T10_asks_of_the_language_itself_are_always_new() -> None:
+def test_asks_of_the_language_itself_are_always_new_T10() -> None:
     """`db.ask` draws new noise each time and is charged each time, and so is a named ask after it once (SR12)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(100), engine="memory") as db:
         answers = [db.ask(COUNT, spend=Epsilon(0.05)) for _ in range(60)]
@@ -159,7 +159,7 @@ def test_T10_asks_of_the_language_itself_are_always_new() -> None:
         assert db.count(spend=Epsilon(0.06)).reused is False
 
 
-def test_SR12_within_is_answered_by_what_is_stored() -> None:
+def test_within_is_answered_by_what_is_stored_SR12() -> None:
     """An accuracy that a stored answer has costs nothing; a mean's count is bought once (SR7, SR12)."""
     table = pa.table({"x": np.arange(2000) % 10, "g": ["a"] * 2000})
     with opened(table, columns=COLUMNS, budget=Epsilon(100), engine="memory") as db:
@@ -174,7 +174,7 @@ def test_SR12_within_is_answered_by_what_is_stored() -> None:
         assert len(db.transcript()) == 4
 
 
-def test_SR12_under_SubLinear_a_repeat_costs_no_query() -> None:
+def test_under_SubLinear_a_repeat_costs_no_query_SR12() -> None:
     """Where the noise is fixed every stored answer is as good as a new one; fresh=True costs a query (S0.8)."""
     with opened(TABLE, columns=COLUMNS, budget=SubLinear(1, 1e-6, queries=3), engine="memory") as db:
         first = db.count()
@@ -185,7 +185,7 @@ def test_SR12_under_SubLinear_a_repeat_costs_no_query() -> None:
         assert db.spent == Queries(2)
 
 
-def test_SR12_an_exhausted_budget_still_gives_what_it_gave() -> None:
+def test_an_exhausted_budget_still_gives_what_it_gave_SR12() -> None:
     """A stored answer needs no budget; what was never asked does."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(1), engine="memory") as db:
         first = db.count(spend=Epsilon(1))
@@ -213,7 +213,7 @@ def asked(path: Path, **options: object) -> list[object]:
     return json.loads(found.stdout) if found.returncode == 0 else [found.stderr]
 
 
-def test_T39_SR12_answers_are_reused_across_processes_and_not_across_versions(tmp_path: Path) -> None:
+def test_answers_are_reused_across_processes_and_not_across_versions_T39_SR12(tmp_path: Path) -> None:
     """Another process gets the stored answer for nothing; after a registration the same words ask anew (SR12, T39)."""
     path = tmp_path / "people.parquet"
     pq.write_table(TABLE, path)
@@ -230,7 +230,7 @@ def test_T39_SR12_answers_are_reused_across_processes_and_not_across_versions(tm
     assert (declared[1], declared[2]) == (False, 3)
 
 
-def test_SR12_a_live_neighbour_sees_an_answer_at_once(tmp_path: Path) -> None:
+def test_a_live_neighbour_sees_an_answer_at_once_SR12(tmp_path: Path) -> None:
     """Two openings of one ledger: what the one was answered the other need not buy."""
     options = {"columns": COLUMNS, "budget": Epsilon(10), "ledger": tmp_path / "l.ledger", "engine": "memory"}
     with opened(TABLE, **options) as one, opened(TABLE, **options) as other:
@@ -243,7 +243,7 @@ def test_SR12_a_live_neighbour_sees_an_answer_at_once(tmp_path: Path) -> None:
         assert not later.count(spend=Epsilon(1)).reused
 
 
-def test_SR12_two_data_sets_of_one_person_space_keep_their_answers_apart(tmp_path: Path) -> None:
+def test_two_data_sets_of_one_person_space_keep_their_answers_apart_SR12(tmp_path: Path) -> None:
     """The same words about another table of the same people are another question (T56)."""
     options = {"columns": COLUMNS, "budget": Epsilon(10), "ledger": tmp_path / "l.ledger", "engine": "memory"}
     for name in ("a", "b", "a", "b"):
@@ -253,7 +253,7 @@ def test_SR12_two_data_sets_of_one_person_space_keep_their_answers_apart(tmp_pat
     assert spent == Epsilon(2) or spent == Epsilon(3)  # registering b advances the version once
 
 
-def test_T39_a_lost_answer_is_bought_again() -> None:
+def test_a_lost_answer_is_bought_again_T39() -> None:
     """What was charged and never kept serves nobody: the next ask is charged and answered (T44)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(10), engine="memory") as db:
         receipt = db._ledger.debit(db.foresee(COUNT, spend=Epsilon(1)).event, question="{}", plan_digest="p")
@@ -262,7 +262,7 @@ def test_T39_a_lost_answer_is_bought_again() -> None:
         assert db.spent == Epsilon(2)
 
 
-def test_T39_a_reused_answer_depends_on_no_row() -> None:
+def test_a_reused_answer_depends_on_no_row_T39() -> None:
     """Replayed on neighbours, hits and misses fall alike and show the same bytes (T39, protocol RP).
 
     Control: `test_replay` shows that the harness sees what depends on rows.
@@ -310,7 +310,7 @@ def split_top(text: str) -> str:
 
 
 @pytest.mark.audit
-def test_T10_a_query_in_other_words_is_never_charged_for_nothing_nor_answered_anew() -> None:
+def test_a_query_in_other_words_is_never_charged_for_nothing_nor_answered_anew_T10() -> None:
     """Random queries over several tables, asked again disguised: the stored answer, free; fresh: charged (T10, SR12).
 
     Bar: 0 of 1e4 pairs. Control: with another constant the same text is charged.
@@ -338,7 +338,7 @@ def test_T10_a_query_in_other_words_is_never_charged_for_nothing_nor_answered_an
             assert not db.sql(changed.format(32), spend=Epsilon(0.001)).reused
 
 
-def test_T39_outside_the_scope_nothing_tells_what_was_asked() -> None:
+def test_outside_the_scope_nothing_tells_what_was_asked_T39() -> None:
     """Whoever is outside a scope sees, does and pays the same, whatever was asked inside it at that price (T39).
 
     Bar: the same plan, price, rows read and noise drawn. Control: inside the scope the two differ.

@@ -67,7 +67,7 @@ def choices(rng: np.random.Generator, unit: Unit, count: int) -> list[tuple[Choo
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_SR5_choices_are_told_apart_by_noise_alone(kind: str) -> None:
+def test_choices_are_told_apart_by_noise_alone_SR5(kind: str) -> None:
     """Scores of neighbouring tables span no more than was planned, whichever of the list they are (RP, SR4, SR5).
 
     Bar: 0 violations in 2e4 (choice, neighbour) pairs on each engine. Control: below.
@@ -131,9 +131,7 @@ def farthest(score: Score, *, exchanged: bool) -> tuple[str, str]:
 @pytest.mark.parametrize("unit", [Unit(), Unit(None, 1, "replace_one")], ids=str)
 @pytest.mark.parametrize("spend", [Epsilon(0.5), Rho(0.02)], ids=str)
 @pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
-def test_RP_SR5_a_span_of_half_is_caught(
-    score: type, spend: object, unit: Unit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_span_of_half_is_caught_SR5(score: type, spend: object, unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replay of the two tables whose scores are farthest apart: rise plus fall is what was planned, and not half of it.
 
     Control: were the plan to think that a row moves scores by half of what it does, replay would tell, of each kind.
@@ -228,7 +226,7 @@ def replays(
 
 
 @pytest.mark.parametrize("unit", [*UNITS, Unit("pid")], ids=str)
-def test_RP_trap_6_what_is_published_depends_on_rows_through_noise_alone(unit: Unit) -> None:
+def test_trap_6_what_is_published_depends_on_rows_through_noise_alone(unit: Unit) -> None:
     """Given the same noisy answers neighbouring tables publish the same texts, for the same debits (trap 6, S3.1).
 
     Of every release that is made from one question alone; what is drawn anew from each answer has its own tests.
@@ -241,7 +239,7 @@ def test_RP_trap_6_what_is_published_depends_on_rows_through_noise_alone(unit: U
         assert not refused or unit.rows > 1 or unit == Unit()  # who has several rows, or no name, is in no subset
 
 
-def test_RP_trap_6_a_note_made_from_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trap_6_a_note_made_from_the_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: did a release write down what its engine counted, not what was answered, the texts would differ."""
     seen: list[str] = []
     honest, told = kernel_run._numbers, asked_planes.told

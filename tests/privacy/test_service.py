@@ -10,7 +10,7 @@ from tests.counts import count, generator
 from tests.service.kills import PRICE, Seen, killed, violations
 
 
-def test_T43_T52_T60_whatever_is_killed_no_answer_is_unpaid_and_no_receipt_runs_twice() -> None:
+def test_whatever_is_killed_no_answer_is_unpaid_and_no_receipt_runs_twice_T43_T52_T60() -> None:
     """Web, clerk and workers are killed in turn at random moments; the service is back by itself every time."""
     seen = killed(count("kills of the service's processes", short=20, long=500), generator("service kills"))
     assert violations(seen) == []
@@ -25,7 +25,7 @@ def test_T43_T52_T60_whatever_is_killed_no_answer_is_unpaid_and_no_receipt_runs_
         {"verified": 2}, {"repeated": [("k", 1.0), ("k", 2.0)]},
     ],
 )  # fmt: skip
-def test_T43_the_check_sees_what_must_not_be(change: dict) -> None:
+def test_the_check_sees_what_must_not_be_T43(change: dict) -> None:
     """Control: an unpaid or second answer, a second run, a run of nothing, a wrong sum, a lost debit, two values."""
     good = {
         "answers": [5], "runs": [5], "debits": {5: None}, "spent": Fraction(str(PRICE)), "verified": 1,

@@ -44,7 +44,7 @@ def plain(tree: object) -> object:
     return [plain(item) for item in tree] if isinstance(tree, list) else tree
 
 
-def test_T40_what_is_free_is_the_same_for_any_rows_and_counters_are_the_owners(tmp_path: Path) -> None:
+def test_what_is_free_is_the_same_for_any_rows_and_counters_are_the_owners_T40(tmp_path: Path) -> None:
     """Facts, prices, accuracy, budgets, lists, health: equal for 30 people and 30,000; metrics are refused (T40).
 
     Bar: 0 counters, plans of an engine or progress within an analyst's reach. Control: the two datasets do differ.
@@ -77,7 +77,7 @@ def test_T40_what_is_free_is_the_same_for_any_rows_and_counters_are_the_owners(t
     assert counts[0] != counts[1]
 
 
-def test_T57_a_release_over_grown_data_is_charged_to_the_same_people(tmp_path: Path) -> None:
+def test_a_release_over_grown_data_is_charged_to_the_same_people_T57(tmp_path: Path) -> None:
     """The second version of the data shares the first one's ledger: its answer is new, and both are paid (T57).
 
     Control: without growth the same question is given again for nothing.
@@ -134,7 +134,7 @@ def running() -> Iterator[Running]:
         yield found
 
 
-def test_T77_no_hostile_file_ends_the_server_or_runs_anything(
+def test_no_hostile_file_ends_the_server_or_runs_anything_T77(
     running: Running, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Looked at and registered by an owner, in processes that may do nothing else (T77).
@@ -165,7 +165,7 @@ def test_T77_no_hostile_file_ends_the_server_or_runs_anything(
     assert CANARY not in "".join([*heard, *capfd.readouterr()])
 
 
-def test_T90_all_a_service_leaves_on_disk_is_its_owners_alone() -> None:
+def test_all_a_service_leaves_on_disk_is_its_owners_alone_T90() -> None:
     """Ledger, prepared copy, access store, sockets, folders: mode 0600 or 0700, whatever the umask (T90).
 
     Control: the data file itself, which is not the service's, is open to all under this umask.
@@ -188,7 +188,7 @@ def test_T90_all_a_service_leaves_on_disk_is_its_owners_alone() -> None:
     assert any(line.split()[:5] == ["Max", "core", "file", "size", "0"] for line in core.splitlines())
 
 
-def test_T60_no_call_edits_or_deletes_what_was_spent() -> None:
+def test_no_call_edits_or_deletes_what_was_spent_T60() -> None:
     """The whole table of calls: an owner may add and end principals, set shares and register; nothing else writes.
 
     Bar: no call of another name. Control: an analyst is refused those.

@@ -36,7 +36,7 @@ def crowd(rng: np.random.Generator, n: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T26_T29_all_declared_keys_come_back_in_declared_order_with_fixed_types(kind: str) -> None:
+def test_all_declared_keys_come_back_in_declared_order_with_fixed_types_T26_T29(kind: str) -> None:
     """Empty, tiny and large tables give the same keys in the same order and the same types, zero cells too (T26, T29).
 
     Control: the groups a plain query would return differ between the tables.
@@ -68,7 +68,7 @@ def test_T26_T29_all_declared_keys_come_back_in_declared_order_with_fixed_types(
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T26_order_and_duplicates_of_rows_do_not_show(kind: str) -> None:
+def test_order_and_duplicates_of_rows_do_not_show_T26(kind: str) -> None:
     """The same rows in another order, and NULL where a zero could stand, change no byte beyond the noise (T26)."""
     rows = people("HLYHL")
     asked = [asking(Sums((Lit(1), col("gain")), None, (col("city"), Each(col("flag")))), Epsilon(1))]
@@ -77,7 +77,7 @@ def test_T26_order_and_duplicates_of_rows_do_not_show(kind: str) -> None:
     assert replayed(kind, rows, null, asked, Unit(None, 1, "replace_one")) == []
 
 
-def test_T28_intervals_are_functions_of_scale_and_released_value() -> None:
+def test_intervals_are_functions_of_scale_and_released_value_T28() -> None:
     """Equal released integers give equal intervals and accuracies, whatever the true rows were (T28).
 
     Control: intervals that know the rows differ.
@@ -99,13 +99,13 @@ def test_T28_intervals_are_functions_of_scale_and_released_value() -> None:
 
 
 @pytest.mark.parametrize("reading", [Plain, Average, Mean, CentredMean, Spread, Covariance])
-def test_T28_no_reading_holds_anything_but_public_facts(reading: type) -> None:
+def test_no_reading_holds_anything_but_public_facts_T28(reading: type) -> None:
     """A way of reading an answer is made of declared bounds and sizes, and is given released integers only (T28)."""
     kinds = {"Fraction", "int", "bool", "int | None", "tuple[Fraction, ...]"}
     assert set(getattr(reading, "__annotations__", {}).values()) <= kinds
 
 
-def test_T17_T21_public_facts_and_plans_are_the_same_for_any_rows() -> None:
+def test_public_facts_and_plans_are_the_same_for_any_rows_T17_T21() -> None:
     """Facts, representations and plans over an empty, a small and a large table are equal bytes (T17, T21, SR6).
 
     Control: statistics of the tables themselves differ.
@@ -126,7 +126,7 @@ def test_T17_T21_public_facts_and_plans_are_the_same_for_any_rows() -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T17_the_number_of_rows_is_a_question_like_any_other(kind: str) -> None:
+def test_the_number_of_rows_is_a_question_like_any_other_T17(kind: str) -> None:
     """A bare count is charged and noisy, a mean does not divide by the true number of rows (T17).
 
     Bar: byte-identical replay with |D| != |D'|. Control: a count without noise (test_replay).
@@ -146,7 +146,7 @@ def test_T17_the_number_of_rows_is_a_question_like_any_other(kind: str) -> None:
     assert len(answers) > 1
 
 
-def test_T21_declarations_are_asked_for_and_never_read_off_the_rows() -> None:
+def test_declarations_are_asked_for_and_never_read_off_the_rows_T21() -> None:
     """Categories of the data that were not declared stay unknown; declared ones stay, also without a row (T21)."""
     table = pa.table({"city": ["Akko"] * 50, "x": [1e9] * 50})
     with opened(table, columns={"city": ["Haifa", "Lod"], "x": Real(0, 1)}) as db:
@@ -159,7 +159,7 @@ def test_T21_declarations_are_asked_for_and_never_read_off_the_rows() -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_SR6_facts_of_the_data_are_answered(kind: str) -> None:
+def test_facts_of_the_data_are_answered_SR6(kind: str) -> None:
     """Constant, all-missing, undeclared and absent values give answers at the full charge, not errors (SR6, T29)."""
     full = people("HHHHHH")
     tables = {
@@ -184,7 +184,7 @@ def test_SR6_facts_of_the_data_are_answered(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T16_a_person_is_one_person_however_the_id_is_stored(kind: str) -> None:
+def test_a_person_is_one_person_however_the_id_is_stored_T16(kind: str) -> None:
     """Ids as text, whole numbers and doubles name the same people; rows without one are nobody's (T16)."""
     unit = Unit("pid", 2)
     ages = [10, 20, 30, 40, 50, 60]
@@ -202,7 +202,7 @@ def test_T16_a_person_is_one_person_however_the_id_is_stored(kind: str) -> None:
     assert set(found.values()) == {4}
 
 
-def test_T28_dates_and_bins_are_labelled_by_the_question() -> None:
+def test_dates_and_bins_are_labelled_by_the_question_T28() -> None:
     """Labels of bins are the edges asked for, not those seen (T26, T28)."""
     table = pa.table({"d": ["2020-05-05", "1999-01-01", "not a date"]})
     with opened(table, columns={"d": Date("2020-01-01", "2020-12-31")}) as db:

@@ -162,14 +162,14 @@ def games(folder: Path, rng: random.Random, number: int, look: Look) -> list[str
     return found
 
 
-def test_T98_no_act_on_files_raises_what_is_left(tmp_path: Path) -> None:
+def test_no_act_on_files_raises_what_is_left_T98(tmp_path: Path) -> None:
     """Renamed, moved over others, linked, copied, changed and registered, in any order and company (T98)."""
     number = count("path games on files", short=60, long=20_000)
     assert games(tmp_path, generator("path games on files"), number, placed) == []
     assert games(tmp_path / "connected", generator("path games through connect"), 12, left) == []
 
 
-def test_T98_control_the_rule_that_goes_by_the_path_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_the_rule_that_goes_by_the_path_is_caught_T98(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A ledger beside the first file, or in memory where there is a frame, as version 0.1.0 had it."""
 
     def by_path(_: object, told: object, __: object, private: list[tuple[object, str]], **___: object) -> object:
@@ -193,7 +193,7 @@ ACTS: dict[str, Callable[[Path], list[Path]]] = {
 
 @pytest.mark.parametrize("company", ["alone", "with a public frame"])
 @pytest.mark.parametrize("name", ACTS)
-def test_T98_the_ledger_is_found_by_what_it_covers(name: str, company: str, tmp_path: Path) -> None:
+def test_the_ledger_is_found_by_what_it_covers_T98(name: str, company: str, tmp_path: Path) -> None:
     """Nothing is left, and no ledger is begun, in memory or elsewhere; others' files have a budget of their own."""
     folder = fresh(tmp_path / "data")
     assert left(ACTS[name](folder), frame=company != "alone") == "epsilon 0"
@@ -202,7 +202,7 @@ def test_T98_the_ledger_is_found_by_what_it_covers(name: str, company: str, tmp_
         assert left([folder / "c.csv"]) == "epsilon 1"
 
 
-def test_T98_a_second_ledger_needs_the_owners_word(tmp_path: Path) -> None:
+def test_a_second_ledger_needs_the_owners_word_T98(tmp_path: Path) -> None:
     """It is refused, named or not; `new_people=True` begins it, and stands in its entries for any auditor to see."""
     folder = fresh(tmp_path / "data")
     new = folder / "new.ledger"
@@ -222,7 +222,7 @@ def test_T98_a_second_ledger_needs_the_owners_word(tmp_path: Path) -> None:
     assert "by the owner's word" in shown
 
 
-def test_T98_new_people_are_under_a_new_ledger(tmp_path: Path) -> None:
+def test_new_people_are_under_a_new_ledger_T98(tmp_path: Path) -> None:
     """One that is there protects others: the owner's word for a new one does not open it. Control: said again."""
     folder = fresh(tmp_path / "data")
     assert left([folder / "c.csv"], ledger=folder / "o.ledger") == "epsilon 1"
@@ -234,7 +234,7 @@ def test_T98_new_people_are_under_a_new_ledger(tmp_path: Path) -> None:
     assert left([folder / "a.csv"], ledger=folder / "a.ledger", new_people=True) == "epsilon 0"
 
 
-def test_T98_a_ledger_that_may_cover_data_gives_way_to_one_that_does(tmp_path: Path) -> None:
+def test_a_ledger_that_may_cover_data_gives_way_to_one_that_does_T98(tmp_path: Path) -> None:
     """Spent people copied over a file that another ledger covers, then renamed: the place on disk is no note of them.
 
     Control: where no other ledger covers them, the one that may is the owner's to name.
@@ -250,7 +250,7 @@ def test_T98_a_ledger_that_may_cover_data_gives_way_to_one_that_does(tmp_path: P
     assert left([moved], ledger=folder / "c.ledger") == "epsilon 1"
 
 
-def test_T98_a_ledger_bears_a_name_by_which_it_is_found(tmp_path: Path) -> None:
+def test_a_ledger_bears_a_name_by_which_it_is_found_T98(tmp_path: Path) -> None:
     """Another is refused. Control: a ledger that bears one already still opens."""
     folder = fresh(tmp_path / "data")
     other = folder / "mine.db"
@@ -261,7 +261,7 @@ def test_T98_a_ledger_bears_a_name_by_which_it_is_found(tmp_path: Path) -> None:
     assert left([folder / "a.csv"], ledger=other) == "epsilon 0"
 
 
-def test_T98_what_nobody_can_tell_is_asked(tmp_path: Path) -> None:
+def test_what_nobody_can_tell_is_asked_T98(tmp_path: Path) -> None:
     """A file renamed after its contents changed, or other data where it lay: refused until its owner names a ledger."""
     folder = fresh(tmp_path / "data")
     with (folder / "a.csv").open("a") as file:
@@ -272,7 +272,7 @@ def test_T98_what_nobody_can_tell_is_asked(tmp_path: Path) -> None:
     assert left([moved]) == "epsilon 0"
 
 
-def test_T98_files_of_several_folders_need_a_ledger_that_is_named(tmp_path: Path) -> None:
+def test_files_of_several_folders_need_a_ledger_that_is_named_T98(tmp_path: Path) -> None:
     """One beside a file would not be found from the other."""
     folder = fresh(tmp_path / "data")
     (tmp_path / "more").mkdir()
@@ -281,7 +281,7 @@ def test_T98_files_of_several_folders_need_a_ledger_that_is_named(tmp_path: Path
     assert left([folder / "a.csv", there], ledger=folder / "a.ledger") == "epsilon 0"
 
 
-def test_T98_changed_data_keep_their_ledger_and_take_its_next_version(tmp_path: Path) -> None:
+def test_changed_data_keep_their_ledger_and_take_its_next_version_T98(tmp_path: Path) -> None:
     """Also as a copy of what they are now."""
     folder = fresh(tmp_path / "data")
     (folder / "b.csv").write_text(rows("spent", 6))
@@ -291,7 +291,7 @@ def test_T98_changed_data_keep_their_ledger_and_take_its_next_version(tmp_path: 
     assert left([Path(shutil.copy(folder / "b.csv", folder / "z.csv"))]) == "epsilon 0"
 
 
-def test_T98_a_private_frame_is_under_the_ledger_of_the_private_file(tmp_path: Path) -> None:
+def test_a_private_frame_is_under_the_ledger_of_the_private_file_T98(tmp_path: Path) -> None:
     """Beside a file of the same people; alone it has one in memory, since nothing tells a frame from another."""
     folder = fresh(tmp_path / "data")
     frame = pa.table({"pid": ["spent1"], "x": [1]})
@@ -334,7 +334,7 @@ HARM: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_T98_a_damaged_ledger_is_no_way_to_a_fresh_budget(harm: str, tmp_path: Path) -> None:
+def test_a_damaged_ledger_is_no_way_to_a_fresh_budget_T98(harm: str, tmp_path: Path) -> None:
     """Whatever is left of it, nobody can say whom it protects: its data under another name is refused.
 
     Control: the same data with the ledger whole has nothing left.
@@ -352,7 +352,7 @@ def test_T98_a_damaged_ledger_is_no_way_to_a_fresh_budget(harm: str, tmp_path: P
     assert left([moved]) == "epsilon 0"
 
 
-def test_SR25_size_time_and_bytes_stay_in_the_ledger_as_macs(tmp_path: Path) -> None:
+def test_size_time_and_bytes_stay_in_the_ledger_as_macs_SR25(tmp_path: Path) -> None:
     """Neither its entries nor what is shown of it hold them; another ledger's MACs of the same file are others.
 
     Control: version 0.1.0 registered size and time as they are.
@@ -431,7 +431,7 @@ def used(schema: str) -> str:
     return f"{schema}.people"
 
 
-def test_T98_a_table_is_found_by_its_oid(tmp_path: Path) -> None:
+def test_a_table_is_found_by_its_oid_T98(tmp_path: Path) -> None:
     """Renamed, moved to another schema, seen through a view or by another name in questions (T98).
 
     Control: a table of others has a budget of its own; so has a copy of the rows, which nothing tells.
@@ -458,7 +458,7 @@ def test_T98_a_table_is_found_by_its_oid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "harm", ["UPDATE {}.entries SET body = '{{' WHERE seq = 2", "DELETE FROM {}.entries WHERE seq = 2"]
 )
-def test_T98_a_damaged_ledger_in_the_database_stops_its_tables(harm: str) -> None:
+def test_a_damaged_ledger_in_the_database_stops_its_tables_T98(harm: str) -> None:
     """Control: put back as it was, it is found, with nothing left."""
     schema = table("spent")
     place = used(schema)
@@ -471,7 +471,7 @@ def test_T98_a_damaged_ledger_in_the_database_stops_its_tables(harm: str) -> Non
     assert remaining(f"{schema}.persons", table="visits") == "epsilon 0"
 
 
-def test_T98_no_act_on_a_table_raises_what_is_left() -> None:
+def test_no_act_on_a_table_raises_what_is_left_T98() -> None:
     """Names, schemas and views in any order; 0 cases in which anything is left."""
     rng = generator("path games on PostgreSQL")
     number = count("path games on PostgreSQL", short=6, long=2000)

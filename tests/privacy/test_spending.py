@@ -49,7 +49,7 @@ def raced(asks: int, ask: Callable[[], object]) -> tuple[list[object], list[Sulq
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T42_S08_threads_never_pass_the_budget_together(kind: str) -> None:
+def test_threads_never_pass_the_budget_together_T42_S0_8(kind: str) -> None:
     """100 threads ask at once with room for 17: exactly 17 answers, the rest refused, nothing more spent (T42, S0.8).
 
     Bar: exactly K grants. Control: without the ledger's check every thread would be answered.
@@ -72,7 +72,7 @@ def test_T42_S08_threads_never_pass_the_budget_together(kind: str) -> None:
         assert (len(answers), len(refusals)) == (100, 0)
 
 
-def test_S08_query_T_plus_one_is_refused_and_a_vector_costs_its_length() -> None:
+def test_query_T_plus_one_is_refused_and_a_vector_costs_its_length_S0_8() -> None:
     """Under SubLinear T scalars are answered, the next is refused, a partition of m cells costs m (S0.8, S0.9)."""
     with opened(TABLE, columns=COLUMNS, budget=SubLinear(1, 1e-6, queries=10)) as db:
         db.ask(Sums((Lit(1), col("x")), None, (Bins(col("x"), (0, 3, 6, 9)),)))
@@ -88,7 +88,7 @@ def test_S08_query_T_plus_one_is_refused_and_a_vector_costs_its_length() -> None
         assert db.remaining == Queries(0)
 
 
-def test_S37_a_hundred_identical_asks_cost_a_hundred() -> None:
+def test_a_hundred_identical_asks_cost_a_hundred_S3_7() -> None:
     """New noise for an old question is charged each time; averaging the answers finds the truth (S3.7, T10)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(100)) as db:
         answers = [db.count(spend=Epsilon(1), fresh=True).value for _ in range(100)]
@@ -98,7 +98,7 @@ def test_S37_a_hundred_identical_asks_cost_a_hundred() -> None:
     assert abs(sum(answers) / 100 - 3) < 6 * (2**0.5) / 10
 
 
-def test_S48_equality_is_answered_and_after_a_refusal_a_smaller_ask_still_is() -> None:
+def test_equality_is_answered_and_after_a_refusal_a_smaller_ask_still_is_S4_8() -> None:
     """A spend that uses up the budget exactly is answered; a refusal costs nothing and closes nothing (S4.8)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(1)) as db:
         for _ in range(7):
@@ -113,7 +113,7 @@ def test_S48_equality_is_answered_and_after_a_refusal_a_smaller_ask_still_is() -
             db.count(spend=Epsilon(1e-15), fresh=True)
 
 
-def test_S41_the_transcript_holds_every_ask_in_order_with_its_answer() -> None:
+def test_the_transcript_holds_every_ask_in_order_with_its_answer_S4_1() -> None:
     """Questions, losses and released integers of a conversation can be read back; refusals are free (S4.1)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(2)) as db:
         first = db.count(spend=Epsilon(1))
@@ -129,7 +129,7 @@ def test_S41_the_transcript_holds_every_ask_in_order_with_its_answer() -> None:
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
-def test_S41_every_adaptive_conversation_of_two_asks_loses_no_more_than_it_paid(relation: str) -> None:
+def test_every_adaptive_conversation_of_two_asks_loses_no_more_than_it_paid_S4_1(relation: str) -> None:
     """Over all transcripts of all strategies that choose the second ask by the first answer: at most the spend (S4.1).
 
     What a strategy does elsewhere does not enter the probability of a transcript, so all pairs of questions and
@@ -157,8 +157,8 @@ def test_S41_every_adaptive_conversation_of_two_asks_loses_no_more_than_it_paid(
 
 
 @pytest.mark.parametrize("error", [ValueError, MemoryError, OSError, RecursionError, KeyboardInterrupt])
-def test_T43_T45_a_failure_after_the_debit_leaves_the_debit(error: type[BaseException]) -> None:
-    """Whatever the engine raises, the ask stays charged, and a key of it is never answered for free (T43, T45, R5).
+def test_a_failure_after_the_debit_leaves_the_debit_T43_T45(error: type[BaseException]) -> None:
+    """Whatever the engine raises, the ask stays charged, and a key of it is never answered for free (T43, T45).
 
     Control: a curator that debits afterwards (test_replay).
     """
@@ -179,7 +179,7 @@ def test_T43_T45_a_failure_after_the_debit_leaves_the_debit(error: type[BaseExce
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T45_T59_every_outcome_costs_the_same(kind: str) -> None:
+def test_every_outcome_costs_the_same_T45_T59(kind: str) -> None:
     """Answered, failed and failed in the noise: equal charges and equal remaining, whatever the rows (T45, T59).
 
     Bar: 100 % equal. Control: the failed ones return no answer.
@@ -202,7 +202,7 @@ def test_T45_T59_every_outcome_costs_the_same(kind: str) -> None:
     assert len(outcomes) > 1
 
 
-def test_T44_a_key_belongs_to_one_question() -> None:
+def test_a_key_belongs_to_one_question_T44() -> None:
     """The same key with the same question gives the stored answer; with another question or spend, none (T44)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(5)) as db:
         first = db.ask(COUNT, spend=Epsilon(1), key="k")
@@ -217,7 +217,7 @@ def test_T44_a_key_belongs_to_one_question() -> None:
         assert db.spent == Epsilon(1)
 
 
-def test_T44_T42_threads_with_one_key_are_charged_once() -> None:
+def test_threads_with_one_key_are_charged_once_T44_T42() -> None:
     """Fifty threads retry one ask under one key: one charge, fifty equal answers (T44, T42)."""
     with opened(TABLE, columns=COLUMNS, budget=Epsilon(5)) as db:
         answers, refusals = raced(50, lambda: db.ask(COUNT, spend=Epsilon(1), key="k"))

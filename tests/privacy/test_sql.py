@@ -123,7 +123,7 @@ def neighbour(frames: Frames, person: int, unit: Unit, rng: random.Random) -> Fr
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_T15_T27_random_sql_tells_neighbours_apart_by_noise_alone(kind: str) -> None:
+def test_random_sql_tells_neighbours_apart_by_noise_alone_T15_T27(kind: str) -> None:
     """Calls, bytes, errors and ledger are equal, and inputs move by no more than was paid for. Control: below."""
     planned = counts.count(f"random SQL replayed on {kind}", short=90, long=10_000)
     done = number = 0
@@ -144,7 +144,7 @@ def test_RP_T15_T27_random_sql_tells_neighbours_apart_by_noise_alone(kind: str) 
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "zero_out"])
-def test_RP_T15_a_person_that_is_more_than_declared_is_noticed(neighbors: str) -> None:
+def test_a_person_that_is_more_than_declared_is_noticed_T15(neighbors: str) -> None:
     """Control: two people changed at once move some sum farther than one may, and the replay says so."""
     rng = counts.generator("control")
     frames = heavy(rng)
@@ -194,10 +194,10 @@ def bodies(kind: str, frames: Frames, unit: Unit, queries: list[tuple[str, Loss]
 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", ENGINES)
-def test_T27_a_response_is_as_long_as_its_released_digits(kind: str) -> None:
+def test_a_response_is_as_long_as_its_released_digits_T27(kind: str) -> None:
     """Drawn anew on neighbours, JSON and table are the same but for the digits of released numbers.
 
-    Bar: 0 other variation in 1e4 answers on each engine. Control: test_T27_a_row_more_or_less_is_noticed.
+    Bar: 0 other variation in 1e4 answers on each engine. Control: test_a_row_more_or_less_is_noticed_T27.
     """
     planned = counts.count(f"bodies of answers compared on {kind}", short=60, long=10_000)
     done = number = 0
@@ -214,7 +214,7 @@ def test_T27_a_response_is_as_long_as_its_released_digits(kind: str) -> None:
             done += len(queries)
 
 
-def test_T27_a_row_more_or_less_is_noticed() -> None:
+def test_a_row_more_or_less_is_noticed_T27() -> None:
     """Control: more digits are the same, a group fewer or a text of a row's is not."""
     table = {"k0": ["f", "m"], "v0": [12.0, 8.0]}
     assert masked(table) == masked({"k0": ["f", "m"], "v0": [-1050.5, 8e9]})
@@ -235,7 +235,7 @@ OWN = (
 
 
 @pytest.mark.parametrize("kind", ENGINES)
-def test_RP_T15_a_declared_persons_own_table_is_one_row_a_person(kind: str) -> None:
+def test_a_declared_persons_own_table_is_one_row_a_person_T15(kind: str) -> None:
     """Ids clamped to one value, and as many rows as are kept: a person still moves one row. Control: two of them."""
     schema = Schema.of("visits", {"pid": domain.Int(1, 4), "x": domain.Int(0, 9)})
     facts = (TableFacts(schema),)

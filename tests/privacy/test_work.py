@@ -39,7 +39,7 @@ def longer(beside: Database, without: Database, asked: sulq.Sums, engine: str, t
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_T100_one_person_takes_at_most_a_tenth_of_the_limit(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_person_takes_at_most_a_tenth_of_the_limit_T100(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As many conditions as are accepted, over rows that are as slow as may be: with the person and without.
 
     One more of each is refused with and without the person, and nothing is spent.
@@ -64,7 +64,7 @@ def test_T100_one_person_takes_at_most_a_tenth_of_the_limit(engine: str, monkeyp
                 monkeypatch.undo()
 
 
-def test_T100_T74_the_work_of_a_question_needs_no_rows() -> None:
+def test_the_work_of_a_question_needs_no_rows_T100_T74() -> None:
     """Whatever the rows, even none, the same questions are refused: it is the declarations that decide."""
     import pyarrow as pa
 

@@ -46,7 +46,7 @@ def test_it_costs_its_spend_and_the_ledger_agrees(spend: object, budget: object)
         assert found.paid.spent == db.spent
 
 
-def test_SR6_empty_data_are_answered_like_any_other() -> None:
+def test_empty_data_are_answered_like_any_other_SR6() -> None:
     """No rows: the first asks are those of any data, the spend is spent, a release comes out."""
     first = []
     for n in (0, 100):

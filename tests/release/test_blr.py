@@ -53,7 +53,7 @@ def worst(found: SyntheticData, data: dict[str, np.ndarray]) -> float:
 
 
 @pytest.mark.parametrize("m", [1, 4, 8])
-def test_S3_29_without_noise_the_best_table_is_chosen(m: int) -> None:
+def test_without_noise_the_best_table_is_chosen_S3_29(m: int) -> None:
     """The argmax of the score, as brute force over all multisets of rows finds it."""
     data = bits(200)
     found = blr(exact(opened(BITS, data)), list("abc"), rows=m, spend=Epsilon(1))
@@ -62,7 +62,7 @@ def test_S3_29_without_noise_the_best_table_is_chosen(m: int) -> None:
     assert errors_of_all(data, m).max() > 0.3  # the control: another table would be far off
 
 
-def test_S3_29_numbers() -> None:
+def test_numbers_S3_29() -> None:
     """6,435 candidates of 8 rows of three bits; the sizes' formulas."""
     assert candidates(8, 8) == 6435
     assert blr_rows(0.25, 12) == math.ceil(2 / 0.25**2 * math.log(24)) == 102
@@ -92,7 +92,7 @@ def expectation(errors: np.ndarray, weights: np.ndarray, scale: float) -> float:
 @pytest.mark.parametrize(
     ("n", "best", "expected"), [(100, 0.0600, 0.1111), (500, 0.0800, 0.0835), (2000, 0.0850, 0.0850)]
 )
-def test_S3_29_expected_error_on_our_instance(n: int, best: float, expected: float) -> None:
+def test_expected_error_on_our_instance_S3_29(n: int, best: float, expected: float) -> None:
     """The rows of the specification's numbers are not given: on these rows the same figures, in the same order.
 
     There .0716/.0802/.0797 of n = 100/500/2000 against .045/.080/.079 at best: well above it at 100 rows, within
@@ -109,7 +109,7 @@ def test_S3_29_expected_error_on_our_instance(n: int, best: float, expected: flo
 
 
 @pytest.mark.parametrize("n", [100, 500, 2000])
-def test_S3_29_error_is_within_its_bound_of_the_best(n: int) -> None:
+def test_error_is_within_its_bound_of_the_best_S3_29(n: int) -> None:
     """In expectation best + (2/(epsilon n))(ln candidates + 1), by the exact law; every run but one in 1e8 as proved.
 
     The expectation is that of the exponential mechanism, which permute-and-flip is never worse than (SR4), with
@@ -152,7 +152,7 @@ def test_one_debit_and_the_ledger_agrees() -> None:
     assert declared.marginal(["a"]).values.sum() == pytest.approx(100.0)
 
 
-def test_SR6_empty_data_are_answered_like_any_other() -> None:
+def test_empty_data_are_answered_like_any_other_SR6() -> None:
     """No row at all: a table at the full charge, by the same question."""
     asked: list[list[object]] = [[], []]
     for i, n in enumerate((0, 60)):

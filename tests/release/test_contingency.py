@@ -206,7 +206,7 @@ def test_linear_methods_are_consistent(method: str) -> None:
         assert found.marginal(["x0", "x1"]).percent.min() >= 0
 
 
-def test_S3_19_measured_error_of_the_fit() -> None:
+def test_measured_error_of_the_fit_S3_19() -> None:
     """K = 5, all 2-way, epsilon 1, even weights: the worst marginal of a run is 50 off in the median, 105 at most.
 
     Within 30%, of 40 runs; the proved bound 754.3 is loose, and is passed by none.
@@ -235,7 +235,7 @@ def test_S3_19_measured_error_of_the_fit() -> None:
     assert found.bound(["x0", "x1"]) < 1000 * 2  # less than any table of this size could be off
 
 
-def test_S3_14_marginals_get_the_noise_of_their_number() -> None:
+def test_marginals_get_the_noise_of_their_number_S3_14() -> None:
     """Scale |C|/epsilon each: a row moves |C| cells by one, so the loss is epsilon exactly; for every row at k = 2."""
     oracle = asked_of(np.zeros((0, 4), dtype=bool), None)
     contingency(oracle, ["x0", "x1"], [["x0"], ["x1"]], "marginals", spend=Epsilon(0.5))
@@ -250,7 +250,7 @@ def test_S3_14_marginals_get_the_noise_of_their_number() -> None:
         assert sum(np.abs(cells).sum() / (scale / 2) for cells, scale in zip(moved, scales, strict=True)) > 0.5
 
 
-def test_E30_cells_of_a_one_way_marginal() -> None:
+def test_cells_of_a_one_way_marginal_E30() -> None:
     """[S3.13] k = 8: variance 2^k/epsilon^2 of the noise that is drawn; the printed 2^(k-1)/epsilon^2 is half.
 
     The squares of all cells of the eight marginals: half is the square of their common part, so a run is
@@ -289,7 +289,7 @@ def test_large_marginals_get_the_same_noise(neighbors: str, spend: sulq.Epsilon)
 
 
 @pytest.mark.parametrize(("neighbors", "sensitivity"), [("add_remove", 1), ("replace_one", 2)])
-def test_E46_the_relation_is_a_parameter(neighbors: str, sensitivity: int) -> None:
+def test_the_relation_is_a_parameter_E46(neighbors: str, sensitivity: int) -> None:
     """A histogram moves by 1 where a person comes or goes and by 2 where one changes: the noise follows."""
     oracle = asked_of(np.zeros((0, 3), dtype=bool), None, unit=Unit(neighbors=neighbors))
     found = contingency(oracle, ["x0", "x1"], [["x0"]], "cells", spend=Epsilon(0.1))
@@ -409,7 +409,7 @@ def test_auto_knows_of_the_rows_only_what_it_paid_for() -> None:
     assert len(declared.asked) == 1
 
 
-def test_S3_21_the_shifted_table_of_ten_attributes() -> None:
+def test_the_shifted_table_of_ten_attributes_S3_21() -> None:
     """K = 10, |B| = 56, a sparse table of 5000 rows: with the shift no cell of a pair is negative in 60 of 60 runs.
 
     Without it hardly ever are all of them not (in none of the first 60 runs, in 2 of 241). 3136 rows of it are the
@@ -458,7 +458,7 @@ def test_a_program_that_is_not_solved_leaves_the_coefficients(tmp_path: Path, mo
     assert "No solver" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
-def test_T6_the_shift_is_the_same_for_all_rows_and_noise() -> None:
+def test_the_shift_is_the_same_for_all_rows_and_noise_T6() -> None:
     """Replayed on other rows, and with other noise, the constant and the question are the same to the bit.
 
     A constant from the realised noise, the control, differs in every run.
@@ -701,7 +701,7 @@ def test_a_model_beats_all_else_where_noise_is_large() -> None:
     assert "model's own error" in found.charts()[0].said
 
 
-def test_T6_a_model_is_made_from_answers_alone() -> None:
+def test_a_model_is_made_from_answers_alone_T6() -> None:
     """Replayed with the same answers over other rows it is the same to the bit; with other noise it is not."""
     names = [f"x{i}" for i in range(5)]
     rows = np.random.default_rng(1).random((300, 5)) < 0.3

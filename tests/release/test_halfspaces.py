@@ -62,7 +62,7 @@ def direction(rng: np.random.Generator, d: int) -> np.ndarray:
         (5, {"directions": [[1, 0, 0, 0, 0], [1, -2.5, 0, 0, 1e-3]]}, 2),
     ],
 )
-def test_S3_22_without_noise(d: int, options: dict[str, object], planes: int) -> None:
+def test_without_noise_S3_22(d: int, options: dict[str, object], planes: int) -> None:
     """Every published count is exactly the number of rows x with <x, w> >= 0; n is the number of rows."""
     rng = np.random.default_rng(d)
     points = rng.uniform(-1, 1, (700, d))
@@ -80,7 +80,7 @@ def test_S3_22_without_noise(d: int, options: dict[str, object], planes: int) ->
     assert made.fraction(-y, "nearest").value == pytest.approx(1 - found.value)
 
 
-def test_S3_22_a_halfspace_and_its_opposite_share_their_border() -> None:
+def test_a_halfspace_and_its_opposite_share_their_border_S3_22() -> None:
     """H_y + H_-y = 1 + the rows on the plane, where both were published; one alone leaves them out of the other."""
     columns = {"a": sulq.Bool(), "b": sulq.Bool()}
     data = {"a": np.array([1, 1, 0, 0, 1]) > 0, "b": np.array([1, 0, 1, 0, 0]) > 0}
@@ -121,7 +121,7 @@ def test_rows_that_miss_a_value_are_on_neither_side(size: int | None) -> None:
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one", "zero_out"])
 @pytest.mark.parametrize("size", [None, 30])
-def test_X1_the_sensitivity_is_brute_force(neighbors: str, size: int | None) -> None:
+def test_the_sensitivity_is_brute_force_X1(neighbors: str, size: int | None) -> None:
     """N counts move by N in L1 and sqrt(N) in L2 under every relation; the number of rows is one more (SR6)."""
     unit, columns = Unit(neighbors=neighbors), {"x0": sulq.Int(-1, 1), "x1": sulq.Int(-1, 1)}
     data = {"x0": np.zeros(0, int), "x1": np.zeros(0, int)}
@@ -153,7 +153,7 @@ def test_X1_the_sensitivity_is_brute_force(neighbors: str, size: int | None) -> 
     assert float(rho.sensitivity[-1]) == pytest.approx(2, rel=1e-6)
 
 
-def test_SR6_the_number_of_complete_rows_is_noisy() -> None:
+def test_the_number_of_complete_rows_is_noisy_SR6() -> None:
     """Asked in the same question with the same noise, declared or not; of no rows at all the same is asked."""
     asked = []
     for n in (0, 1, 400):
@@ -175,7 +175,7 @@ def test_SR6_the_number_of_complete_rows_is_noisy() -> None:
     assert 3900 < all_there.rows <= 4000  # never more than declared
 
 
-def test_SR6_a_note_names_the_rows_it_needs() -> None:
+def test_a_note_names_the_rows_it_needs_SR6() -> None:
     """Where no size is declared a fact of the data is no refusal: the noisy number of rows, and how many would do."""
     said = {}
     for n in (0, 40, 12_000):
@@ -208,7 +208,7 @@ def test_bounds_hold_for_all_counts_at_once() -> None:
 
 
 @pytest.mark.parametrize("d", [2, 3, 5])
-def test_S3_23_useful_for_every_direction(d: int) -> None:
+def test_useful_for_every_direction_S3_23(d: int) -> None:
     """frac(cos > g) - acc <= v <= frac(cos >= -g) + acc for any y: the net alone is between them, within g."""
     runs, beta = count(f"halfspaces: usefulness in {d} columns", short=20, long=400), 0.05
     failed = 0
@@ -230,7 +230,7 @@ def test_S3_23_useful_for_every_direction(d: int) -> None:
 
 
 @pytest.mark.parametrize("d", [6, 10])
-def test_S3_23_useful_on_margin_data_with_projections(d: int) -> None:
+def test_useful_on_margin_data_with_projections_S3_23(d: int) -> None:
     """At d <= 10 the default is within .1 on data of margin .6, epsilon 1, 20,000 rows, in 1 - beta of the runs."""
     runs, beta, accuracy = count(f"halfspaces: margin data in {d} columns", short=12, long=600), 0.05, 0.1
     failed = turned = 0
@@ -247,7 +247,7 @@ def test_S3_23_useful_on_margin_data_with_projections(d: int) -> None:
     assert turned == runs  # the control: the opposite side
 
 
-def test_S3_26_the_median_is_over_the_projections() -> None:
+def test_the_median_is_over_the_projections_S3_26() -> None:
     """The answer is the middle one of those at each projection's nearest direction, sign and all (E33)."""
     d = 7
     rng = np.random.default_rng(2)
@@ -291,7 +291,7 @@ def test_a_refusal_names_the_rows_it_needs() -> None:
         assert (made.declared, f"need {said:,} complete rows" in made.notes[0]) == (said, True)
 
 
-def test_E36_the_queries_set_the_number_of_projections() -> None:
+def test_the_queries_set_the_number_of_projections_E36() -> None:
     """8 ln(q/beta) projections for q intended queries; 25, the default, are for one. The notes say what is proved."""
     points = table(np.random.default_rng(0).uniform(-1, 1, (50, 6)))
     columns = list(space(6))

@@ -53,7 +53,7 @@ DATA = made()
 
 
 @pytest.mark.parametrize(("l", "design", "subsets"), [(1, "groups", 2000), (1, "halves", 120), (2, "groups", 3000)])
-def test_S3_11_without_noise(l: int, design: str, subsets: int) -> None:  # noqa: E741
+def test_without_noise_S3_11(l: int, design: str, subsets: int) -> None:  # noqa: E741
     """What was measured is the truth; every inferred minterm of up to 2l attributes lies within its standard errors."""
     oracle = exact(opened(COLUMNS, DATA, Epsilon(900), unit=PEOPLE))
     found = infer(oracle, NAMES, l, subsets, design=design, bins=2, spend=STILL)
@@ -77,7 +77,7 @@ def test_S3_11_without_noise(l: int, design: str, subsets: int) -> None:  # noqa
     assert abs(either.value - (DATA["a"] | (DATA["c"] == "x")).mean()) < 6 * either.standard_error
 
 
-def test_S3_12_implication() -> None:
+def test_implication_S3_12() -> None:
     """Both methods find that a makes b likelier, by how much, and that it makes not-b less likely."""
     oracle = exact(opened(COLUMNS, DATA, Epsilon(900), unit=PEOPLE))
     found = infer(oracle, NAMES, 1, 3000, bins=2, spend=STILL)
@@ -127,7 +127,7 @@ def test_standard_errors_hold_with_noise(spend: object) -> None:
     assert 4 * square > 1.8
 
 
-def test_SR6_the_number_of_people_is_noisy_or_declared() -> None:
+def test_the_number_of_people_is_noisy_or_declared_SR6() -> None:
     """Under add_remove it comes from the noisy histograms of the same question; declared, it is what was declared."""
     db = opened(COLUMNS, DATA, Epsilon(9), unit=PEOPLE)
     found = infer(db, NAMES, 1, 20, spend=Epsilon(1))
@@ -140,7 +140,7 @@ def test_SR6_the_number_of_people_is_noisy_or_declared() -> None:
     assert declared.histograms.people == 5000
 
 
-def test_SR6_the_same_is_asked_of_every_neighbour() -> None:
+def test_the_same_is_asked_of_every_neighbour_SR6() -> None:
     """Rows, a row more, no rows at all: the same question at the same spend, and an answer."""
     asked = []
     for n in (0, 1, 300):
@@ -224,7 +224,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     refused("bad-release", release.load, tmp_path / "csv")
 
 
-def test_SR11_what_cannot_be_divided_is_refused() -> None:
+def test_what_cannot_be_divided_is_refused_SR11() -> None:
     """Rows without a person under add_remove, and people of several rows: nothing is spent."""
     rowed = opened(COLUMNS, {name: DATA[name] for name in NAMES}, Epsilon(9))
     refused("needs-position", infer, rowed, NAMES, spend=Epsilon(1))

@@ -55,7 +55,7 @@ def test_it_costs_its_spend_and_the_ledger_agrees(spend: object, budget: object)
     assert len(db.transcript()) - len(before) == 7
 
 
-def test_SR6_empty_data_are_answered_like_any_other() -> None:
+def test_empty_data_are_answered_like_any_other_SR6() -> None:
     """No rows: the same kinds of asks at the same prices, and a release; the first question does not know the data."""
     asked: list[list[object]] = [[], []]
     for i, n in enumerate((0, 200)):

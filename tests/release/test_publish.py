@@ -36,7 +36,7 @@ UNITS = np.array([[10**6]])
 WORKLOAD = [BY_CITY, SMOKERS, LAST, COUNTS, Together((HALF, COUNTS)), HALF]
 
 
-def test_S3_1_a_workload_is_one_debit_and_answers_without_the_database(tmp_path: Path) -> None:
+def test_a_workload_is_one_debit_and_answers_without_the_database_S3_1(tmp_path: Path) -> None:
     """Saved in either format and loaded where there is no data, every answer and error bar is the same (S3.1)."""
     db = opened(COLUMNS, DATA, Epsilon(3))
     before = len(db.transcript())
@@ -65,7 +65,7 @@ def test_S3_1_a_workload_is_one_debit_and_answers_without_the_database(tmp_path:
     assert "answer-1.csv" in {path.name for path in (tmp_path / "csv").iterdir()}
 
 
-def test_S3_1_the_noise_is_what_the_database_would_draw_at_the_same_part() -> None:
+def test_the_noise_is_what_the_database_would_draw_at_the_same_part_S3_1() -> None:
     """Every law is that of the question asked alone at its part; on the noise-free oracle the answers are the truth."""
     db = opened(COLUMNS, DATA, Epsilon(9))
     workload = [BY_CITY, SMOKERS, LAST]

@@ -207,7 +207,7 @@ def test_a_full_disk_leaves_the_earlier_release(tmp_path: Path, monkeypatch: pyt
     assert isinstance(saving.load(tmp_path, KINDS), Two)
 
 
-def test_T82_texts_stay_texts(tmp_path: Path) -> None:
+def test_texts_stay_texts_T82(tmp_path: Path) -> None:
     """The page shows hostile names as texts and fetches nothing."""
     MADE.save(tmp_path)
     text = (tmp_path / "index.html").read_text(encoding="utf-8")

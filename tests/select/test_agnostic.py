@@ -32,7 +32,7 @@ def true_error(threshold: int) -> float:
     return 0.2 + 0.6 * abs(threshold - 37) / 100
 
 
-def test_S3_28_the_sample_size_and_that_it_suffices() -> None:
+def test_the_sample_size_and_that_it_suffices_S3_28() -> None:
     """|C| = 101, alpha = beta = .1, epsilon 1: n = 6644; success 200 of 200, where 180 are needed (dagger numbers).
 
     Control: at 60 rows and epsilon .01 most fail.
@@ -51,7 +51,7 @@ def test_S3_28_the_sample_size_and_that_it_suffices() -> None:
     assert bad < 0.9 * runs
 
 
-def test_E39_the_logarithm_of_the_class_is_multiplied_too() -> None:
+def test_the_logarithm_of_the_class_is_multiplied_too_E39() -> None:
     """As printed, ln|C| + ln(1/beta) max{...} rows are far too few: a bad hypothesis of many is chosen (E39).
 
     One hypothesis errs on .39 of all rows, 2^20 others on half of them, independently: each is worse by .11 > alpha.
@@ -77,7 +77,7 @@ def test_E39_the_logarithm_of_the_class_is_multiplied_too() -> None:
 
 
 @pytest.mark.parametrize(("neighbors", "span"), [("add_remove", 1), ("replace_one", 2)])
-def test_S3_28_exact_enumeration_of_three_rows(neighbors: str, span: int) -> None:
+def test_exact_enumeration_of_three_rows_S3_28(neighbors: str, span: int) -> None:
     """Every table of three labelled rows and every neighbour: odds within e^epsilon (dagger: exact enumeration, n = 3).
 
     Control: half the planned noise passes it.

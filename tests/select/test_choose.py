@@ -43,7 +43,7 @@ ALARM = 1e-8
 DAGGER = (0, -1, -5, -20)
 
 
-def test_S3_9_the_exponential_choice_of_the_paper() -> None:
+def test_the_exponential_choice_of_the_paper_S3_9() -> None:
     """U = (0, -1, -5, -20), epsilon 1: p = (.592, .359, .049, 0), and its mode is the argmax (dagger numbers)."""
     found = exponential(np.array(DAGGER, dtype=float), 2.0)  # exp(epsilon u / (2 Du)), Du = 1
     assert found == pytest.approx([0.592, 0.359, 0.049, 0], abs=1e-3)
@@ -56,7 +56,7 @@ def test_S3_9_the_exponential_choice_of_the_paper() -> None:
         assert binom.sf(seen - 1, 40_000, p) > ALARM
 
 
-def test_E29_the_printed_sign_picks_the_worst() -> None:
+def test_the_printed_sign_picks_the_worst_E29() -> None:
     """exp(-epsilon u/2) of a *utility* draws the worst output with probability .9993 (E29)."""
     printed = exponential(-np.array(DAGGER, dtype=float), 2.0)
     assert printed[3] == pytest.approx(0.9993, abs=1e-3)
@@ -64,7 +64,7 @@ def test_E29_the_printed_sign_picks_the_worst() -> None:
     assert printed.argmax() != int(np.argmax(DAGGER))
 
 
-def test_S3_9_permute_and_flip_is_never_worse() -> None:
+def test_permute_and_flip_is_never_worse_S3_9() -> None:
     """At the same scale the expected score of permute-and-flip is at least the exponential choice's (SR4)."""
     rng = np.random.default_rng(5)
     for _ in range(50):
@@ -83,7 +83,7 @@ def people(counts: dict[str, int]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("neighbors", "span"), [("add_remove", 1), ("replace_one", 2), ("zero_out", 1)])
-def test_S3_9_exact_enumeration_over_all_small_tables(neighbors: str, span: int) -> None:
+def test_exact_enumeration_over_all_small_tables_S3_9(neighbors: str, span: int) -> None:
     """The planned law on every table of at most three rows: no neighbour changes any odds by more than e^epsilon.
 
     Control: at half the planned noise one does.
@@ -153,7 +153,7 @@ def test_candidates_by_row_functions_on_different_grids() -> None:
 
 
 @pytest.mark.parametrize("spend", [Rho(0.1), EpsilonDelta(1, 1e-6)], ids=str)
-def test_SR4_a_concentrated_spend_draws_exponentially(spend: object) -> None:
+def test_a_concentrated_spend_draws_exponentially_SR4(spend: object) -> None:
     """The mechanism follows the spend."""
     db = opened(CITIES, people({"Lod": 9}), EpsilonDelta(9, 1e-5))
     assert isinstance(choose(db, "city", spend=spend).law, ExponentialLaw)

@@ -27,7 +27,7 @@ def revenue(bids: np.ndarray, grid: list[float] = GRID) -> np.ndarray:
     return np.array([y * (bids >= y).sum() for y in grid])
 
 
-def test_S3_10_500_bids_100_prices_epsilon_a_half() -> None:
+def test_500_bids_100_prices_epsilon_a_half_S3_10() -> None:
     """OPT 97.2, expected about 93.7, a loss of at most (2/epsilon)(ln 100 + 1) = 22.4 (dagger numbers).
 
     Control: noise added to the best price itself, of the same epsilon, loses more.
@@ -49,7 +49,7 @@ def test_S3_10_500_bids_100_prices_epsilon_a_half() -> None:
     assert best - revenue(BIDS, list(noisy)).mean() > 3 * loss
 
 
-def test_S3_10_no_liar_moves_the_odds_of_a_price() -> None:
+def test_no_liar_moves_the_odds_of_a_price_S3_10() -> None:
     """One of 500 who bids otherwise changes no log-odds by more than .17 (dagger .1675), within epsilon = .5.
 
     Control: a coalition of ten changes them by more, within ten times that.
@@ -75,7 +75,7 @@ def test_S3_10_no_liar_moves_the_odds_of_a_price() -> None:
     [(Unit(), 100), (Unit(None, 1, "replace_one"), 200), (Unit("who", 3), 300)],
     ids=str,
 )
-def test_SR5_the_plan_finds_the_largest_price(unit: Unit, sensitivity: int) -> None:
+def test_the_plan_finds_the_largest_price_SR5(unit: Unit, sensitivity: int) -> None:
     """A bid moves revenues by a price at most; in hundredths, that is 100 of them."""
     db = opened({"bid": Real(0, 1), "who": Int(0, 9)}, {"bid": BIDS[:9], "who": range(9)}, unit=unit)
     assert price(db, "bid", GRID, spend=Epsilon(1)).law == FlipLaw(Fraction(sensitivity), 100)

@@ -28,7 +28,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path, candidate: object, law: type, 
     assert load(tmp_path / "winner.json") == made
 
 
-def test_S3_9_the_utility_bound_is_in_the_utilitys_own_unit() -> None:
+def test_the_utility_bound_is_in_the_utilitys_own_unit_S3_9() -> None:
     """Within scale * (ln m + s) units of score, but for e^-s; a unit of score is a step."""
     law = FlipLaw(Fraction(40), 100)
     made = Selected("a", 0, 100, law, Fraction(1, 100), "revenue", Epsilon(1), Unit(), "dp", ())

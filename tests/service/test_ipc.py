@@ -45,7 +45,7 @@ def test_a_frame_comes_out_as_it_went_in(obj: dict) -> None:
         (b"{" * 5000, QuestionError),
     ],
 )
-def test_T51_what_has_not_one_meaning_is_no_frame(text: bytes, error: type[Exception]) -> None:
+def test_what_has_not_one_meaning_is_no_frame_T51(text: bytes, error: type[Exception]) -> None:
     """Duplicate keys, NaN, numbers out of range, other encodings and bottomless nesting are refused."""
     left, right = pair()
     left.sendall(len(text).to_bytes(4, "big") + text)

@@ -26,7 +26,7 @@ float("{CANARY}")
 """
 
 
-def test_T31_no_text_of_an_exception_reaches_the_log() -> None:
+def test_no_text_of_an_exception_reaches_the_log_T31() -> None:
     """Logged, uncaught in any thread, or raised where it cannot be: the type is written, the text is not."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The release schedule: when an answer leaves follows from when its question came, and from nothing else (R14)."""
+"""The release schedule: when an answer leaves follows from when its question came, and from nothing else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def left_at(arrived: float, worked: float, period: float = 2.0) -> tuple[float, 
     return clock.now, kept
 
 
-def test_T35_T36_the_time_of_an_answer_does_not_depend_on_the_work() -> None:
+def test_the_time_of_an_answer_does_not_depend_on_the_work_T35_T36() -> None:
     """However long the work took, up to a whole period, the answer leaves at the same tick.
 
     Control: waiting for the next tick after the work, as a simpler schedule would, tells work from work.
@@ -74,7 +74,7 @@ def test_an_answer_that_misses_its_tick_leaves_at_another_one() -> None:
     assert moment == 1010.0
 
 
-def test_R14_T37_T39_answers_failures_and_refusals_of_a_service_leave_at_ticks() -> None:
+def test_answers_failures_and_refusals_of_a_service_leave_at_ticks_T37_T39() -> None:
     """Answers, re-answers, overruns and failures: none leaves before the tick that follows from when it came.
 
     That it leaves at a tick is shown by the clock above; here a busy machine may bring any reply later.
@@ -143,7 +143,7 @@ def seen_before_the_tick(*, paced: bool, fails: bool = False) -> list[tuple[int,
     return seen
 
 
-def test_R14_T35_no_book_has_an_answer_before_its_tick() -> None:
+def test_no_book_has_an_answer_before_its_tick_T35() -> None:
     """While an ask waits for its tick its debit is there for all, its answer for nobody; its slot is another's.
 
     Control: were only the reply held back, the transcript would have the answer, and its time, at once.
@@ -153,7 +153,7 @@ def test_R14_T35_no_book_has_an_answer_before_its_tick() -> None:
     assert seen_before_the_tick(paced=False) == [(1, 1, False)]
 
 
-def test_R14_T39_an_answer_is_not_given_again_before_its_tick() -> None:
+def test_an_answer_is_not_given_again_before_its_tick_T39() -> None:
     """Asked again with reuse while the first waits, a question is paid for anew: that its work is done shows nowhere.
 
     Control: asked again after the tick it is given again, free.
@@ -176,7 +176,7 @@ def test_R14_T39_an_answer_is_not_given_again_before_its_tick() -> None:
     assert found == [False]
 
 
-def test_T37_what_could_not_be_done_in_time_is_not_begun() -> None:
+def test_what_could_not_be_done_in_time_is_not_begun_T37() -> None:
     """An ask that waited half its period for a slot is refused, uncharged, at its tick; the control is answered."""
     clock = Clock()
     with survey(sulq.Epsilon(10)) as database:
@@ -210,7 +210,7 @@ class Slow:
         return getattr(self._held, name)
 
 
-def test_R14_T35_a_polled_transcript_of_a_service_tells_nothing_before_the_tick() -> None:
+def test_a_polled_transcript_of_a_service_tells_nothing_before_the_tick_T35() -> None:
     """Whoever polls transcript and verification meanwhile sees the debit early and the answer not before its tick."""
     period = 1.5
     with service(schedule=period) as running:
@@ -257,7 +257,7 @@ def noted(folder: Path, pair: str, *, person: bool, schedule: float | None) -> D
     return declare(name, folder / f"{name}.parquet", columns, unit=unit, budget=sulq.Epsilon(1), schedule=schedule)
 
 
-def test_T100_neighbours_have_one_outcome_whatever_one_person_wrote(tmp_path: Path) -> None:
+def test_neighbours_have_one_outcome_whatever_one_person_wrote_T100(tmp_path: Path) -> None:
     """A question that one person's notes would make overrun is refused with them and without, and nothing is spent.
 
     Control: a clerk that lets it through answers without the person and fails at the limit with the person, for a

@@ -19,14 +19,14 @@ def loaded(part: str) -> set[str]:
     return set(done.stdout.translate(str.maketrans("", "", '[]",\n')).split())
 
 
-def test_R10_the_clerk_and_the_supervisor_cannot_read_data() -> None:
+def test_the_clerk_and_the_supervisor_cannot_read_data() -> None:
     """Neither loads an engine or DuckDB; control: the worker does."""
     for part in ("clerk", "supervisor"):
         assert not {name for name in loaded(part) if name.startswith(("duckdb", "sulq.sources"))}, part
     assert {"duckdb", "sulq.sources.source"} <= loaded("worker")
 
 
-def test_R10_the_web_process_has_no_curator() -> None:
+def test_the_web_process_has_no_curator() -> None:
     """What speaks HTTP loads no curator, no ledger and no engine."""
     assert not {
         name for name in loaded("web") if name.startswith(("duckdb", "sulq.compile", "sulq.curator", "sulq.sources"))

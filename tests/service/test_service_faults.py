@@ -107,7 +107,7 @@ def filled(disk: Path) -> Callable[[], None]:
     return ballast.unlink
 
 
-def test_T48_a_full_disk_gives_no_unpaid_answer_and_the_service_is_back_when_there_is_room() -> None:
+def test_a_full_disk_gives_no_unpaid_answer_and_the_service_is_back_when_there_is_room_T48() -> None:
     """SQLite is told that no space is left: no answers until there is; then answers again, by itself (T48)."""
     with told("full") as folder, asked(ledger=str(folder / "survey.ledger")) as crowd:
         assert crowd.answers(10)
@@ -123,7 +123,7 @@ def test_T48_a_full_disk_gives_no_unpaid_answer_and_the_service_is_back_when_the
     assert crowd.seen.refusals["ledger-failed"] + crowd.seen.refusals["engine-failed"] > 0
 
 
-def test_T48_a_full_file_system_likewise() -> None:
+def test_a_full_file_system_likewise_T48() -> None:
     """The same on a small file system that is filled to the last byte and emptied again."""
     with small_disk() as disk, asked("", ledger=str(disk / "survey.ledger")) as crowd:
         assert crowd.answers(10)
@@ -137,7 +137,7 @@ def test_T48_a_full_file_system_likewise() -> None:
     assert violations(crowd.seen) == []
 
 
-def test_T43_T48_no_power_cut_of_the_clerks_disk_loses_an_acknowledged_debit() -> None:
+def test_no_power_cut_of_the_clerks_disk_loses_an_acknowledged_debit_T43_T48() -> None:
     """Its disk loses what was not synced, in the middle of anything, again and again (T43).
 
     Bar: 0 answers without a debit. Control: a disk whose sync does nothing (below).
@@ -145,7 +145,7 @@ def test_T43_T48_no_power_cut_of_the_clerks_disk_loses_an_acknowledged_debit() -
     assert violations(powered("power", count("T43 power cuts of the service's clerk", short=4, long=300))) == []
 
 
-def test_T43_a_clerk_on_a_disk_that_does_not_sync_is_noticed() -> None:
+def test_a_clerk_on_a_disk_that_does_not_sync_is_noticed_T43() -> None:
     """Control: with syncs that do nothing, answers are left without debits, or the ledger cannot be read."""
     outcomes = []
     for _ in range(4):
@@ -170,7 +170,7 @@ def powered(kind: str, cuts: int, *, patience: float = 120.0) -> Seen:
     return crowd.seen
 
 
-def test_T50_a_clock_that_jumps_ten_years_gives_no_spend_back() -> None:
+def test_a_clock_that_jumps_ten_years_gives_no_spend_back_T50() -> None:
     """Ten years on, tokens have run out and are refused; ten years back they are good; the ledger counts on (T50).
 
     Bar: what is spent never falls. Control: the tokens' expiry does follow the clock, so it did jump.
@@ -203,7 +203,7 @@ def test_T50_a_clock_that_jumps_ten_years_gives_no_spend_back() -> None:
         assert revoked.value.code == "unauthorized"  # an end by hand does not wait for any clock
 
 
-def test_T50_a_token_lives_by_the_clock_of_its_store(tmp_path: Path) -> None:
+def test_a_token_lives_by_the_clock_of_its_store_T50(tmp_path: Path) -> None:
     """What a jump does to expiry, said once: forward ends tokens early, back lets them live until the clock is set."""
     now = [1_000_000_000.0]
     with Access(tmp_path / "access.db", clock=lambda: now[0]) as access:
@@ -219,7 +219,7 @@ def test_T50_a_token_lives_by_the_clock_of_its_store(tmp_path: Path) -> None:
         assert access.find(token) is None
 
 
-def test_T42_answers_stop_at_the_budget_however_many_ask_at_once() -> None:
+def test_answers_stop_at_the_budget_however_many_ask_at_once_T42() -> None:
     """Over HTTP, by twelve analysts at once with room for 30: 30 answers, then refusals; 0 overspend (T42, T52)."""
     with service(sulq.Epsilon(0.03), web=1, rate=10**6) as running:
         answers: list[int] = []

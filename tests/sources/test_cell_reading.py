@@ -28,7 +28,7 @@ DOMAINS = (
 
 
 @pytest.mark.parametrize("column", DOMAINS, ids=lambda column: str(column)[:40])
-def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
+def test_every_cell_is_read_alike_T6_T26(column: object) -> None:
     """SQL and NumPy give the oracle's code for adversarial cells of every type a source may have; none raises."""
     rng = counts.generator(str(column))
     schema = Schema("data", (("c", column),))
@@ -48,7 +48,7 @@ def test_T6_T26_every_cell_is_read_alike(column: object) -> None:
             engine.close()
 
 
-def test_T16_a_person_is_read_alike() -> None:
+def test_a_person_is_read_alike_T16() -> None:
     """Both engines give the oracle's hash of a person, for spellings in any type and form of Unicode."""
     rng = counts.generator(16)
     words = [
@@ -83,7 +83,7 @@ def test_a_control_of_rounding_differs() -> None:
     assert not missing.any()
 
 
-def test_T30_codes_of_consecutive_numbers_in_a_narrow_column(tmp_path: Path) -> None:
+def test_codes_of_consecutive_numbers_in_a_narrow_column_T30(tmp_path: Path) -> None:
     """Read for one question, codes are counted from the lowest number, farther than the column's own type reaches."""
     schema = Schema.of("data", {"code": Category(tuple(range(-100, 100)))})
     path = parquet(tmp_path, pa.table({"code": pa.array([-100, 0, 50, 99, None, 127], pa.int8())}))

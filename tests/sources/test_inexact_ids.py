@@ -18,7 +18,7 @@ from sulq.sources.decode.person import Form
         ("figures", "('7'), ('1e5'), ('8 8')", ["1e5", "8 8"]),
     ],
 )
-def test_SR25_ids_that_are_not_exact_are_found(form: Form, cells: str, unfit: list[object]) -> None:
+def test_ids_that_are_not_exact_are_found_SR25(form: Form, cells: str, unfit: list[object]) -> None:
     """Fractions, numbers past what the type holds exactly, and texts that are no digits; blanks are missing."""
     kind = "DOUBLE" if form == "double" else "VARCHAR"
     with duckdb.connect() as made:
@@ -28,7 +28,7 @@ def test_SR25_ids_that_are_not_exact_are_found(form: Form, cells: str, unfit: li
     assert [cell for (cell,) in found] == unfit
 
 
-def test_SR25_the_owner_hears_of_the_column_and_of_no_id() -> None:
+def test_the_owner_hears_of_the_column_and_of_no_id_SR25() -> None:
     """The message names the table and the column."""
     assert inexact_ids.inexact("visits", "pid", "figures").code == "person-type"
     assert "'pid' of 'visits'" in str(inexact_ids.inexact("visits", "pid", "double"))

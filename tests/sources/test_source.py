@@ -115,7 +115,7 @@ def test_the_same_table_in_every_form(tmp_path: Path) -> None:
                 assert sums(duck(form, data.unit, data.schema, prepared=prepared), *tallies) == want, (seed, form)
 
 
-def test_T96_a_broken_csv_file_stops_its_owner_or_is_answered(tmp_path: Path) -> None:
+def test_a_broken_csv_file_stops_its_owner_or_is_answered_T96(tmp_path: Path) -> None:
     """Whatever the bytes, opening is refused by one code, on every engine alike, or every question is answered."""
     rng = counts.generator(3)
     letters = [b"1", b",", b"\n", b'"', b"\r\n", b" ", b"\\", b"\xff", b"\xc3\xa9", b"\x00", b"x", b"1,1\n", b"1,1\n"]
@@ -199,7 +199,7 @@ def test_a_source_that_changed_underneath_stops_its_owner(tmp_path: Path) -> Non
         engine.close()
 
 
-def test_T6_parquet_statistics_without_nan_are_not_believed(tmp_path: Path) -> None:
+def test_parquet_statistics_without_nan_are_not_believed_T6(tmp_path: Path) -> None:
     """NaN in a file whose statistics leave it out is missing, as it is in a frame."""
     data = pa.table(
         {
@@ -223,7 +223,7 @@ def test_T6_parquet_statistics_without_nan_are_not_believed(tmp_path: Path) -> N
     assert SCHEMA.names[0] == "age"
 
 
-def test_T6_duckdb_by_itself_believes_them(tmp_path: Path) -> None:
+def test_duckdb_by_itself_believes_them_T6(tmp_path: Path) -> None:
     """Control: read without the option, the same file's NaN is not even NaN."""
     path = parquet(tmp_path, pa.table({"x": [1.0, float("nan")]}))
     assert duckdb.execute(f"SELECT count(*) FROM read_parquet('{path}') WHERE x <= 5").fetchone() == (2,)

@@ -41,7 +41,7 @@ def broken(prepared: object, monkeypatch: pytest.MonkeyPatch) -> module.DuckEngi
 
 
 @pytest.mark.by_hand
-def test_T30_an_error_of_the_engine_is_not_an_outcome(
+def test_an_error_of_the_engine_is_not_an_outcome_T30(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where SQL without a certificate fails because of a row, the reference meaning answers; the log has its kind."""
@@ -64,7 +64,7 @@ def test_T30_an_error_of_the_engine_is_not_an_outcome(
 
 @pytest.mark.by_hand
 @pytest.mark.parametrize("prepared", [None, False])
-def test_T31_a_failure_has_a_code_and_no_text(
+def test_a_failure_has_a_code_and_no_text_T31(
     prepared: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where certified text fails, or rows cannot even be fetched, the error that may name a cell becomes a constant."""
@@ -86,7 +86,7 @@ def test_T31_a_failure_has_a_code_and_no_text(
     engine.close()
 
 
-def test_T31_duckdb_by_itself_names_the_cell() -> None:
+def test_duckdb_by_itself_names_the_cell_T31() -> None:
     """Control: the error behind that constant does hold the cell's text."""
     engine = duck(table([("ann", 40, 10.0, "x", CANARY)]))
     engine.ready()
@@ -121,7 +121,7 @@ def test_several_tallies_take_one_pass(prepared: object, monkeypatch: pytest.Mon
 
 
 @pytest.mark.by_hand
-def test_T30_an_error_in_a_shared_pass_is_not_an_outcome(
+def test_an_error_in_a_shared_pass_is_not_an_outcome_T30(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where the one pass without a certificate fails because of a row each tally is asked alone, and then by hand."""

@@ -89,7 +89,7 @@ def test_persons_are_the_same_in_all_tables(name: str, prepared: object) -> None
         {"regions": pa.table({"code": [9, 12, 3], "name": ["n", "s", CANARY]})},  # both are clamped to 9
     ],
 )
-def test_T15_a_key_that_is_not_unique_stops_the_owner(name: str, prepared: object, bad: dict) -> None:
+def test_a_key_that_is_not_unique_stops_the_owner_T15(name: str, prepared: object, bad: dict) -> None:
     """All rows are looked at, by what they are joined by; the message shows no value."""
     engine = opened_by(name, dataset(**bad), prepared)
     with pytest.raises(SetupError, match="key-not-unique") as refused:
@@ -110,7 +110,7 @@ def ordered(listed: dict[str, list], named: dict[str, list], *tables: TableFacts
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("prepared", [None, False])
-def test_SR15_a_reference_to_another_persons_row_stops_the_owner(name: str, prepared: object) -> None:
+def test_a_reference_to_another_persons_row_stops_the_owner_SR15(name: str, prepared: object) -> None:
     """All rows are looked at, by what is joined; nobody's rows, missing values and orders nobody has say nothing.
 
     Control: each of the bad ones alone is caught, and without the declaration none is.
@@ -153,7 +153,7 @@ def test_missing_keys_are_no_duplicates(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_T15_defaults_in_a_key_are_duplicates(name: str) -> None:
+def test_defaults_in_a_key_are_duplicates_T15(name: str) -> None:
     """A key that is never missing is compared with its defaults in it: two cells that take one make it no key."""
     schema = Schema("regions", tuple((n, replace(c, missing=False)) for n, c in REGIONS.schema.columns))
     tables = (PEOPLE, VISITS, replace(REGIONS, schema=schema))
@@ -162,7 +162,7 @@ def test_T15_defaults_in_a_key_are_duplicates(name: str) -> None:
         engine.ready()
 
 
-def test_SR1_under_zero_out_every_column_may_be_missing() -> None:
+def test_under_zero_out_every_column_may_be_missing_SR1() -> None:
     """A row is blanked there: with defaults in its cells it would move sums by more than they are charged for."""
     facts = TableFacts(Schema("data", (("x", Int(-50, 200, missing=False)),)))
     with pytest.raises(SetupError, match="zero_out"):

@@ -164,7 +164,7 @@ def test_rows_chosen_by_what_is_public_keep_their_bars():
             assert answer.table.notes == ()
 
 
-def test_SR14_aggregates_over_groups_found_in_the_data_have_no_bars():
+def test_aggregates_over_groups_found_in_the_data_have_no_bars_SR14():
     """How many groups were not shown is not known, so no interval holds for what leaves them out; a note says so."""
     words = ["a"] * 1000 + ["b"] * 1000 + [f"s{i // 2}" for i in range(1000)]
     frame = pa.table({"w": words, "pid": list(range(3000))})

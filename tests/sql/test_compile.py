@@ -83,7 +83,7 @@ def test_a_persons_own_groups() -> None:
     ],
 )
 @pytest.mark.parametrize(("person", "table"), [("pid", "visits"), ("PID", "bills")])  # not declared, and declared
-def test_SR13_grouping_by_the_person_gives_one_row_a_person(sql: str, person: str, table: str) -> None:
+def test_grouping_by_the_person_gives_one_row_a_person_SR13(sql: str, person: str, table: str) -> None:
     """Whether or not the person's column is declared."""
     assert shape(groups(sql.format(p=person, t=table)).over, facts()).rows == 1
 
@@ -131,7 +131,7 @@ def test_what_would_show_rows_is_refused(sql: str, code: str) -> None:
     assert refused(sql).code == code
 
 
-def test_T74_a_tower_of_with_queries_is_refused() -> None:
+def test_a_tower_of_with_queries_is_refused_T74() -> None:
     """Each WITH query uses the one before twice: 2^20 tables in a short text."""
     tower = ["t0 AS (SELECT pid FROM people)"]
     tower += [f"t{i} AS (SELECT a.pid FROM t{i - 1} a JOIN t{i - 1} b ON a.pid = b.pid)" for i in range(1, 21)]

@@ -25,7 +25,7 @@ def forecast(text: str) -> ErrorForecast:
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.1)])
-def test_SR7_a_sum_is_as_wide_however_many_rows_there_are(spend):
+def test_a_sum_is_as_wide_however_many_rows_there_are_SR7(spend):
     """Counts and sums do not depend on rows; means do, inversely; keys and constants are exact (SR7)."""
     found = forecast("SELECT city, COUNT(*) AS n, SUM(age) AS s, AVG(age) AS m, 1 AS one FROM people GROUP BY city")
     plan = found.plan(spend)

@@ -14,7 +14,7 @@ from sulq.sql.price import amount, divided, price
 
 
 @given(st.floats(1e-9, 500), st.sampled_from([Epsilon, Rho]))
-def test_SR7_the_price_is_enough_and_no_more(cost, kind):
+def test_the_price_is_enough_and_no_more_SR7(cost, kind):
     """An error inverse to epsilon, or to the root of rho, is met to six digits in a handful of steps (SR7)."""
     power = 1 if kind is Epsilon else 0.5
     calls = []
@@ -31,7 +31,7 @@ def test_SR7_the_price_is_enough_and_no_more(cost, kind):
 
 
 @given(st.floats(1, 1e6), st.floats(1e-3, 1e3))
-def test_SR7_errors_that_are_not_inverse_are_met_too(rows, width):
+def test_errors_that_are_not_inverse_are_met_too_SR7(rows, width):
     """A quotient is infinite while its noise drowns the rows, then falls; steps too (SR7)."""
 
     def off(spend):
@@ -47,7 +47,7 @@ def test_SR7_errors_that_are_not_inverse_are_met_too(rows, width):
         assert off(float(found.exact) * 0.9) > 1 or float(found.exact) < 1e-14
 
 
-def test_SR7_what_no_spend_can_buy_is_refused():
+def test_what_no_spend_can_buy_is_refused_SR7():
     """Control: an error that never falls has no price."""
     with pytest.raises(QuestionError) as refused:
         price(lambda _: 2.0, Epsilon)
@@ -56,7 +56,7 @@ def test_SR7_what_no_spend_can_buy_is_refused():
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12), st.booleans())
-def test_SR7_a_total_is_divided_so_that_errors_agree(costs, squared):
+def test_a_total_is_divided_so_that_errors_agree_SR7(costs, squared):
     """Every query is off by the same part, as far as the smallest part allows; the parts never pass the total (SR7)."""
     power = 0.5 if squared else 1
 

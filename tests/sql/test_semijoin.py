@@ -95,7 +95,7 @@ def test_what_is_missing_is_asked_where_it_matters(where: str, several: int) -> 
 @pytest.mark.parametrize(
     "where", ["vid NOT IN (SELECT vid FROM bills)", "(vid IN (SELECT vid FROM bills)) IS NOT TRUE"]
 )
-def test_SR15_what_is_missing_in_others_rows_decides_nothing(where: str) -> None:
+def test_what_is_missing_in_others_rows_decides_nothing_SR15(where: str) -> None:
     """One missing value of anybody's would make NOT IN unknown for everybody; the person's own are matched instead."""
     assert refused(f"SELECT COUNT(*) FROM visits WHERE {where}").code == "person-lost"
     own = "due NOT IN (SELECT v.cost FROM visits v WHERE v.vid = bills.vid)"

@@ -60,7 +60,7 @@ WORDS = [
 ]
 
 
-def test_T10_SR12_the_same_query_in_other_words_is_free() -> None:
+def test_the_same_query_in_other_words_is_free_T10_SR12() -> None:
     """Aliases, remarks, order, letters' case, subqueries, HAVING and LIMIT: one question, paid once (T10, SR12)."""
     with opened() as db:
         first = db.sql(GROUPED, spend=Epsilon(1))
@@ -87,7 +87,7 @@ WHERE = [
 ]
 
 
-def test_T10_conditions_in_another_order_are_the_same_question() -> None:
+def test_conditions_in_another_order_are_the_same_question_T10() -> None:
     """AND commutes, comparisons turn round, NOT NOT falls away; another bound is another question (T10).
 
     Control: a condition that differs by one row's worth is charged.
@@ -114,7 +114,7 @@ def test_a_named_ask_and_a_query_share_their_answer() -> None:
 
 
 @pytest.mark.parametrize("kind", [Epsilon, Rho])
-def test_SR7_sums_and_counts_are_priced_exactly(kind: type) -> None:
+def test_sums_and_counts_are_priced_exactly_SR7(kind: type) -> None:
     """within= is kept, and a little less would not do (SR7)."""
     with opened() as db:
         for text, width in (
@@ -132,7 +132,7 @@ def test_SR7_sums_and_counts_are_priced_exactly(kind: type) -> None:
             assert (max(row[-1] for row in less) if isinstance(less, tuple) else less) > wish
 
 
-def test_SR7_a_quotient_buys_a_count_first_and_keeps_its_width() -> None:
+def test_a_quotient_buys_a_count_first_and_keeps_its_width_SR7() -> None:
     """A tenth of at_most buys counts; the price follows from their lower bounds; all within at_most (SR7)."""
     held = []
     for _ in range(10):
@@ -147,7 +147,7 @@ def test_SR7_a_quotient_buys_a_count_first_and_keeps_its_width() -> None:
     assert sum(held) >= 4  # each with 95%: three or fewer of ten would be a chance of 1e-7
 
 
-def test_SR7_a_declared_size_prices_a_mean_at_once() -> None:
+def test_a_declared_size_prices_a_mean_at_once_SR7() -> None:
     """Where every row is kept and has its value the declared size is the count; nothing is bought first (SR7)."""
     with opened(unit=Unit(), size=N) as db:
         answer = db.sql("SELECT AVG(COALESCE(age, 0)) FROM people", within=1.5, at_most=Epsilon(5))
@@ -201,7 +201,7 @@ def test_a_refusal_costs_nothing(ask: object, code: str) -> None:
         assert db.transcript() == []
 
 
-def test_SR14_the_rest_is_one_more_question_at_the_same_debit() -> None:
+def test_the_rest_is_one_more_question_at_the_same_debit_SR14() -> None:
     """`other` buys a total beside the groups; with another label, or in other words, it is the same question (SR12)."""
     with opened() as db:
         found = db.sql(NAMES, spend=KEYS, other="(other)")
@@ -218,7 +218,7 @@ def test_SR14_the_rest_is_one_more_question_at_the_same_debit() -> None:
         assert len(db.transcript()) == 2
 
 
-def test_SR14_the_rest_is_explained() -> None:
+def test_the_rest_is_explained_SR14() -> None:
     """A second question with its share, what the row is, and the accuracies of the groups shown, a little wider."""
     with opened() as db:
         told = db.explain(NAMES, spend=KEYS, other="(other)")

@@ -41,7 +41,7 @@ def one(law: object, given: list[list[int]], norm: str, sensitivity: int, event:
         (AboveLaw(Fraction(2), Fraction(2), 3), ("l1", 2), Event(None, Fraction(1, 3)), [[0, 1, 1]], True),
     ],
 )
-def test_RP_moves_are_measured_in_the_declared_norm(law, norm, event, moved, broken) -> None:
+def test_moves_are_measured_in_the_declared_norm(law, norm, event, moved, broken) -> None:
     """L1 for Laplace, L2 squared for Gaussian, the farthest sum for queries; cost against what was paid, exactly."""
     zero = [[0] * len(moved[0])]
     found = overruns(one(law, zero, *norm, event), one(law, moved, *norm, event))
@@ -51,7 +51,7 @@ def test_RP_moves_are_measured_in_the_declared_norm(law, norm, event, moved, bro
 @pytest.mark.parametrize(
     ("moved", "told"), [([1, 1, 2], ""), ([2, 0, 0], "moved 2, declared 1"), ([0, 2, 2], "moved 4, declared 3")]
 )
-def test_RP_sums_drawn_in_one_call_are_measured_draw_by_draw(moved: list[int], told: str) -> None:
+def test_sums_drawn_in_one_call_are_measured_draw_by_draw(moved: list[int], told: str) -> None:
     """A call for a block of one sum and a block of two: each against what was declared for it, not their total."""
     law = LaplaceLaw(Fraction(2))
     draws = tuple(
@@ -70,7 +70,7 @@ def test_RP_sums_drawn_in_one_call_are_measured_draw_by_draw(moved: list[int], t
     assert overruns(run([0] * 4), run([0] * 4)) == ["ask 0: more was drawn than was paid for"]
 
 
-def test_RP_moves_of_64_bits_do_not_wrap() -> None:
+def test_moves_of_64_bits_do_not_wrap() -> None:
     """The difference of sums at both ends of the range is taken in big integers."""
     law, event = LaplaceLaw(Fraction(1)), Event(Fraction(1), Fraction(1, 2))
     low, high = (one(law, [[value]], "l1", 1, event) for value in (-(2**62), 2**62))

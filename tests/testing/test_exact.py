@@ -28,7 +28,7 @@ def opened(**options: object):
 
 
 @pytest.mark.parametrize("budget", [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6), SubLinear(1, 1e-6, 50)])
-def test_SR9_exact_answers_are_the_truth_and_cost_nothing(budget: object) -> None:
+def test_exact_answers_are_the_truth_and_cost_nothing_SR9(budget: object) -> None:
     """Counts, sums, means, variances and covariances are those of the clamped cells, under every budget (SR9)."""
     present = [x for x in X if x is not None]
     clamped = [min(max(y, 0.0), 1.0) for y in Y]
@@ -51,7 +51,7 @@ def test_SR9_exact_answers_are_the_truth_and_cost_nothing(budget: object) -> Non
         assert db.transcript() == []
 
 
-def test_T94_exact_answers_are_refused_for_private_data_and_other_oracles() -> None:
+def test_exact_answers_are_refused_for_private_data_and_other_oracles_T94() -> None:
     """Without the declaration, and for anything that is no open database of sulq's own, there is no exactness (T94)."""
     with opened(synthetic=False) as db:
         with pytest.raises(AccessDenied) as refused:
@@ -72,7 +72,7 @@ def test_T94_exact_answers_are_refused_for_private_data_and_other_oracles() -> N
         truth.count()
 
 
-def test_SR9_what_the_noisy_database_would_refuse_is_refused_here_too() -> None:
+def test_what_the_noisy_database_would_refuse_is_refused_here_too_SR9() -> None:
     """The same plan is drawn: undeclared columns and unbounded sums are errors, budgets are not asked."""
     with opened() as db:
         for ask in (lambda: exact(db).sum("z"), lambda: exact(db).sum(1 / col("x"))):
@@ -83,7 +83,7 @@ def test_SR9_what_the_noisy_database_would_refuse_is_refused_here_too() -> None:
 
 
 @pytest.mark.parametrize("budget", [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)], ids=str)
-def test_SR9_without_noise_the_first_sum_that_reaches_its_threshold(budget: object) -> None:
+def test_without_noise_the_first_sum_that_reaches_its_threshold_SR9(budget: object) -> None:
     """Cell by cell, coordinate by coordinate; equality passes; the number of sums where none does (SR9)."""
     halves = (Bins(col("x"), (0, 4, 9)),)  # 2 and 3 of the values, which add up to 4 and 21
     with opened(budget=budget) as db:

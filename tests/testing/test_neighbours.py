@@ -27,7 +27,7 @@ def owned(rows: tuple[Row, ...], unit: Unit) -> dict[object, Counter[str]]:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
-def test_SR1_each_pair_differs_in_one_person(unit: Unit) -> None:
+def test_each_pair_differs_in_one_person_SR1(unit: Unit) -> None:
     """Others keep all their rows and their order; the number of persons or rows follows the relation (SR1)."""
     rng = seeded("neighbours")
     for _ in range(10):

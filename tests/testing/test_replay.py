@@ -43,7 +43,7 @@ def count(desk: NamedAsks) -> object:
     return desk.ask(COUNT, spend=Epsilon(1))
 
 
-def test_RP_a_run_holds_calls_answers_entries_and_reads() -> None:
+def test_a_run_holds_calls_answers_entries_and_reads() -> None:
     """One ask leaves one call, one outcome, one entry with its answer, and one read that was paid for."""
     run = recorded(3, count)
     assert len(run.calls) == len(run.outcomes) == len(run.entries) == 1
@@ -53,7 +53,7 @@ def test_RP_a_run_holds_calls_answers_entries_and_reads() -> None:
     assert (run.reads, run.log, run.strays) == ([True], [], [])
 
 
-def test_RP_a_replay_gives_the_recorded_noise() -> None:
+def test_a_replay_gives_the_recorded_noise() -> None:
     """On the neighbour the same numbers come out while others go in, so that answers are equal byte for byte."""
     first = recorded(3, count)
     second = recorded(4, count, first)
@@ -63,14 +63,14 @@ def test_RP_a_replay_gives_the_recorded_noise() -> None:
     assert differences(first, second) == []
 
 
-def test_RP_a_move_past_the_declared_sensitivity_is_reported() -> None:
+def test_a_move_past_the_declared_sensitivity_is_reported() -> None:
     """Two people at once move a count by two where one was declared and paid for."""
     first = recorded(3, count)
     found = differences(first, recorded(5, count, first))
     assert found == ["ask 0: moved 2, declared 1 (l1)", "ask 0: a loss of 2, paid 1"]
 
 
-def test_RP_programs_that_look_at_the_data_are_reported() -> None:
+def test_programs_that_look_at_the_data_are_reported() -> None:
     """Another question, another number of questions, a log line or a warning that follows the rows: all are seen."""
     seen = {}
 
@@ -101,7 +101,7 @@ def test_RP_programs_that_look_at_the_data_are_reported() -> None:
     assert any("stray" in line for line in seen["stray"])
 
 
-def test_RP_an_engine_that_fails_on_one_of_them_is_reported() -> None:
+def test_an_engine_that_fails_on_one_of_them_is_reported() -> None:
     """An error on one data set only shows in outcomes and calls; on both alike it does not."""
 
     class Failing(Plain):
@@ -117,7 +117,7 @@ def test_RP_an_engine_that_fails_on_one_of_them_is_reported() -> None:
     assert "cell" not in "".join(alike.log + alike.outcomes)
 
 
-def test_RP_reading_before_paying_is_reported_for_a_single_run() -> None:
+def test_reading_before_paying_is_reported_for_a_single_run() -> None:
     """Rows read without a debit are a fault whatever the neighbour."""
     run = Run(reads=[True, False])
     assert "rows were read before the debit" in differences(run, run)

@@ -141,7 +141,7 @@ class Kernel:
 
 
 def _attempt(work: Callable[[], T], code: str, message: str) -> T:
-    """What is done after the debit, with one outcome for every failure (R5).
+    """What is done after the debit, with one outcome for every failure.
 
     It may fail because of a row. The text of an error can hold a cell and its kind can depend on one, so it is raised
     anew, outside the handler: not even the exception's context leads back to it (T30, T31).

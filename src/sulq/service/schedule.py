@@ -1,4 +1,4 @@
-"""When answers leave: at fixed ticks of a monotonic clock, so that the time of an answer tells nothing (R14).
+"""When answers leave: at fixed ticks of a monotonic clock, so that the time of an answer tells nothing.
 
 The tick an ask is answered at follows from when it came and from the owner's
 period alone: the first one at least a whole period later. Whatever is not ready

@@ -73,7 +73,7 @@ def test_every_local_method_is_sampled_and_priced(name: str, monkeypatch: pytest
     assert name in checks.costs(LawScope()).told
 
 
-def test_T20_prices_cover_the_exact_losses_of_the_whole_table() -> None:
+def test_prices_cover_the_exact_losses_of_the_whole_table_T20() -> None:
     """Every row of the mechanism table is looked at, by cases of its own (SR22, T20, T25)."""
     found = checks.costs(LawScope())
     assert found.passed, found.told
@@ -85,7 +85,7 @@ def test_T20_prices_cover_the_exact_losses_of_the_whole_table() -> None:
 
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian", "permute_and_flip", "exponential", "above"])
-def test_T20_a_price_that_is_too_low_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_that_is_too_low_is_named_T20(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: half the price of one mechanism, and the check fails and says which."""
     honest = checks.cost_of
 

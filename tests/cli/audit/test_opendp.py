@@ -39,7 +39,7 @@ def above_root(squared: Fraction) -> float:
 
 
 @given(st.floats() | st.floats(2.0**-10, 2.0**50), st.integers(0, 2**40))
-def test_T8_T20_the_map_of_opendp_is_our_price(scale: float, moved: int) -> None:
+def test_the_map_of_opendp_is_our_price_T8_T20(scale: float, moved: int) -> None:
     """T8, T20: any double at all is refused as a scale, or the map is finite and our price, rounded up a little."""
     exact = Fraction(scale) if math.isfinite(scale) else Fraction(0)
     for family in (LaplaceLaw, GaussianLaw):
@@ -51,7 +51,7 @@ def test_T8_T20_the_map_of_opendp_is_our_price(scale: float, moved: int) -> None
 
 
 @given(st.floats(2.0**-10, 2.0**50), st.fractions(Fraction(1, 10**6), 10**12))
-def test_T20_the_map_agrees_where_a_norm_is_no_whole_number(scale: float, norm: Fraction) -> None:
+def test_the_map_agrees_where_a_norm_is_no_whole_number_T20(scale: float, norm: Fraction) -> None:
     """T20: a squared L2 norm by its root, rounded up; an L1 norm by the next whole one, which costs more."""
     gaussian, laplace = GaussianLaw(Fraction(scale)), LaplaceLaw(Fraction(scale))
     exact = priced(gaussian, norm)
@@ -61,21 +61,21 @@ def test_T20_the_map_agrees_where_a_norm_is_no_whole_number(scale: float, norm: 
 
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("factor", [Fraction(101, 100), Fraction(99, 100)])
-def test_T20_a_map_of_another_scale_does_not_agree(family: type, factor: Fraction) -> None:
+def test_a_map_of_another_scale_does_not_agree_T20(family: type, factor: Fraction) -> None:
     """T20 control: a scale off by a hundredth, either way."""
     law = family(Fraction(100))
     assert check.agrees(law, law, 3)
     assert not check.agrees(law, family(law.scale * factor), 3)
 
 
-def test_T8_opendp_itself_gives_exact_answers_at_degenerate_scales() -> None:
+def test_opendp_itself_gives_exact_answers_at_degenerate_scales_T8() -> None:
     """T8 control: a scale of 1e-320, which no law has, releases the exact value at a price of infinity."""
     raw = make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale=1e-320)
     assert raw([41, 42]) == [41, 42]
     assert raw.map(1) == math.inf
 
 
-def test_T7_the_check_passes_and_notices_a_wrong_sampler_and_a_wrong_price(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_passes_and_notices_a_wrong_sampler_and_a_wrong_price_T7(monkeypatch: pytest.MonkeyPatch) -> None:
     """T7, T20: it passes here; with their noise a tenth wider, or our price a hundredth lower or higher, it fails."""
     found = check.compare(LawScope())
     assert found.passed, found.told
@@ -136,14 +136,14 @@ with connect(table, columns={"x": Int(0, 9), "word": Text()}, budget=EpsilonDelt
 """
 
 
-def test_R11_nothing_that_runs_needs_opendp() -> None:
+def test_nothing_that_runs_needs_opendp() -> None:
     """Sums by both laws, a threshold and groups found in the data are answered where OpenDP cannot be imported."""
     done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=False)
     assert done.stdout == "answered 5 []\n", done.stderr
 
 
-def test_R11_opendp_is_asked_for_integer_noise_alone() -> None:
-    """R11: only these names are imported from OpenDP, in one file of the package."""
+def test_opendp_is_asked_for_integer_noise_alone() -> None:
+    """Only these names are imported from OpenDP, in one file of the package."""
     names: dict[str, set[str]] = {}
     for path in SRC.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

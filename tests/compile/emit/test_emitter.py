@@ -62,7 +62,7 @@ def functions(statement: str) -> set[str]:
     return {str(node["function_name"]) for node in nodes(parsed(statement)) if node.get("function_name")}
 
 
-def test_T18_T70_T71_only_listed_functions_and_generated_names(written: list[str]) -> None:
+def test_only_listed_functions_and_generated_names_T18_T70_T71(written: list[str]) -> None:
     """Over a generated corpus each statement is one SELECT of listed functions and names of our own making."""
     for seed in range(count("tables whose SQL is read again", short=12, long=2_000)):
         rng = counts.generator(seed)
@@ -84,12 +84,12 @@ def test_T18_T70_T71_only_listed_functions_and_generated_names(written: list[str
 
 
 @pytest.mark.parametrize("text", ["SELECT pg_sleep(1)", "SELECT md5('a')", "SELECT random()", "SELECT error('x')"])
-def test_T18_what_is_not_listed_is_noticed(text: str) -> None:
+def test_what_is_not_listed_is_noticed_T18(text: str) -> None:
     """Control: a function that may not stand in SQL is found by the reading above."""
     assert functions(text) - FUNCTIONS
 
 
-def test_T71_no_text_of_a_question_becomes_sql(written: list[str]) -> None:
+def test_no_text_of_a_question_becomes_sql_T71(written: list[str]) -> None:
     """A literal is bound and a column's name is replaced, whatever they hold; the answer is still right."""
     hostile = f"'; COPY kept TO '/tmp/{CANARY}'; --"
     schema = Schema("data", ((f'"; DROP TABLE kept; -- {CANARY}', SCHEMA.find("note")), ("age", Int(0, 120))))
@@ -120,7 +120,7 @@ def test_a_condition_is_filled_with_a_truth(value: object) -> None:
     assert sums(duck(table()), asked) == sums(memory(table()), asked) == [[[1 + bool(value)]]]
 
 
-def test_SR16_a_column_meets_a_constant_in_integers() -> None:
+def test_a_column_meets_a_constant_in_integers_SR16() -> None:
     """Between two grid points no double decides: thresholds a last bit apart fall on the right sides."""
     schema = Schema("data", (("x", Real(0, 8, 0.125)),))
     rows = KeptRows("kept", {}, kept_table.names(schema), frozenset(), {}, 10)

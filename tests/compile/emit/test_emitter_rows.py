@@ -32,7 +32,7 @@ def placed(rows: list[Row]) -> list[Row]:
 
 @settings(max_examples=CASES)
 @given(EXPRESSIONS, expressions.tables().map(placed))
-def test_SR16_T30_every_row_is_the_same_in_SQL(fn, rows):
+def test_every_row_is_the_same_in_SQL_SR16_T30(fn, rows):
     """No difference in generated expressions, missing values and ends of ranges included; no row raises (T30)."""
     found = in_sql(fn, rows)
     if found is not None:
@@ -63,7 +63,7 @@ def test_every_node_is_written(node):
         (Col("city"), Col("town")),
     ],
 )
-def test_T74_a_tower_of_nullif_is_written_once_a_storey(start: RowFn, other: RowFn):
+def test_a_tower_of_nullif_is_written_once_a_storey_T74(start: RowFn, other: RowFn):
     """Each storey looks twice at the one below, and names it."""
     fn = start
     for _ in range(24):

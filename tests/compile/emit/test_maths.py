@@ -20,7 +20,7 @@ HALVES = Schema("data", (("x", Real(-8, 8, 2.0**-6)), ("n", Int(-(2**53), 2**53)
 
 @settings(max_examples=CASES)
 @given(expressions.transcendental(), expressions.tables())
-def test_SR16_T11_ln_exp_and_power_differ_in_the_last_places_at_most(fn, rows):
+def test_ln_exp_and_power_differ_in_the_last_places_at_most_SR16_T11(fn, rows):
     """Where one library gives a value the other does, next to it, and within the interval the plan was told."""
     kind = fn.kind(SCHEMA)
     rows = [{**row, "position": i} for i, row in enumerate(rows)]
@@ -41,7 +41,7 @@ def test_SR16_T11_ln_exp_and_power_differ_in_the_last_places_at_most(fn, rows):
     ],
     ids=repr,
 )
-def test_SR16_every_grid_point_is_the_same(fn):
+def test_every_grid_point_is_the_same_SR16(fn):
     """All 1025 points of a column, and none, to the bit."""
     rows = filled({"x": [*range(-512, 513), None]}, HALVES)
     assert in_sql(fn, rows, HALVES) == in_numpy(fn, rows, HALVES)

@@ -54,7 +54,7 @@ def test_texts_of_any_script_are_cut_and_changed_alike(text, start, length):
 
 
 @pytest.mark.parametrize("path", [in_sql, in_numpy])
-def test_T74_no_pattern_takes_time_but_in_proportion(path):
+def test_no_pattern_takes_time_but_in_proportion_T74(path):
     """Patterns on which a matcher that takes choices back never ends are decided at once."""
     rows = filled({"name": ["a" * 20_000, "a" * 20_000 + "b"]})
     for pattern in ("%a" * 90 + "%b_", "%a_" * 45 + "c", "%_" * 49 + "%b", "_" * 99 + "%"):

@@ -71,7 +71,7 @@ def added(counts: Sums, x: int | None, y: int, g: int) -> np.ndarray:
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("name", ASKED)
-def test_SR1_no_person_moves_the_sums_farther_than_planned(name: str, k: int, neighbors: str) -> None:
+def test_no_person_moves_the_sums_farther_than_planned_SR1(name: str, k: int, neighbors: str) -> None:
     """All persons of up to k rows, put in, taken out or exchanged: R, S, L and their weighing are covered (SR1, SR13).
 
     Where all corners can occur they are reached. Control: half of what is planned is passed.
@@ -129,7 +129,7 @@ def flags(count: int) -> Sums:
     return Sums((Vector((col("y") > 0,) * count, 1),))
 
 
-def test_SR5_many_overlapping_counts_cost_what_two_do() -> None:
+def test_many_overlapping_counts_cost_what_two_do_SR5() -> None:
     """Monotone counts: R = S, equal scales of 2R/epsilon however many counts there are; two counts have no need of it.
 
     Where they also fall, or are exchanged, S is 2R and the scales are as 13 to 16, near 2^(-1/3) [LSL17].
@@ -162,7 +162,7 @@ def test_the_ratio_of_the_scales_is_the_best_there_is() -> None:
 
 @pytest.mark.parametrize("spend", [Epsilon(0.5), Rho(0.02), EpsilonDelta(0.5, 1e-6)], ids=str)
 @pytest.mark.parametrize("counts", [ASKED["counts by g"], flags(9)], ids=["partition", "overlapping"])
-def test_T20_the_noise_costs_what_is_paid_and_no_more(counts: Sums, spend: object) -> None:
+def test_the_noise_costs_what_is_paid_and_no_more_T20(counts: Sums, spend: object) -> None:
     """A pure spend is epsilon itself; any other buys epsilon = sqrt(2 rho) of the same noise (SR3)."""
     plan = planned(Above(counts, 5), Unit("pid", 3), spend)
     (draw_,) = plan.event.draws
@@ -177,7 +177,7 @@ def test_T20_the_noise_costs_what_is_paid_and_no_more(counts: Sums, spend: objec
         assert plan.event.rho >= cost.rho > plan.event.rho * Fraction(999, 1000)
 
 
-def test_T20_a_price_below_the_samplers_own_is_never_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_below_the_samplers_own_is_never_planned_T20(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a sensitivity that leaves the threshold's part out is stopped before any debit."""
     monkeypatch.setattr(above, "cost_of", lambda draw_: cost_of(replaced(draw_)))
 
@@ -200,7 +200,7 @@ def test_thresholds_are_whole_units_of_the_sums() -> None:
     assert reach == (plan.parts[0].laws[0].accuracy(0.05) * step,)
 
 
-def test_SR8_a_sublinear_budget_refuses_thresholds() -> None:
+def test_a_sublinear_budget_refuses_thresholds_SR8() -> None:
     """A threshold is no noisy sum, alone or beside sums."""
     budget = SubLinear(1, 1e-6, 100)
     for question in (Above(ASKED["count"], 1), Together((ASKED["count"], Above(ASKED["count"], 1)))):
@@ -245,7 +245,7 @@ def test_what_has_no_threshold_is_refused() -> None:
         assert refused.value.code == code
 
 
-def test_T19_sums_nobody_moves_are_hidden_like_any_other() -> None:
+def test_sums_nobody_moves_are_hidden_like_any_other_T19() -> None:
     """Zeros have sensitivity nought and are noised for one unit (T8, T19)."""
     plan = planned(Above(Sums((Lit(0),)), 1), Unit(), Epsilon(1))
     assert plan.parts[0].laws[0] == AboveLaw(Fraction(1), Fraction(0), 1)

@@ -94,7 +94,7 @@ def hidden(fn: RowFn) -> list[Sums]:
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("rows", [1, 3])
 @pytest.mark.parametrize("column", [None, "who"])
-def test_S0_7_SR11_a_place_may_be_named_only_where_no_neighbour_moves_it(neighbors, rows, column):
+def test_a_place_may_be_named_only_where_no_neighbour_moves_it_S0_7_SR11(neighbors, rows, column):
     """Places: zero_out, or replace_one where the row is the person; elsewhere refused (S0.7, trap 7)."""
     if column is None and rows > 1:
         return
@@ -108,7 +108,7 @@ def test_S0_7_SR11_a_place_may_be_named_only_where_no_neighbour_moves_it(neighbo
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
-def test_SR11_buckets_need_persons_or_places(neighbors):
+def test_buckets_need_persons_or_places_SR11(neighbors):
     """A bucket is a hash of the person; without a person column it needs places, which add_remove does not keep."""
     for key in (Bucket(4), Lookup((Bucket(2),), ((0,), (1,)))):
         question = Sums((Lit(1),), None, (key,)) if isinstance(key, Bucket) else Sums((key,))

@@ -35,7 +35,7 @@ def block(fn: RowFn) -> Block:
     return bound(bind(PlanDraft(Sums((fn,)), facts(SCHEMA), Epsilon(1)))).blocks[0]
 
 
-def test_SR17_every_block_has_its_grid():
+def test_every_block_has_its_grid_SR17():
     """Whole numbers keep the grid of 1, parts get at most 2^22 units, vectors bring their own (SR17)."""
     expected = {
         Col("n"): (1, (-3,), (4,), False),
@@ -59,7 +59,7 @@ def test_SR17_every_block_has_its_grid():
     assert part.high[0] <= 2**22
 
 
-def test_T11_the_clamp_sits_on_the_expression():
+def test_the_clamp_sits_on_the_expression_T11():
     """The interval of what is summed, not of a column inside it, bounds the block (T11)."""
     found = block(Col("n") * Col("n") - 2 * Col("n"))
     assert (found.low[0], found.high[0]) == (-12 - 8, 16 + 6)
@@ -78,14 +78,14 @@ def test_T11_the_clamp_sits_on_the_expression():
     ],
     ids=lambda fn: type(fn).__name__,
 )
-def test_T12_what_cannot_be_summed_is_refused(fn, code):
+def test_what_cannot_be_summed_is_refused_T12(fn, code):
     """No number, no bounds, or too large a number: refused before any debit (T12, SR17)."""
     with pytest.raises(QuestionError) as refusal:
         bound(PlanDraft(Sums((fn,)), facts(SCHEMA), Epsilon(1)))
     assert refusal.value.code == code
 
 
-def test_T74_an_answer_holds_at_most_2_to_24_numbers():
+def test_an_answer_holds_at_most_2_to_24_numbers_T74():
     """Cells times values are counted before anything is worked out (T74)."""
     draft = bind(
         PlanDraft(Sums((Lit(1),) * 9, None, (Bucket(2**20), Bucket(2))), facts(SCHEMA, Unit("who")), Epsilon(1))

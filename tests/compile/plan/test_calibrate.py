@@ -71,7 +71,7 @@ TIGHT = {"count", "sum", "histogram", "moments", "table"}
 
 @pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.rows < 3], ids=str)
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_T20_the_noise_costs_what_is_paid_and_no_more(name, unit):
+def test_the_noise_costs_what_is_paid_and_no_more_T20(name, unit):
     """The exact loss over all persons, with the scales drawn, is within the spend; for boxes it uses it up (T20)."""
     for spend in SPENDS:
         plan = planned(QUESTIONS[name], unit, spend)
@@ -96,7 +96,7 @@ def test_the_true_cost_notices_noise_that_is_too_small():
     st.fractions(Fraction(1, 10**6), 50),
     st.sampled_from([Epsilon, Rho]),
 )
-def test_T8_the_samplers_own_price_is_within_the_spend(name, unit, amount, kind):
+def test_the_samplers_own_price_is_within_the_spend_T8(name, unit, amount, kind):
     """Summed over the draws of the worst way, the price the samplers name never passes the spend (T8, STYLE 7)."""
     plan = planned(QUESTIONS[name], unit, kind(amount))
     event = plan.event
@@ -162,7 +162,7 @@ def test_together_divides_one_spend_over_its_questions():
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1e-15), Rho(Fraction(1, 10**15)), Epsilon(Fraction(1, 10**12))])
-def test_T8_a_spend_too_small_for_any_noise_is_refused(spend):
+def test_a_spend_too_small_for_any_noise_is_refused_T8(spend):
     """Noise wider than the sampler holds is refused with a code, never drawn saturated (T8)."""
     schema = Schema.of("t", {"x": Real(-1, 1)})
     with pytest.raises(QuestionError) as refusal:
@@ -171,7 +171,7 @@ def test_T8_a_spend_too_small_for_any_noise_is_refused(spend):
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1000), Rho(1000)])
-def test_T8_the_largest_spend_still_buys_noise(spend):
+def test_the_largest_spend_still_buys_noise_T8(spend):
     """The largest epsilon or rho there is leaves a scale the sampler holds, and never the exact answer (T8)."""
     plan = planned(QUESTIONS["count"], Unit(), spend, budget=EpsilonDelta(1000, 1e-6))
     assert plan.parts[0].laws[0].scale >= Fraction(1, 1024)
@@ -179,7 +179,7 @@ def test_T8_the_largest_spend_still_buys_noise(spend):
 
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), 1001, 1e-16, True, "1", None, Fraction(0)])
-def test_T51_a_spend_that_is_no_loss_is_refused(bad):
+def test_a_spend_that_is_no_loss_is_refused_T51(bad):
     """Zero, negative, NaN, infinite, huge, tiny, boolean and textual spends are refused with a code (T51)."""
     for kind in (Epsilon, Rho):
         with pytest.raises(QuestionError) as refusal:
@@ -212,7 +212,7 @@ def test_spends_are_of_a_kind_the_budget_holds():
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
-def test_T19_what_cannot_move_gets_noise_all_the_same(unit):
+def test_what_cannot_move_gets_noise_all_the_same_T19(unit):
     """A sum of sensitivity zero is noised for one unit and charged in full: nothing is free by declaration (T19)."""
     constant = Schema.of("t", {"x": Int(3, 3)})
     for question in (Sums((Lit(0),)), Sums((Col("x").fill(3),)), Sums((Col("x") - Col("x"),))):
@@ -228,7 +228,7 @@ BOUNDED = {"x": Int(0, 2), "r": Real(0, 1), "c": Category(["a"]), "f": Bool()}
 
 
 @pytest.mark.parametrize("name", BOUNDED)
-def test_T12_without_its_declaration_a_column_cannot_be_asked_about(name):
+def test_without_its_declaration_a_column_cannot_be_asked_about_T12(name):
     """Each declaration deleted in turn: the question that needs it is refused before anything is drawn (T12)."""
     rest = {k: v for k, v in BOUNDED.items() if k != name}
     questions = [Sums((Col(name),)), Sums((Lit(1),), Col(name) == "a"), Sums((Lit(1),), None, (Col(name),))]
@@ -240,7 +240,7 @@ def test_T12_without_its_declaration_a_column_cannot_be_asked_about(name):
 
 @pytest.mark.parametrize("field", ["lo", "hi"])
 @pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), "?"])
-def test_T12_a_bound_cannot_be_left_out(field, bad):
+def test_a_bound_cannot_be_left_out_T12(field, bad):
     """A bound that is missing or no number is refused when it is declared: no plan ever sees it (T12)."""
     for kind in (Int, Real):
         with pytest.raises((SetupError, TypeError)):
@@ -249,7 +249,7 @@ def test_T12_a_bound_cannot_be_left_out(field, bad):
             kind(**{name: value for name, value in {"lo": 0, "hi": 1}.items() if name != field})
 
 
-def test_T12_an_expression_without_bounds_is_refused():
+def test_an_expression_without_bounds_is_refused_T12():
     """1/x has no bounds over x in [0, 2]: refused with a remedy; clipped it is asked (T12, T11)."""
     for fn in (1 / Col("x"), Col("x") / Col("y"), (1 / Col("x")) * Col("f")):
         with pytest.raises(QuestionError) as refusal:
@@ -259,7 +259,7 @@ def test_T12_an_expression_without_bounds_is_refused():
 
 
 @pytest.mark.parametrize("calibration", ["posterior", "dp", "theorem1", "laplace"])
-def test_S0_5_S0_9_sublinear_charges_queries_and_scales_noise_by_the_sensitivity(calibration):
+def test_sublinear_charges_queries_and_scales_noise_by_the_sensitivity_S0_5_S0_9(calibration):
     """Each scalar sum costs one query; a sum in [0, 4] gets four times the noise of one in [0, 1] (S0.5, S0.9, SR8)."""
     schema = Schema.of("t", {"one": Int(0, 1), "four": Int(0, 4), "city": Category(["a", "b", "c"])})
     budget = SubLinear(1, 1e-6, 100, calibration)
@@ -297,7 +297,7 @@ def test_trap_8_binomial_noise_is_for_counts_alone():
     assert plan.parts[0].steps == (1,)
 
 
-def test_T93_a_plan_says_whom_it_protects_and_in_what_sense():
+def test_a_plan_says_whom_it_protects_and_in_what_sense_T93():
     """The printed plan names the price, the unit and relation, the sensitivity, the law and the width (T93)."""
     text = str(planned(QUESTIONS["histogram"], Unit("who", 2, "replace_one"), Epsilon(0.5)))
     for word in (

@@ -83,7 +83,7 @@ def moved(question: Choose, before: tuple, after: tuple) -> np.ndarray:
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("counts", [BY_X, BY_G, WEIGHED], ids=["x", "g and x", "weighed"])
 @pytest.mark.parametrize("score", [*SCORES, *AIMED, CONTRAST], ids=str)
-def test_SR1_no_person_moves_the_scores_farther_than_planned(score, counts, k, neighbors) -> None:
+def test_no_person_moves_the_scores_farther_than_planned_SR1(score, counts, k, neighbors) -> None:
     """All persons of up to k rows, put in, taken out or exchanged, beside all others' tables of a sample (SR1, SR13).
 
     Control: a person of one row more than is kept passes the plan's sensitivity.
@@ -116,7 +116,7 @@ def test_SR1_no_person_moves_the_scores_farther_than_planned(score, counts, k, n
         assert twice == 2 * l1
 
 
-def test_S3_9_the_sensitivity_of_a_median() -> None:
+def test_the_sensitivity_of_a_median_S3_9() -> None:
     """A median's ranks span 2 a row, and 4 where a row is exchanged; k rows k times that; monotone counts 1 (S3.9)."""
     median, most = Rank(1, 2), Linear(((1, 0, 0), (0, 1, 0), (0, 0, 1)))
     for score, unit, expected in (
@@ -140,7 +140,7 @@ def test_S3_9_the_sensitivity_of_a_median() -> None:
     ("spend", "law", "norm"),
     [(Epsilon(0.5), FlipLaw, "l1"), (Rho(0.02), ExponentialLaw, "l2"), (EpsilonDelta(0.5, 1e-6), ExponentialLaw, "l2")],
 )
-def test_SR4_the_spend_chooses_the_mechanism(spend: object, law: type, norm: str) -> None:
+def test_the_spend_chooses_the_mechanism_SR4(spend: object, law: type, norm: str) -> None:
     """Pure: permute-and-flip, rho = epsilon^2/2; else the exponential mechanism, rho = epsilon^2/8 (SR4)."""
     plan = planned(Choose(BY_G, Rank(1, 2)), Unit("pid", 3), spend)
     (draw_,) = plan.event.draws
@@ -155,7 +155,7 @@ def test_SR4_the_spend_chooses_the_mechanism(spend: object, law: type, norm: str
         assert plan.event.rho >= cost.rho > plan.event.rho * Fraction(99, 100)
 
 
-def test_SR8_a_sublinear_budget_refuses_choices() -> None:
+def test_a_sublinear_budget_refuses_choices_SR8() -> None:
     """A choice is no noisy sum, alone or beside sums."""
     budget = SubLinear(1, 1e-6, 100)
     for question in (Choose(BY_X, Rank(1, 2)), Together((BY_X, Choose(BY_X, Rank(1, 2))))):
@@ -195,7 +195,7 @@ def test_what_cannot_be_chosen_is_refused() -> None:
         assert refused.value.code == "bad-question"
 
 
-def test_T19_scores_nobody_moves_are_drawn_like_any_other() -> None:
+def test_scores_nobody_moves_are_drawn_like_any_other_T19() -> None:
     """A matrix of zeros has sensitivity nought and is noised for one (T8, T19)."""
     plan = planned(Choose(BY_X, Linear(((0, 0, 0), (0, 0, 0)))), Unit(), Epsilon(1))
     assert plan.parts[0].laws[0] == FlipLaw(Fraction(1), 2)

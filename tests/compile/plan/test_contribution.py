@@ -35,7 +35,7 @@ KEYS = (Key(Each(Col("f")), (False, True)),)
         (Unit("who", 2, "replace_one"), False, 2, {"single", "pair", "apart"}),
     ],
 )
-def test_SR1_the_ways_of_moving(unit, droppable, cells, ways):
+def test_the_ways_of_moving_SR1(unit, droppable, cells, ways):
     """A row is surely there only under replace_one where it is the person itself and none can be dropped (SR1, E46)."""
     told = facts(SCHEMA, unit)
     keys = KEYS if cells > 1 else ()
@@ -52,7 +52,7 @@ def test_SR1_the_ways_of_moving(unit, droppable, cells, ways):
         (Join(Table("visits"), Select(Table("visits"), (("x", Col("cost")),)), (), person=True), 25),
     ],
 )
-def test_T15_rows_that_a_join_multiplies_are_charged_as_multiplied(over: Relation, rows: int) -> None:
+def test_rows_that_a_join_multiplies_are_charged_as_multiplied_T15(over: Relation, rows: int) -> None:
     """A person's 5 visits beside each of 10 public regions are 50 rows, beside themselves 25: the count moves by that.
 
     Control: the table alone is charged the 5 rows that are kept (SR15).

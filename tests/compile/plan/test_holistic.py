@@ -62,7 +62,7 @@ BLANK = Unit("pid", 4, "zero_out")
     ],
     ids=lambda x: type(x).__name__,
 )
-def test_SR1_sensitivities_by_unit(statistic: Statistic, expected: tuple[int, ...]) -> None:
+def test_sensitivities_by_unit_SR1(statistic: Statistic, expected: tuple[int, ...]) -> None:
     """Rows k multiply, an exchange doubles what rows move both ways; priced exactly by the law that is drawn."""
     for unit, sensitivity in zip((ADD, OWNED, SWAP, SWAPPED, BLANK), expected, strict=True):
         plan = draw(Holistic(statistic), facts(unit), Epsilon(0.5))
@@ -73,7 +73,7 @@ def test_SR1_sensitivities_by_unit(statistic: Statistic, expected: tuple[int, ..
         assert cost_of(call).epsilon <= Fraction(1, 2) == plan.event.epsilon
 
 
-def test_SR11_blocks_cost_one_person_whatever_rows_it_has() -> None:
+def test_blocks_cost_one_person_whatever_rows_it_has_SR11() -> None:
     """The range of an estimate over the number of blocks; under replace_one twice; buckets need persons or places."""
     asked = Holistic(Aggregated("mean", ("a",), 50, 0, 10))
     for unit, moved in ((OWNED, 10), (SWAPPED, 20), (SWAP, 20), (BLANK, 10)):
@@ -103,7 +103,7 @@ def test_an_estimator_reckons_with_numbers_and_not_with_the_codes_of_labels() ->
         assert refused.value.code == "wrong-kind"
 
 
-def test_T32_a_table_too_large_to_be_listed_is_refused_where_its_size_is_public() -> None:
+def test_a_table_too_large_to_be_listed_is_refused_where_its_size_is_public_T32() -> None:
     """By the declared size times the columns read, and by edges; control: no size declared, or half of it."""
     wide = Graph("u", "v").numbered(Schema.of("t", {"u": Int(0, 2**20 - 1), "v": Int(0, 2**20 - 1)}))
     for statistic, most in ((ToUnique(("u", "v")), MOST_NUMBERS // 2), (ToConnected(Graph("u", "v")), MOST_EDGES)):
@@ -145,7 +145,7 @@ def test_the_spend_chooses_the_law_and_is_not_passed(spend: object) -> None:
         assert 0.99 * paid < found <= paid
 
 
-def test_S4_15_the_factor_two_falls_away_only_on_a_whole_circle() -> None:
+def test_the_factor_two_falls_away_only_on_a_whole_circle_S4_15() -> None:
     """Every place of the circle a point: once the sensitivity; every second one, or a line: twice."""
     spans = {}
     for space in (Box(0, 23, distance="circle"), Box(0, 22, 2, "circle"), Box(0, 23)):

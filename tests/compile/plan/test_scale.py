@@ -28,7 +28,7 @@ def test_a_root_is_just_above(square: Fraction) -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 1025), Fraction(2**50 + 1), Fraction(0)])
-def test_T8_scales_no_sampler_holds_are_refused(scale: Fraction) -> None:
+def test_scales_no_sampler_holds_are_refused_T8(scale: Fraction) -> None:
     """Too little noise, or too much (T8)."""
     with pytest.raises(QuestionError) as refused:
         scale_of(scale)

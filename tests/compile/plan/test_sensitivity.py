@@ -173,7 +173,7 @@ EXACT: dict[str, tuple[T, tuple[RowFn, ...], RowFn | None, tuple[RowFn, ...]]] =
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("name", EXACT)
-def test_SR1_the_plan_is_exact_where_every_corner_can_occur(name, unit):
+def test_the_plan_is_exact_where_every_corner_can_occur_SR1(name, unit):
     """L1 and L2 sensitivities equal the brute force over all persons (SR1, SR13, S3.4, S4.5, T13, T14)."""
     columns, values, where, by = EXACT[name]
     schema = Schema.of("t", columns)
@@ -256,7 +256,7 @@ COVERED = {
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("name", COVERED)
-def test_SR1_the_plan_covers_every_person(name, unit):
+def test_the_plan_covers_every_person_SR1(name, unit):
     """Where coordinates hang together the plan may be above the brute force, and never below (SR1, T11, T14)."""
     columns, values, where, by = COVERED[name]
     schema = Schema.of("t", columns)
@@ -315,7 +315,7 @@ def asked(draw_):
 
 @settings(max_examples=count("sensitivity by brute force", short=40, long=20_000))
 @given(asked(), st.sampled_from([unit for unit in UNITS if unit.rows < 3]))
-def test_T11_T14_no_question_moves_farther_than_planned(case, unit):
+def test_no_question_moves_farther_than_planned_T11_T14(case, unit):
     """Generated questions over generated tables: nobody moves the sums farther than the plan says (T11, T13, T14)."""
     schema, question = case
     draft = drafted(question, schema, unit)
@@ -355,7 +355,7 @@ X1 = {
 
 
 @pytest.mark.parametrize("name", X1)
-def test_X1_the_table_of_sensitivities(name):
+def test_the_table_of_sensitivities_X1(name):
     """Each row of SPEC X1 that is a sum: the plan says what the table says, in every relation."""
     columns, values, where, by, *expected = X1[name]
     schema = Schema.of("t", columns)
@@ -375,7 +375,7 @@ def test_X1_the_table_of_sensitivities(name):
             assert found == Norms(l1, l2_squared)
 
 
-def test_E46_S4_6_a_histogram_is_1_or_2_by_the_relation():
+def test_a_histogram_is_1_or_2_by_the_relation_E46_S4_6():
     """One person moves a histogram by 1 under add_remove and by 2 under replace_one, however many bins (E46, S3.8)."""
     for bins in (2, 5, 50):
         schema = Schema.of("t", {"c": Category(list(range(bins)))})
@@ -385,7 +385,7 @@ def test_E46_S4_6_a_histogram_is_1_or_2_by_the_relation():
 
 
 @pytest.mark.parametrize(("width", "radius"), [(1, 3), (2, 2), (3, 2)])
-def test_S0_11_the_triangle_of_a_ball_has_the_L1_norm_of_its_corner(width, radius):
+def test_the_triangle_of_a_ball_has_the_L1_norm_of_its_corner_S0_11(width, radius):
     """|x|_1^2 and |x|_2^2 halved, (d + 1)/2 c^2, and not sqrt(d(d + 1)/2) c^2; brute force comes close (S0.11)."""
     names = [f"x{i}" for i in range(width)]
     schema = Schema.of("t", dict.fromkeys(names, Int(-radius, radius)))
@@ -397,7 +397,7 @@ def test_S0_11_the_triangle_of_a_ball_has_the_L1_norm_of_its_corner(width, radiu
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
-def test_E47_a_perceptron_round_sums_signed_rows(d):
+def test_a_perceptron_round_sums_signed_rows_E47(d):
     """Signed rows in [-1, 1]^d: 1 + d for add_remove, 2d (2 sqrt d in L2) for replace_one, not d (E47, trap 2)."""
     names = [f"x{i}" for i in range(d)]
     schema = Schema.of("t", {**dict.fromkeys(names, Int(0, 1)), "l": Category([-1, 1])})
@@ -408,7 +408,7 @@ def test_E47_a_perceptron_round_sums_signed_rows(d):
         assert planned(draft) == told == brute(draft, schema, every_row(schema, missing=False))
 
 
-def test_SR1_505_and_not_5():
+def test_505_and_not_5_SR1():
     """A value in [100, 101] with k = 5 rows under replace_one: 505, since the number of rows is not public (SR1)."""
     schema = Schema.of("t", {"g": Int(100, 101)})
     draft = drafted(Sums((Col("g").fill(100),)), schema, Unit("who", 5, "replace_one"))
@@ -420,7 +420,7 @@ def test_SR1_505_and_not_5():
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 500_000])
-def test_SR1_rows_multiply_every_norm(rows):
+def test_rows_multiply_every_norm_SR1(rows):
     """Having k rows multiplies L1 by k and L2 by k, not by its root: a person may own k equal rows (SR1, T14)."""
     schema = Schema.of("t", {"x": Int(0, 3), **CITY})
     for neighbors in NEIGHBORS:
@@ -431,7 +431,7 @@ def test_SR1_rows_multiply_every_norm(rows):
             assert many == Norms(one.l1 * rows, one.l2_squared * rows**2)
 
 
-def test_SR13_cells_cost_nothing_and_questions_add_up():
+def test_cells_cost_nothing_and_questions_add_up_SR13():
     """A partition's price does not grow with its cells; two histograms asked apart cost two (SR13, S3.6, S4.9)."""
     columns = {"a": Category(list(range(40))), "b": Category(list(range(30)))}
     schema = Schema.of("t", columns)
@@ -452,7 +452,7 @@ def fourier(bits: int, order: int) -> tuple[Schema, Lookup]:
     return schema, Lookup(tuple(Each(Col(f"f{i}")) for i in range(bits)), table)
 
 
-def test_S3_17_fourier_coefficients_of_all_two_way_marginals():
+def test_fourier_coefficients_of_all_two_way_marginals_S3_17():
     """Five bits, 16 coefficients: L1 is 2.828 for add_remove and 3.182, not 5.657, for replace_one (S3.17, X1)."""
     schema, table = fourier(5, 2)
     assert len(table.table[0]) == 16
@@ -468,7 +468,7 @@ def test_S3_17_fourier_coefficients_of_all_two_way_marginals():
     )
 
 
-def test_S4_9_regions_share_a_charge_by_the_largest_of_them():
+def test_regions_share_a_charge_by_the_largest_of_them_S4_9():
     """Analyses of disjoint regions: the largest sensitivity for add_remove, twice that for replace_one (S4.9)."""
     schema = Schema.of("t", {"x": Int(0, 5), **CITY})
     regional = Case(((Col("city") == "a", Col("x")), (Col("city") == "b", Clip(Col("x"), 0, 2))), Lit(0))
@@ -484,7 +484,7 @@ def covariance(rows: list[tuple[Fraction, ...]]) -> list[Fraction]:
 
 
 @pytest.mark.parametrize(("n", "c"), [(2, 1), (4, 2), (6, 1)])
-def test_E35_covariance_sensitivity(n, c):
+def test_covariance_sensitivity_E35(n, c):
     """Rows of L1 norm at most c, n public: the covariance matrix moves by at most 6c^2(n-1)/n^2, and by that (E35).
 
     The paper's 8c^2/n holds and is a third too much noise; 4c^2/n would not hold.

@@ -45,7 +45,7 @@ def code(question: object, unit: Unit = Unit(), **given: object) -> str:  # noqa
         (Unit(None, 1, "replace_one"), 2, 200, 2),
     ],
 )
-def test_SR14_a_person_moves_up_to_k_groups(unit: Unit, people: int, value: int, alone: int) -> None:
+def test_a_person_moves_up_to_k_groups_SR14(unit: Unit, people: int, value: int, alone: int) -> None:
     """People: one in each of k groups, both sides under replace_one; values as in any partition (SR1, SR13, SR14)."""
     plan = planned(BY_NOTE, unit)
     first, second = plan.event.draws
@@ -57,7 +57,7 @@ def test_SR14_a_person_moves_up_to_k_groups(unit: Unit, people: int, value: int,
     assert cost_of(first).key_delta <= plan.event.key_delta == Fraction(1, 10**6)
 
 
-def test_SR3_half_of_the_spends_delta_goes_to_the_keys() -> None:
+def test_half_of_the_spends_delta_goes_to_the_keys_SR3() -> None:
     """The rest of delta buys the noise; several questions with open keys share the half (SR3, SR14)."""
     plan = planned(BY_NOTE, Unit())
     assert plan.event.key_delta == SPEND.exact_delta / 2
@@ -72,7 +72,7 @@ def test_SR3_half_of_the_spends_delta_goes_to_the_keys() -> None:
     assert planned(Sums((Lit(1),)), Unit()).event.key_delta == 0
 
 
-def test_SR14_a_spend_without_a_delta_is_refused() -> None:
+def test_a_spend_without_a_delta_is_refused_SR14() -> None:
     """Pure and concentrated spends have no delta to give; SubLinear answers sums over declared keys alone (SR8)."""
     assert code(BY_NOTE, spend=Epsilon(1)) == "open-keys"
     assert code(BY_NOTE, spend=Rho(0.1)) == "open-keys"

@@ -53,7 +53,7 @@ def refused(question: object, known: Facts, limit: float | None = None) -> bool:
     return False
 
 
-def test_T100_what_one_person_could_make_too_slow_is_refused_from_public_facts() -> None:
+def test_what_one_person_could_make_too_slow_is_refused_from_public_facts_T100() -> None:
     """Hundreds of patterns over fifty notes; with few, shorter texts or fewer rows they are planned.
 
     Control: without the bound they are planned, and one person alone is foreseen to take more than the whole limit.
@@ -67,7 +67,7 @@ def test_T100_what_one_person_could_make_too_slow_is_refused_from_public_facts()
     assert refused(Sums((ONE,), patterns(1)), facts(rows=20), limit=5.0)
 
 
-def test_T100_all_that_is_asked_at_one_debit_counts_together() -> None:
+def test_all_that_is_asked_at_one_debit_counts_together_T100() -> None:
     """Parts, choices, keys, filters, joins and derived columns: whatever way a pattern comes in."""
     one = Sums((ONE,), patterns(1))
     assert foreseen(Together((one,) * 5)) == pytest.approx(5 * foreseen(one))
@@ -94,7 +94,7 @@ def test_T100_all_that_is_asked_at_one_debit_counts_together() -> None:
         (Join(Table(), Table("u"), (), person=True), 50),
     ],
 )
-def test_T100_the_rows_of_a_person_are_those_of_the_relation(over: Relation, times: int) -> None:
+def test_the_rows_of_a_person_are_those_of_the_relation_T100(over: Relation, times: int) -> None:
     """A join of fifty and fifty rows has 2,500 of them, and a union twice as many."""
     plain, asked = foreseen(Sums((ONE,), over=over)), foreseen(Sums((ONE,), patterns(4), over=over))
     base = foreseen(Sums((ONE,), patterns(4))) - foreseen(Sums((ONE,)))
@@ -121,7 +121,7 @@ def test_the_work_grows_with_what_is_declared_and_asked() -> None:
     assert foreseen(keys[1]) > 10 * foreseen(keys[0])
 
 
-def test_T32_the_whole_is_foreseen_where_asks_are_stopped() -> None:
+def test_the_whole_is_foreseen_where_asks_are_stopped_T32() -> None:
     """By the declared size, or a hundred thousand rows; never where nothing is stopped: then no outcome tells."""
     asked = Sums((ONE,), patterns(40))
     assert not refused(asked, facts(100, rows=1))
@@ -159,7 +159,7 @@ def test_every_row_function_has_its_work() -> None:
     }  # fmt: skip
 
 
-def test_T100_explain_and_ask_refuse_alike_and_nothing_is_spent() -> None:
+def test_explain_and_ask_refuse_alike_and_nothing_is_spent_T100() -> None:
     """In SQL, in EXPLAIN, in Python and by foresight, before any debit."""
     import pyarrow as pa
 

@@ -19,7 +19,7 @@ BIG = Schema("data", (("n", Int(-(2**53), 2**53)),))
 
 @pytest.mark.parametrize("prepared", [None, False])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_T5_totals_beyond_64_bits_saturate(prepared: object, sign: int) -> None:
+def test_totals_beyond_64_bits_saturate_T5(prepared: object, sign: int) -> None:
     """SUM runs in 128 bits and is clamped to 2^62: columns at the ends of 64 bits neither raise nor wrap."""
     block = Block(col("n"), Fraction(1), (-(2**53),), (2**53,), vector=False)
     tally = Tally(Table(), (block,), None, (), 1)
@@ -28,7 +28,7 @@ def test_T5_totals_beyond_64_bits_saturate(prepared: object, sign: int) -> None:
         assert sums(duck(data, schema=BIG, prepared=prepared), tally) == [[[sign * want]]]
 
 
-def test_T11_the_clamp_sits_under_the_sum() -> None:
+def test_the_clamp_sits_under_the_sum_T11() -> None:
     """A block's bounds hold for each term, whatever the expression gives: a narrower block gives clamped terms."""
     schema = Schema("data", (("x", Real(0, 1000)),))
     data = pa.table({"x": [1.0, 10.0, 500.0, None, float("nan"), float("inf")]})

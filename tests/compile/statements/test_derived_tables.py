@@ -35,7 +35,7 @@ def over(relation: Relation, *values, schema: Schema = SCHEMA) -> Tally:
     return Tally(relation, made.blocks, None, (), 1)
 
 
-def test_T18_T70_T71_only_listed_functions_and_generated_names() -> None:
+def test_only_listed_functions_and_generated_names_T18_T70_T71() -> None:
     """Over random relations each statement is one SELECT of listed functions and names of our own making."""
     used: set[str] = set()
     for seed in range(count("relations whose SQL is read again", short=100, long=3_000)):
@@ -54,7 +54,7 @@ def test_T18_T70_T71_only_listed_functions_and_generated_names() -> None:
     assert {"count", "sum", "min", "max", "floor"} <= used
 
 
-def test_T71_no_text_of_a_relation_becomes_sql() -> None:
+def test_no_text_of_a_relation_becomes_sql_T71() -> None:
     """Names of derived columns and literals on both sides of a join stay out of the SQL, and keep apart."""
     hostile = f"'; COPY kept TO '/tmp/{CANARY}'; --"
     sides = []

@@ -11,7 +11,7 @@ from sulq.language.domain import Category, Int, Schema, Text
 ODD = 'a"; DROP TABLE kept; --'
 
 
-def test_T71_columns_have_generated_names() -> None:
+def test_columns_have_generated_names_T71() -> None:
     """Whatever the owner calls a column, SQL sees c0, c1, ..."""
     schema = Schema.of("data", {ODD: Int(0, 1), "b": Category(("x", "y"))})
     assert names(schema) == {ODD: "c0", "b": "c1"}

@@ -75,7 +75,7 @@ def people(rows: int = 60) -> pa.Table:
     return pa.table(found | {"g": rng.choice(list("abc"), rows), "who": [f"p{i // 2}" for i in range(rows)]})
 
 
-def test_SR16_programs_give_the_integers_of_the_oracle() -> None:
+def test_programs_give_the_integers_of_the_oracle_SR16() -> None:
     """Generated tallies of all row functions that are folded: none has another sum or bound than planned."""
     planned = count("programs of folds against big integers", short=24, long=20_000)
     done, seed = 0, 0
@@ -105,7 +105,7 @@ def centred(names: list[str], middles: list[float], half: float) -> Vector:
 
 @pytest.mark.parametrize("grid", [2.0**-60, 2.0**-40, 2.0**-22, 1.0, 2.0**20, 2.0**60])
 @pytest.mark.parametrize("middle", [0.0, 0.3, -1e-20, 1e18])
-def test_SR16_a_step_that_is_multiplied_with_last_changes_no_bit(grid: float, middle: float) -> None:
+def test_a_step_that_is_multiplied_with_last_changes_no_bit_SR16(grid: float, middle: float) -> None:
     """Columns of fine and coarse grids about near and far centres, and their squares: the oracle's sums."""
     rng = np.random.default_rng(7)
     wide = 1000 * grid

@@ -273,7 +273,7 @@ def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
 
 
 @pytest.mark.parametrize("prepared", [None, False, "file"])
-def test_SR17_more_rows_than_statements_are_written_for_stop_the_owner(
+def test_more_rows_than_statements_are_written_for_stop_the_owner_SR17(
     prepared: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looked at once, when rows are kept: at the bound they are fine, past it the owner is told."""

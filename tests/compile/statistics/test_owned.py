@@ -96,7 +96,7 @@ def test_a_package_that_cannot_be_imported_is_the_owners_to_hear_of(
 
 
 @pytest.mark.parametrize("make", [counting, remembering, previous])
-def test_SR11_a_function_that_remembers_is_refused_as_it_is_named(named: ModuleType, make: object) -> None:
+def test_a_function_that_remembers_is_refused_as_it_is_named_SR11(named: ModuleType, make: object) -> None:
     """It would move every block after a person's own; control: what it does to a sum of blocks, without the refusal.
 
     The control calls it on five blocks, of which only the first differs: more than one estimate moves.
@@ -113,7 +113,7 @@ def test_SR11_a_function_that_remembers_is_refused_as_it_is_named(named: ModuleT
     assert sum(a != b for a, b in zip(first, second, strict=True)) > 1
 
 
-def test_SR11_a_function_by_chance_is_refused_and_a_steady_one_is_not(named: ModuleType) -> None:
+def test_a_function_by_chance_is_refused_and_a_steady_one_is_not_SR11(named: ModuleType) -> None:
     """Chance gives two values for the same rows; an error, or no number, is as steady as a number."""
     rng = np.random.default_rng()
     named.chance = lambda _rows: rng.random()

@@ -49,7 +49,7 @@ def enumerated(fn: RowFn, schema: Schema) -> Extent:
     ],
     ids=lambda fn: type(fn).__name__,
 )  # fmt: skip
-def test_SR1_extents_are_exact_for_boxes_terms_and_tables(fn):
+def test_extents_are_exact_for_boxes_terms_and_tables_SR1(fn):
     """Single and pair norms equal the enumeration of all rows and pairs, missing values included (SR1, T13)."""
     told, found = extent(_block(fn, BOX), BOX), enumerated(fn, BOX)
     assert (told.single_l1, told.single_l2_squared) == (found.single_l1, found.single_l2_squared)
@@ -68,7 +68,7 @@ tables = st.integers(1, 5).flatmap(
 
 @settings(max_examples=200)
 @given(tables, st.sampled_from([1, 4, 2**18]))
-def test_SR1_pairs_of_a_tables_rows_are_compared_alike_however_many_at_once(table, piece):
+def test_pairs_of_a_tables_rows_are_compared_alike_however_many_at_once_SR1(table, piece):
     """The extent of a table by its definition, row by row and pair by pair, in Python's integers.
 
     Without pairs the rest is the same, and no pair passes what is told. Control: one row alone is told otherwise.
@@ -97,7 +97,7 @@ spans = st.tuples(st.integers(-4, 4), st.integers(0, 5)).map(lambda ab: Int(ab[0
 
 @settings(max_examples=80)
 @given(spans, spans, st.integers(1, 4), st.sampled_from([1, 2, 3, 5, 9]))
-def test_SR16_balls_and_their_products_are_covered(x, y, bits, radius):
+def test_balls_and_their_products_are_covered_SR16(x, y, bits, radius):
     """Vectors in a ball, and the triangles of their outer products, never pass their extents (X1, SR16)."""
     schema = Schema.of("t", {"x": x, "y": y})
     vector = Vector((Col("x"), Col("y")), bits)
@@ -109,7 +109,7 @@ def test_SR16_balls_and_their_products_are_covered(x, y, bits, radius):
             assert getattr(told, name) >= getattr(found, name)
 
 
-def test_X1_rows_of_norm_one_cost_one_and_the_root_of_two():
+def test_rows_of_norm_one_cost_one_and_the_root_of_two_X1():
     """A^T A over rows of L2 norm at most 1: Frobenius 1 for add_remove, sqrt 2 for replace_one (X1)."""
     schema = Schema.of("t", {f"x{i}": Int(-1, 1) for i in range(6)})
     ball = WithinBall(Vector(tuple(Col(f"x{i}") for i in range(6)), 10), 1)

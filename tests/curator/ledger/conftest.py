@@ -14,8 +14,8 @@ from tests.postgres import server
 
 MODULES = {"test_anchor", "test_ledger", "test_shares", "test_transcript"}
 FILES = {  # these are about the file itself
-    "test_T56_renamed_and_registered_again_data_keep_their_spend",
-    "test_T91_a_later_format_is_refused_and_this_one_opens",
+    "test_renamed_and_registered_again_data_keep_their_spend_T56",
+    "test_a_later_format_is_refused_and_this_one_opens_T91",
     "test_an_anchor_reads_back",
     "test_a_line_that_changed_since_it_was_read_is_not_shown",
 }

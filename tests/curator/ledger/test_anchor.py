@@ -52,7 +52,7 @@ def noted(folder: Path) -> dict[str, object]:
     return json.loads((folder / "a.anchor").read_bytes())
 
 
-def test_T46_an_older_copy_is_refused_and_the_gap_is_burnt(folder: Path) -> None:
+def test_an_older_copy_is_refused_and_the_gap_is_burnt_T46(folder: Path) -> None:
     """Restored from a copy, a ledger does not open; reconciled, its spend is what the anchor says (T46)."""
     path = folder / "a.ledger"
     with anchored(folder) as ledger:
@@ -78,7 +78,7 @@ def test_T46_an_older_copy_is_refused_and_the_gap_is_burnt(folder: Path) -> None
     assert mended(folder) == {}  # done once
 
 
-def test_T46_a_ledger_that_is_its_anchors_opens(folder: Path) -> None:
+def test_a_ledger_that_is_its_anchors_opens_T46(folder: Path) -> None:
     """Control: without a restore the same ledger opens, time and again, and nothing is burnt."""
     for cost in ("0.1", "0.2", "0.3"):
         with anchored(folder) as ledger:
@@ -88,7 +88,7 @@ def test_T46_a_ledger_that_is_its_anchors_opens(folder: Path) -> None:
     assert verify(folder / "a.ledger").spent == Epsilon(0.6)
 
 
-def test_T46_a_ledger_takes_no_debit_without_its_anchor(folder: Path) -> None:
+def test_a_ledger_takes_no_debit_without_its_anchor_T46(folder: Path) -> None:
     """Opened without it, with an empty place or another ledger's, nothing is charged; it may still be read."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
@@ -103,7 +103,7 @@ def test_T46_a_ledger_takes_no_debit_without_its_anchor(folder: Path) -> None:
     assert verify(folder / "a.ledger").spent == Epsilon(0.1)
 
 
-def test_T46_a_new_ledger_is_not_begun_under_an_old_anchor(folder: Path) -> None:
+def test_a_new_ledger_is_not_begun_under_an_old_anchor_T46(folder: Path) -> None:
     """Where the ledger is gone and its anchor is not, nothing is begun: the people's spend would be forgotten (T56)."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
@@ -112,7 +112,7 @@ def test_T46_a_new_ledger_is_not_begun_under_an_old_anchor(folder: Path) -> None
     assert not there(folder / "a.ledger")
 
 
-def test_T46_a_lost_anchor_is_replaced_by_the_owners_word(folder: Path) -> None:
+def test_a_lost_anchor_is_replaced_by_the_owners_word_T46(folder: Path) -> None:
     """With --lost a new anchor is begun; the old one, found again, is added up rather than compared."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
@@ -134,7 +134,7 @@ def test_T46_a_lost_anchor_is_replaced_by_the_owners_word(folder: Path) -> None:
         assert ledger.spent == Epsilon(0.7)
 
 
-def test_T46_an_interrupted_replacement_can_be_finished(folder: Path) -> None:
+def test_an_interrupted_replacement_can_be_finished_T46(folder: Path) -> None:
     """A new anchor whose ledger does not know of it yet is adopted by the same command again."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
@@ -152,7 +152,7 @@ def test_T46_an_interrupted_replacement_can_be_finished(folder: Path) -> None:
         ask(ledger, pure("0.1"))
 
 
-def test_T46_a_burn_that_was_interrupted_is_not_charged_twice(folder: Path) -> None:
+def test_a_burn_that_was_interrupted_is_not_charged_twice_T46(folder: Path) -> None:
     """Stopped between the burn and the new anchor, the ledger opens, and the command again burns nothing."""
     anchored(folder).close()
     copied(folder / "a.ledger", folder / "old")
@@ -174,7 +174,7 @@ def test_T46_a_burn_that_was_interrupted_is_not_charged_twice(folder: Path) -> N
         shutil.copy(folder / "kept", folder / "a.anchor")
 
 
-def test_T46_a_burn_is_charged_whatever_the_limits(folder: Path) -> None:
+def test_a_burn_is_charged_whatever_the_limits_T46(folder: Path) -> None:
     """A raise that was lost with the asks it paid for leaves a ledger past its budget, which then refuses all."""
     with anchored(folder) as ledger:
         ledger.share("ann", Share.of("1/2"))
@@ -193,7 +193,7 @@ def test_T46_a_burn_is_charged_whatever_the_limits(folder: Path) -> None:
         ask(ledger, pure("2.5"))
 
 
-def test_T46_of_two_copies_only_one_goes_on(folder: Path) -> None:
+def test_of_two_copies_only_one_goes_on_T46(folder: Path) -> None:
     """A second copy under the same anchor is stopped at its first debit, which nobody is told of.
 
     Also where both are asked the same in the same moment: the clock stands still.
@@ -244,7 +244,7 @@ def test_threads_share_a_write_of_the_anchor(folder: Path) -> None:
     assert steps.count("anchor-written") < 160
 
 
-def test_T48_an_anchor_that_cannot_be_written_stops_the_ledger(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_anchor_that_cannot_be_written_stops_the_ledger_T48(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The debit stands, no receipt is given, and every later ask is refused until it is opened again (T48)."""
     with anchored(folder) as ledger:
         ask(ledger, pure("0.1"))
@@ -263,7 +263,7 @@ def test_T48_an_anchor_that_cannot_be_written_stops_the_ledger(folder: Path, mon
     assert [file.name for file in folder.iterdir() if file.name.endswith(".new")] == []
 
 
-def test_T48_an_anchor_is_synced_renamed_and_its_folder_synced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_anchor_is_synced_renamed_and_its_folder_synced_T48(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this order, so that a power cut leaves the old anchor or the new one, whole."""
     steps: list[str] = []
     sync, replace = os.fsync, Path.replace
@@ -283,7 +283,7 @@ def test_T48_an_anchor_is_synced_renamed_and_its_folder_synced(folder: Path, mon
     assert steps == ["file", "rename", "folder"]
 
 
-def test_T47_every_changed_bit_of_an_anchor_is_found(folder: Path) -> None:
+def test_every_changed_bit_of_an_anchor_is_found_T47(folder: Path) -> None:
     """Whatever is flipped or cut off, the anchor is refused: it is signed (T47)."""
     with anchored(folder) as ledger:
         ledger.debit(pure("0.1"), question="q", plan_digest="p", analyst="ann")
@@ -324,7 +324,7 @@ def test_an_anchor_may_be_added_later_and_old_ledgers_open(folder: Path) -> None
     refused("ledger-rolled-back", anchored, folder)
 
 
-def test_T46_random_restores_never_lose_a_spend(folder: Path) -> None:
+def test_random_restores_never_lose_a_spend_T46(folder: Path) -> None:
     """Over random asks, copies and restores, what was acknowledged is never more than what the ledger says (T46)."""
     draw = counts.generator("restores")
     path = folder / "a.ledger"
@@ -362,7 +362,7 @@ def test_T46_random_restores_never_lose_a_spend(folder: Path) -> None:
             assert totals.events >= acknowledged["events"], story
 
 
-def test_T46_without_an_anchor_a_restore_goes_unnoticed(folder: Path) -> None:
+def test_without_an_anchor_a_restore_goes_unnoticed_T46(folder: Path) -> None:
     """Control: the same restore of a ledger without an anchor opens, and the spend is forgotten."""
     with opened(folder / "a.ledger") as ledger:
         ask(ledger, pure("0.1"))

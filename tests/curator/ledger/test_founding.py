@@ -18,7 +18,7 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 FIRST = genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
 
-def test_T56_a_ledger_is_opened_for_what_it_was_begun_for() -> None:
+def test_a_ledger_is_opened_for_what_it_was_begun_for_T56() -> None:
     """T56: another unit, budget or kind of data than the first entry's is refused; saying nothing is not."""
     state = load(SqliteFile.in_memory([Row(1, FIRST, link(ORIGIN, 1, FIRST))]), ())
     own = of(state).founding

@@ -79,7 +79,7 @@ FIRST = founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, t
          "a reserve past what is left", "nobody's share", "share of no kind", "share past 1", "no anchor",
          "burns nothing", "burns no totals", "burns less than nothing", "burns no truth", "an analyst's key twice"],
 )  # fmt: skip
-def test_T47_a_chain_that_makes_no_sense_is_refused(bodies: list[str]) -> None:
+def test_a_chain_that_makes_no_sense_is_refused_T47(bodies: list[str]) -> None:
     """Properly chained or not, entries that cannot have been written are refused, an overspent prefix too (T47)."""
     store = SqliteFile.in_memory(rows(*bodies))
     with pytest.raises(SetupError) as refusal:
@@ -87,7 +87,7 @@ def test_T47_a_chain_that_makes_no_sense_is_refused(bodies: list[str]) -> None:
     assert refusal.value.code in {"ledger-damaged", "ledger-format"}
 
 
-def test_T52_totals_are_what_the_entries_add_up_to() -> None:
+def test_totals_are_what_the_entries_add_up_to_T52() -> None:
     """Replayed from the file the totals are those of the entries, before and after a raise (T52)."""
     bodies = [FIRST, debit("0.6"), founding.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
     for thorough in (False, True):
@@ -96,7 +96,7 @@ def test_T52_totals_are_what_the_entries_add_up_to() -> None:
         assert state.totals.events == 3
 
 
-def test_T54_each_analysts_totals_are_what_its_entries_add_up_to() -> None:
+def test_each_analysts_totals_are_what_its_entries_add_up_to_T54() -> None:
     """Replayed from the file, charges and burns stand by analyst, and the shares as last set (T52, T54)."""
     bodies = [
         FIRST, share("ann", "0.5"), debit("0.3", "k", "ann"), debit("0.1", "k", "ben"), share("ann", "0.2", "0.1"),
@@ -112,7 +112,7 @@ def test_T54_each_analysts_totals_are_what_its_entries_add_up_to() -> None:
         assert of(state).mark == (7, state.hash, of(state).accounts)
 
 
-def test_T47_every_flipped_bit_of_a_share_an_anchor_or_a_burn_is_found() -> None:
+def test_every_flipped_bit_of_a_share_an_anchor_or_a_burn_is_found_T47() -> None:
     """No bit of such an entry, or of its hash, can change unnoticed (T47)."""
     bodies = [
         FIRST,
@@ -136,7 +136,7 @@ def test_T47_every_flipped_bit_of_a_share_an_anchor_or_a_burn_is_found() -> None
                 state.follow(Row(row.seq, body.decode("latin-1"), digest))
 
 
-def test_T91_entries_without_an_analyst_open_as_before() -> None:
+def test_entries_without_an_analyst_open_as_before_T91() -> None:
     """Debits written before there were analysts are those of whoever opened the ledger."""
     body = json.loads(debit("0.25"))
     del body["analyst"]

@@ -11,7 +11,7 @@ from sulq.curator.ledger.keys import Keys, check_key
 from sulq.errors import QuestionError
 
 
-def test_T44_claims_are_taken_one_after_the_other() -> None:
+def test_claims_are_taken_one_after_the_other_T44() -> None:
     """Of many threads that claim one key only one holds it at a time, and all get their turn (T44)."""
     keys = Keys(30.0)
     inside, most, done = [0], [0], []
@@ -37,7 +37,7 @@ def test_T44_claims_are_taken_one_after_the_other() -> None:
     assert sorted(done) == list(range(20))
 
 
-def test_T44_another_question_does_not_wait() -> None:
+def test_another_question_does_not_wait_T44() -> None:
     """A key held for one question is refused to another at once, and other keys are free."""
     keys = Keys(30.0)
     keys.claim("k", "q")

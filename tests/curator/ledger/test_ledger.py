@@ -85,7 +85,7 @@ def test_a_ledger_with_an_anchor_is_not_removed(folder: Path) -> None:
     opened(folder / "a.ledger", anchor=folder / "anchor").close()
 
 
-def test_S0_8_T_queries_then_refusal(folder: Path) -> None:
+def test_T_queries_then_refusal_S0_8(folder: Path) -> None:
     """T queries are answered across openings, a vector costs its length, T + 1 is refused at no cost (S0.8)."""
     policy = SubLinear(1, 1e-6, 10)
     with opened(folder / "a.ledger", policy) as ledger:
@@ -100,7 +100,7 @@ def test_S0_8_T_queries_then_refusal(folder: Path) -> None:
         assert ledger.spent == Queries(10)
 
 
-def test_S3_7_repeats_are_charged() -> None:
+def test_repeats_are_charged_S3_7() -> None:
     """A hundred identical questions cost a hundred times as much as one (S3.7)."""
     ledger = opened(None, Epsilon(1))
     for _ in range(100):
@@ -123,7 +123,7 @@ def test_a_refusal_says_what_was_asked_and_what_is_left() -> None:
     assert ledger.remaining == Epsilon.total(Fraction(0))
 
 
-def test_T42_threads_share_a_budget_to_the_last_ask() -> None:
+def test_threads_share_a_budget_to_the_last_ask_T42() -> None:
     """A hundred threads racing for forty asks get exactly forty, each its own place (S0.8, T42)."""
     ledger = opened(None, Epsilon(4))
     granted: list[int] = []
@@ -143,7 +143,7 @@ def test_T42_threads_share_a_budget_to_the_last_ask() -> None:
     assert ledger.spent == Epsilon(4)
 
 
-def test_T44_a_key_is_charged_once_and_gets_the_same_answer(folder: Path) -> None:
+def test_a_key_is_charged_once_and_gets_the_same_answer_T44(folder: Path) -> None:
     """Repeated with its key a question costs nothing and gets the stored answer, also after a restart (T44)."""
     with opened(folder / "a.ledger") as ledger:
         first = ask(ledger, pure("0.1"), "q", key="k")
@@ -158,7 +158,7 @@ def test_T44_a_key_is_charged_once_and_gets_the_same_answer(folder: Path) -> Non
         assert ledger.spent == Epsilon(0.1)
 
 
-def test_T44_a_lost_answer_stays_charged() -> None:
+def test_a_lost_answer_stays_charged_T44() -> None:
     """Charged and never answered, a key is not charged again and not answered either (T44, T45)."""
     ledger = opened()
     receipt = ask(ledger, pure("0.1"), "q", key="k")
@@ -167,7 +167,7 @@ def test_T44_a_lost_answer_stays_charged() -> None:
     assert ledger.spent == Epsilon(0.1)
 
 
-def test_T44_of_two_threads_with_one_key_one_is_charged() -> None:
+def test_of_two_threads_with_one_key_one_is_charged_T44() -> None:
     """The second thread waits for the first one's answer; if that fails it learns so (T44)."""
     for happy in (True, False):
         ledger = opened(answer_wait=30.0)
@@ -194,14 +194,14 @@ def test_T44_of_two_threads_with_one_key_one_is_charged() -> None:
         assert ledger.spent == Epsilon(0.1)
 
 
-def test_T44_waiting_for_an_answer_is_bounded() -> None:
+def test_waiting_for_an_answer_is_bounded_T44() -> None:
     """A thread does not wait for ever for another's answer."""
     ledger = opened(answer_wait=0.05)
     ask(ledger, pure("0.1"), "q", key="k")
     refused("answer-lost", ask, ledger, pure("0.1"), "q", key="k")
 
 
-def test_T44_a_refused_key_may_be_tried_again() -> None:
+def test_a_refused_key_may_be_tried_again_T44() -> None:
     """A key whose debit was refused is not taken."""
     ledger = opened()
     ask(ledger, pure("0.95"))
@@ -210,14 +210,14 @@ def test_T44_a_refused_key_may_be_tried_again() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201, "a\nb", 3, b"k"])
-def test_T44_a_key_is_short_printable_text(key: object) -> None:
+def test_a_key_is_short_printable_text_T44(key: object) -> None:
     """Anything else is refused, free of charge."""
     ledger = opened()
     refused("bad-question", ask, ledger, pure("0.1"), "q", key=key)
     assert ledger.totals == Totals()
 
 
-def test_T44_random_retries_never_charge_twice() -> None:
+def test_random_retries_never_charge_twice_T44() -> None:
     """Over random retries, other bodies and lost answers, the spend is one charge a key (T44)."""
     draw = counts.generator(44)
     ledger = opened(None, Epsilon(1000), answer_wait=0.0)
@@ -241,7 +241,7 @@ def test_T44_random_retries_never_charge_twice() -> None:
     assert ledger.totals.events == len(known)
 
 
-def test_T45_the_charge_is_the_same_whatever_comes_after() -> None:
+def test_the_charge_is_the_same_whatever_comes_after_T45() -> None:
     """Answered, abandoned, lost or failed: each outcome leaves the same charge (T45)."""
     spends = []
     for outcome in ("kept", "abandoned", "nothing", "kept twice"):
@@ -257,7 +257,7 @@ def test_T45_the_charge_is_the_same_whatever_comes_after() -> None:
     assert spends == [spends[0]] * 4
 
 
-def test_T50_the_clock_decides_nothing(folder: Path) -> None:
+def test_the_clock_decides_nothing_T50(folder: Path) -> None:
     """With the clock stepped ten years either way nothing refills and nothing is refused (T50)."""
     now = [1.8e9]
     with opened(folder / "a.ledger", clock=lambda: now[0]) as ledger:
@@ -281,7 +281,7 @@ JUNK = [
 ]  # fmt: skip
 
 
-def test_T51_nonsense_is_refused_before_any_state_changes() -> None:
+def test_nonsense_is_refused_before_any_state_changes_T51() -> None:
     """NaN, infinities, truth values, text, digits of other scripts and absurd sizes make no loss (T51)."""
     ledger = opened()
     before = ledger.verify()
@@ -297,7 +297,7 @@ def test_T51_nonsense_is_refused_before_any_state_changes() -> None:
     assert ledger.verify() == before
 
 
-def test_T51_fuzzed_losses_are_read_or_refused() -> None:
+def test_fuzzed_losses_are_read_or_refused_T51() -> None:
     """Random numbers and texts make a loss that reads back as written, or a clean refusal, and nothing else (T51)."""
     draw = counts.generator(51)
     kept = 0
@@ -326,7 +326,7 @@ def test_T51_fuzzed_losses_are_read_or_refused() -> None:
     assert codes == {"bad-loss"}
 
 
-def test_T56_renamed_and_registered_again_data_keep_their_spend(folder: Path) -> None:
+def test_renamed_and_registered_again_data_keep_their_spend_T56(folder: Path) -> None:
     """New names, sources, sizes and declarations advance the version and leave the spend alone (T56)."""
     path = folder / "a.ledger"
     with opened(path) as ledger:
@@ -347,7 +347,7 @@ def test_T56_renamed_and_registered_again_data_keep_their_spend(folder: Path) ->
         assert ledger.spent == Epsilon(0.3)
 
 
-def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
+def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     """The public calls are these, and none takes anything back that was charged (T60)."""
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
@@ -368,7 +368,7 @@ def test_T60_there_is_no_way_to_edit_remove_or_refund() -> None:
     assert outside.count("DROP TABLE") == 1  # give_up: of a ledger that holds its first entry and no other
 
 
-def test_T60_a_receipt_shows_the_history_was_not_rewritten() -> None:
+def test_a_receipt_shows_the_history_was_not_rewritten_T60() -> None:
     """An entry's hash covers all before it, so a receipt fits one history only (T60)."""
     ledgers = [opened(), opened()]
     receipts = [[ask(ledger, pure("0.1"), q) for q in ("a", "b")] for ledger in ledgers]
@@ -394,7 +394,7 @@ def test_a_raise_is_an_entry_and_the_total_is_of_all_time(folder: Path) -> None:
         assert ledger.verify().spent == Epsilon(2)
 
 
-def test_SR3_a_raised_epsilon_delta_budget_has_more_room(folder: Path) -> None:
+def test_a_raised_epsilon_delta_budget_has_more_room_SR3(folder: Path) -> None:
     """Raising either part widens both branches at the same order; lowering either is refused (SR3)."""
     path = folder / "a.ledger"
     with opened(path, EpsilonDelta(1, 1e-6), open_keys=True) as ledger:
@@ -413,7 +413,7 @@ def test_SR3_a_raised_epsilon_delta_budget_has_more_room(folder: Path) -> None:
         ledger.verify()
 
 
-def test_SR8_a_sublinear_budget_is_not_raised() -> None:
+def test_a_sublinear_budget_is_not_raised_SR8() -> None:
     """Its noise was fixed by the number of queries, so more queries would break the promise on all of them (SR8)."""
     ledger = opened(None, SubLinear(1, 1e-6, 10))
     refused("budget-mismatch", ledger.raise_to, SubLinear(1, 1e-6, 20))
@@ -438,7 +438,7 @@ def test_the_ledger_holds_the_truth(folder: Path, changes: dict[str, object], co
     Ledger.open(path, mechanisms=MECHANISMS, **declared).close()
 
 
-def test_SR9_synthetic_is_fixed_by_the_first_entry(folder: Path) -> None:
+def test_synthetic_is_fixed_by_the_first_entry_SR9(folder: Path) -> None:
     """Data declared private can never be reopened as synthetic, nor the reverse (SR9)."""
     for synthetic in (True, False):
         path = folder / f"{synthetic}.ledger"
@@ -482,7 +482,7 @@ def test_every_person_space_has_its_own_names_and_keys() -> None:
     assert not ledgers[1].verify_receipt(receipt, "plan of q", pure("0.1"))
 
 
-def test_T91_a_later_format_is_refused_and_this_one_opens(folder: Path) -> None:
+def test_a_later_format_is_refused_and_this_one_opens_T91(folder: Path) -> None:
     """A ledger of format 1 opens with equal totals; one whose number is higher is refused (T91)."""
     path = folder / "a.ledger"
     body = json.loads(founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then"))
@@ -584,7 +584,7 @@ def test_a_child_is_refused_and_does_the_parent_no_harm(folder: Path) -> None:
     ledger.close()
 
 
-def test_SR12_kept_answers_are_found_by_question_and_version() -> None:
+def test_kept_answers_are_found_by_question_and_version_SR12() -> None:
     """A stored answer is offered for its own question and version only (SR12)."""
     ledger = opened()
     ledger.register("people", declarations="d", source="1")
@@ -600,7 +600,7 @@ def test_SR12_kept_answers_are_found_by_question_and_version() -> None:
     assert ledger.kept(digest) == []
 
 
-def test_SR12_the_strongest_answers_are_found_among_many() -> None:
+def test_the_strongest_answers_are_found_among_many_SR12() -> None:
     """However often a question was asked, a few of the strongest answers are read: pure and others apart (SR12)."""
     ledger = opened(None, EpsilonDelta(50, 1e-6))
     for i in range(30):

@@ -65,7 +65,7 @@ def test_verify_works_beside_an_open_ledger_and_without_the_right_to_write(folde
     assert verify(path).debits == 2
 
 
-def test_T47_an_unfinished_commit_is_rolled_back_by_whoever_comes_next(folder: Path) -> None:
+def test_an_unfinished_commit_is_rolled_back_by_whoever_comes_next_T47(folder: Path) -> None:
     """A commit cut short leaves a journal; verify and open restore the last whole state from it (T47)."""
     path = folder / "a.ledger"
     with opened(path) as ledger:

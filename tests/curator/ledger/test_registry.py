@@ -18,7 +18,7 @@ from sulq.language.facts import TableFacts
 FACTS = TableFacts(Schema.of("data", {"x": Int(0, 9)}))
 
 
-def test_SR12_a_changed_source_stops_its_owner_unless_it_is_renewed() -> None:
+def test_a_changed_source_stops_its_owner_unless_it_is_renewed_SR12() -> None:
     """The same source again is no news; another one is refused, or with `renew` a new version."""
     with Ledger.open(None, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
         register(ledger, FACTS, source="a 1 1", size=None, renew=False)
@@ -35,7 +35,7 @@ def test_SR12_a_changed_source_stops_its_owner_unless_it_is_renewed() -> None:
         assert ledger.version == first + 2
 
 
-def test_SR5_the_owners_functions_are_written_down_in_words(tmp_path: Path) -> None:
+def test_the_owners_functions_are_written_down_in_words_SR5(tmp_path: Path) -> None:
     """Name, function and certificate stand in the entry as text, and are read back; control: without any no field."""
     certificate = Certificate(0.125, 0.25, 0.9, 0, 9, ("x",))
     own = (Estimator("smallest", "numpy:min"), Estimator("own", "clinic.robust:share", certificate))
@@ -56,7 +56,7 @@ def test_SR5_the_owners_functions_are_written_down_in_words(tmp_path: Path) -> N
     assert verify(path, mechanisms=()).entries == 3
 
 
-def test_SR14_open_keys_are_columns_too_long_to_list() -> None:
+def test_open_keys_are_columns_too_long_to_list_SR14() -> None:
     """Texts, and whole numbers of too many values."""
     assert not open_keys([FACTS.schema])
     assert open_keys([FACTS.schema, Schema.of("t", {"x": Text()})])

@@ -157,7 +157,7 @@ def begun(kind: str) -> tuple[Ledger, Model]:
 
 @pytest.mark.parametrize("kind", BUDGETS)
 @given(story=steps)
-def test_T54_T55_a_ledger_decides_as_the_rules_say(kind: str, story: list[Step]) -> None:
+def test_a_ledger_decides_as_the_rules_say_T54_T55(kind: str, story: list[Step]) -> None:
     """Over any history of asks and shares, grants and refusals are the model's, and a replay agrees (T54, T55)."""
     ledger, model = begun(kind)
     with ledger:
@@ -176,7 +176,7 @@ def random_story(seed: object, length: int = 40) -> list[Step]:
     ]
 
 
-def test_T54_many_random_histories_are_decided_as_the_rules_say() -> None:
+def test_many_random_histories_are_decided_as_the_rules_say_T54() -> None:
     """The same over many longer histories, each budget's kind in turn (T54, T55)."""
     for seed in range(count("T54 histories", short=60, long=3_000)):
         kind = list(BUDGETS)[seed % len(BUDGETS)]
@@ -186,7 +186,7 @@ def test_T54_many_random_histories_are_decided_as_the_rules_say() -> None:
 
 
 @pytest.mark.parametrize("forgotten", ["reserves", "shares"])
-def test_T55_a_ledger_that_forgets_is_caught(forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_that_forgets_is_caught_T55(forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without its reserves, or without its shares, a ledger differs from the rules in many histories."""
     if forgotten == "reserves":
         monkeypatch.setattr(Accounts, "_covered", lambda *_: True)
@@ -243,13 +243,13 @@ def starved(kind: str, seed: object) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", BUDGETS)
-def test_T55_nobody_is_starved_below_its_reserve(kind: str) -> None:
+def test_nobody_is_starved_below_its_reserve_T55(kind: str) -> None:
     """After any asks of the others, each analyst still gets the whole of its reserve, all of them in turn (T55)."""
     for seed in range(count(f"T55 histories, {kind}", short=25, long=1_500)):
         assert starved(kind, f"T55 {kind} {seed}") == [], seed
 
 
-def test_T55_without_reserves_somebody_is_starved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_reserves_somebody_is_starved_T55(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a ledger that does not look at reserves lets others take them."""
     monkeypatch.setattr(Accounts, "_covered", lambda *_: True)
     assert sum(bool(starved(kind, f"T55 {kind} {seed}")) for kind in BUDGETS for seed in range(10)) >= 10
@@ -281,7 +281,7 @@ def test_what_is_left_to_an_analyst_is_exact(kind: str) -> None:
     assert tried > 20
 
 
-def test_T54_threads_of_many_names_share_one_cap() -> None:
+def test_threads_of_many_names_share_one_cap_T54() -> None:
     """Sixty threads of twelve names racing for forty asks get exactly forty between them (T42, T54)."""
     with opened(None, Epsilon(4)) as ledger:
         granted: list[str] = []
@@ -308,7 +308,7 @@ def run(tasks: list[Callable[[], None]]) -> None:
         thread.join()
 
 
-def test_T55_threads_racing_with_shares_stop_where_they_must() -> None:
+def test_threads_racing_with_shares_stop_where_they_must_T55() -> None:
     """Raced by many threads, one analyst ends at its share, all at the reserve, which then is there whole (T55)."""
     with opened(None, Epsilon(4)) as ledger:
         ledger.share("ann", Share.of("1/4"))
@@ -355,7 +355,7 @@ def test_a_share_is_an_entry_and_a_later_one_replaces_it(tmp_path: object) -> No
         assert ledger.standing() == (Epsilon(2), Epsilon(0.1), Epsilon(1.9))
 
 
-def test_T44_keys_of_two_analysts_never_meet() -> None:
+def test_keys_of_two_analysts_never_meet_T44() -> None:
     """The same key text of two analysts is two keys: each is charged, answered and stored apart (T44)."""
     with opened(answer_wait=0.0) as ledger:
 
@@ -381,7 +381,7 @@ def test_T44_keys_of_two_analysts_never_meet() -> None:
     [(2, 0), (-1, 0), (0.1, 0.2), (True, 0), (None, 0), ("a", 0), (float("nan"), 0), (float("inf"), 0), ("1e999", 0),
      ("1/0", 0), (1, -0.1), (Fraction(1, 10**10), 0), (b"1", 0), ("١", 0), ("1e99999999999", 0), (1, 1e-300)],
 )  # fmt: skip
-def test_T51_nonsense_is_no_share(share: object, reserve: object) -> None:
+def test_nonsense_is_no_share_T51(share: object, reserve: object) -> None:
     """A share is a fraction from 0 to 1 and holds its reserve; anything else is refused and writes nothing (T51)."""
     with opened() as ledger, pytest.raises(SulqError) as refusal:
         ledger.share("ann", Share.of(share, reserve))
@@ -420,7 +420,7 @@ def test_reserves_are_kept_only_of_what_there_is() -> None:
         assert ledger.standing(analyst="ann")[2] == Epsilon(0.1)
 
 
-def test_T55_a_pure_ask_does_not_take_the_room_that_is_kept_for_gaussian_ones() -> None:
+def test_a_pure_ask_does_not_take_the_room_that_is_kept_for_gaussian_ones_T55() -> None:
     """Under (epsilon, delta) a reserve is room of the branch that holds every kind of ask (SR3, T55)."""
     with opened(None, EpsilonDelta(2, 1e-6)) as ledger:
         ledger.share("ben", Share.of(1, 0.5))
@@ -452,7 +452,7 @@ def test_a_long_list_of_reserves_is_summed_once() -> None:
     assert accounts._aside(wider, None) != accounts._aside(rule, None)
 
 
-def test_T54_a_first_share_leaves_one_that_was_set_as_it_is() -> None:
+def test_a_first_share_leaves_one_that_was_set_as_it_is_T54() -> None:
     """With `unless_set` a share is given once; the control: without it the later one holds."""
     half, tenth = Share(Fraction(1, 2)), Share(Fraction(1, 10))
     with opened(None) as ledger:

@@ -130,7 +130,7 @@ def test_a_part_of_the_transcript_is_read_by_place_and_analyst(folder: Path) -> 
         assert [line.question for line in found] == ["q4"]
 
 
-def test_T79_debits_are_shown_by_the_dataset_they_were_of(folder: Path) -> None:
+def test_debits_are_shown_by_the_dataset_they_were_of_T79(folder: Path) -> None:
     """Lines and receipts of some datasets alone; those that name none are for who sees all. There after a reopening."""
     names = ("a", "b", "")
     with opened(folder / "a.ledger") as ledger:

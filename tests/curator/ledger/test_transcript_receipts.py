@@ -44,7 +44,7 @@ def kept(folder: Path) -> tuple[str, str]:
         return ledger.receipt(seq), ledger.public_key
 
 
-def test_T60_a_receipt_is_checked_offline_and_against_its_ledger(folder: Path) -> None:
+def test_a_receipt_is_checked_offline_and_against_its_ledger_T60(folder: Path) -> None:
     """It says what was paid, when and by whom; the key alone checks it, and the ledger still holds it (T60)."""
     text, key = kept(folder)
     found = check_receipt(text, key=key, ledger=folder / "a.ledger")
@@ -57,7 +57,7 @@ def test_T60_a_receipt_is_checked_offline_and_against_its_ledger(folder: Path) -
     assert "by ann" in str(found)
 
 
-def test_T60_every_changed_word_of_a_receipt_is_found(folder: Path) -> None:
+def test_every_changed_word_of_a_receipt_is_found_T60(folder: Path) -> None:
     """Each field changed, left out or added, and each character, makes it fail with one clear code."""
     text, key = kept(folder)
     whole = check_receipt(text)
@@ -81,7 +81,7 @@ def test_T60_every_changed_word_of_a_receipt_is_found(folder: Path) -> None:
         refused("bad-signature", check_receipt, junk)
 
 
-def test_T60_a_receipt_signed_by_another_key_is_shown_up_by_the_key_or_the_ledger(folder: Path) -> None:
+def test_a_receipt_signed_by_another_key_is_shown_up_by_the_key_or_the_ledger_T60(folder: Path) -> None:
     """Made up whole, with a key of its own, it is consistent in itself; the owner's key or the ledger tells (T60)."""
     text, key = kept(folder)
     signer = Signer(b"forger of 32 bytes, no more, no ."[:32])
@@ -92,7 +92,7 @@ def test_T60_a_receipt_signed_by_another_key_is_shown_up_by_the_key_or_the_ledge
     refused("not-in-ledger", check_receipt, wire.encode(made_up), ledger=folder / "a.ledger")
 
 
-def test_T60_a_rewritten_history_does_not_hold_the_receipt(folder: Path) -> None:
+def test_a_rewritten_history_does_not_hold_the_receipt_T60(folder: Path) -> None:
     """Whoever has the ledger's file can write another history, but not one that fits receipts already given (T60)."""
     opened(folder / "a.ledger", EpsilonDelta(2, 1e-6)).close()
     shutil.copy(folder / "a.ledger", folder / "b.ledger")
@@ -128,7 +128,7 @@ def test_every_ledger_signs_with_its_own_key() -> None:
     assert len({ledger.public_key for ledger in ledgers}) == 10
 
 
-def test_T91_a_ledger_begun_before_there_were_signatures_gives_receipts(folder: Path) -> None:
+def test_a_ledger_begun_before_there_were_signatures_gives_receipts_T91(folder: Path) -> None:
     """Its key follows from the one it has: it opens as before, and what it signs is checked at every later opening."""
     path = folder / "a.ledger"
     first = json.loads(founding.genesis(Unit(), EpsilonDelta(2, 1e-6), open_keys=False, synthetic=False, time="then"))

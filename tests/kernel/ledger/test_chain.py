@@ -25,7 +25,7 @@ def test_equal_bodies_have_equal_bytes() -> None:
         canonical({"a": float("nan")})
 
 
-def test_T60_a_receipt_says_where_its_debit_stands() -> None:
+def test_a_receipt_says_where_its_debit_stands_T60() -> None:
     """By the number of its entry and the beginning of its hash; a stored answer is no part of it."""
     receipt = Receipt(7, "ab" * 32, "plan", "mac")
     assert str(receipt) == "entry 7 (abababababab)"
@@ -33,7 +33,7 @@ def test_T60_a_receipt_says_where_its_debit_stands() -> None:
     assert "an answer" not in repr(Receipt(7, "ab" * 32, "plan", "mac", stored="an answer"))
 
 
-def test_T67_a_receipt_loads_no_source_of_noise() -> None:
+def test_a_receipt_loads_no_source_of_noise_T67() -> None:
     """Whoever only reads plans and receipts has none to copy. Control: a writer, which draws keys, loads one."""
     for module, drawn in (("chain", False), ("writer", True)):
         code = f"import sys, sulq.kernel.ledger.{module}; print('sulq.kernel.entropy' in sys.modules)"

@@ -25,7 +25,7 @@ def test_a_receipt_fits_its_seal_and_plan_only() -> None:
         assert not seal.verifies(dataclasses.replace(receipt, **change), "other", event)
 
 
-def test_T43_every_part_of_the_charged_event_is_covered() -> None:
+def test_every_part_of_the_charged_event_is_covered_T43() -> None:
     """A deceiver: one debit, and a plan of which any number, draw or version differs; its own event is the control."""
     seal, event = Seal(b"k" * 32), pure("0.5")
     receipt = seal.stamp(7, "e" * 64, "plan", event)
@@ -64,7 +64,7 @@ def test_a_receipt_is_redeemed_once() -> None:
     assert not seal.redeem(dataclasses.replace(seal.stamp(8, "e" * 64, "plan", event), stored="1"), "plan", event)
 
 
-def test_T43_a_place_spelled_otherwise_redeems_nothing() -> None:
+def test_a_place_spelled_otherwise_redeems_nothing_T43() -> None:
     """A text or a truth for the number has the same MAC, and would be another receipt. Control: as it was stamped."""
     seal, event = Seal(b"k" * 32), pure("0.5")
     receipt = seal.stamp(1, "e" * 64, "plan", event)

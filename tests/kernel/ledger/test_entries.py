@@ -59,7 +59,7 @@ def test_a_raise_and_a_registration_read_back() -> None:
     assert not notes.read_registration(body).public
 
 
-def test_SR5_the_owners_functions_read_back_and_may_be_absent() -> None:
+def test_the_owners_functions_read_back_and_may_be_absent_SR5() -> None:
     """With and without a certificate; entries from before they were kept have none; what is no function is refused."""
     own = (Estimator("a", "p:f"), Estimator("b", "p.q:g", Certificate(0.1, 0.25, 0.9, 0, 1, ("x", "y"))))
     body = parsed(notes.registered(notes.Registration("people", "d", None, "s", estimators=own), time="t"))

@@ -27,7 +27,7 @@ def charge(draft: Draft, event: Event) -> int:
     return draft.debit(event, plan_digest="p", question="q", question_digest="d", version=0, time="t")
 
 
-def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
+def test_a_proposer_that_looks_at_nothing_stays_within_the_budget_T52() -> None:
     """A deceiver: a proposer without shares, keys or an anchor charges until it is refused; never past the budget."""
     with opened(None) as ledger:  # a budget of 1
 
@@ -51,7 +51,7 @@ def test_T52_a_proposer_that_looks_at_nothing_stays_within_the_budget() -> None:
         ledger.verify()
 
 
-def test_T52_what_a_debit_says_is_what_is_charged() -> None:
+def test_what_a_debit_says_is_what_is_charged_T52() -> None:
     """A deceiver: whatever else an entry is told, its event, its plan and its kind are the kernel's."""
     told = {"question_digest": "d", "version": 0, "event": {"kind": "Event"}, "kind": "answer", "nonce": ""}
     with opened(None) as ledger:
@@ -102,7 +102,7 @@ def test_no_note_spends_or_raises(body: str) -> None:
         assert (ledger.spent, ledger.budget) == (Epsilon(0.1), Epsilon(1))
 
 
-def test_T45_a_budget_is_raised_and_never_lowered() -> None:
+def test_a_budget_is_raised_and_never_lowered_T45() -> None:
     """T45: a draft takes a larger budget of the same kind; a SubLinear one none at all."""
     with opened(None) as ledger:
         for wrong in (Epsilon(0.5), SubLinear(1, 1e-6, 9)):
@@ -116,7 +116,7 @@ def test_T45_a_budget_is_raised_and_never_lowered() -> None:
         assert (ledger.verify().entries, ledger.budget) == (2, Epsilon(2))
 
 
-def test_T45_a_raise_that_divides_the_budget_anew_is_refused() -> None:
+def test_a_raise_that_divides_the_budget_anew_is_refused_T45() -> None:
     """Deceivers: another order, less room, less for open keys, no raise at all. Control: the same order, widened."""
     budget, larger = EpsilonDelta(1, 1e-6), EpsilonDelta(2, 4e-6)
     with opened(None, budget, open_keys=True) as ledger:
@@ -144,7 +144,7 @@ def test_proposers_of_one_draft_share_what_is_pending() -> None:
         assert ledger._writer.take(lambda draft: pending(draft) is pending(draft))
 
 
-def test_SR24_receipts_are_stamped_in_one_place() -> None:
+def test_receipts_are_stamped_in_one_place_SR24() -> None:
     """SR24: nothing but a writer, of what is durable, calls `stamp`; the pool does for a receipt that it redeemed."""
     calls = {
         path.relative_to(SRC).as_posix()

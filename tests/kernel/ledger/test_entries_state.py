@@ -46,7 +46,7 @@ def read(*bodies: str) -> State:
 FIRST = founding.genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
 
-def test_T47_no_chain_passes_the_budget_whoever_follows() -> None:
+def test_no_chain_passes_the_budget_whoever_follows_T47() -> None:
     """T47, T52: the kernel's own totals are enforced where nobody else looks; a raise makes room, a burn takes it."""
     twice = founding.raised(Epsilon(2), None, time="t")
     assert read(FIRST, debit("0.6"), debit("0.4")).totals.events == 2
@@ -65,7 +65,7 @@ def test_T47_no_chain_passes_the_budget_whoever_follows() -> None:
         assert refusal.value.code in {"ledger-damaged", "ledger-format"}
 
 
-def test_T47_a_state_is_not_moved_by_what_is_not_its_next_entry() -> None:
+def test_a_state_is_not_moved_by_what_is_not_its_next_entry_T47() -> None:
     """T47: an entry left out, repeated, changed or of another chain is refused."""
     first, second, third = rows(FIRST, debit("0.1"), debit("0.2"))
     for wrong in (third, first, second._replace(body=debit("0.1")), second._replace(hash=third.hash)):

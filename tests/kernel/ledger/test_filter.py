@@ -64,7 +64,7 @@ def histories(number: int, seed: int) -> list[list[Event]]:
     return found
 
 
-def test_SR3_the_split_of_two_and_one_in_a_million() -> None:
+def test_the_split_of_two_and_one_in_a_million_SR3() -> None:
     """EpsilonDelta(2, 1e-6) is read at order 12.3 and has room 1.086 there (SR3)."""
     split = divided(EpsilonDelta(2.0, 1e-6), open_keys=False)
     assert float(split.alpha) == pytest.approx(12.3, abs=0.05)
@@ -72,7 +72,7 @@ def test_SR3_the_split_of_two_and_one_in_a_million() -> None:
     assert (split.delta, split.key_delta) == (Fraction(1, 10**6), 0)
 
 
-def test_SR3_open_keys_take_half_of_delta_once() -> None:
+def test_open_keys_take_half_of_delta_once_SR3() -> None:
     """Where a table has open keys, half of delta is set aside for them and enforced apart (SR3, SR14)."""
     held = filter_for(EpsilonDelta(2, 1e-6), open_keys=True)
     assert held.split is not None
@@ -83,7 +83,7 @@ def test_SR3_open_keys_take_half_of_delta_once() -> None:
     assert not admits(filter_for(EpsilonDelta(2, 1e-6)), EMPTY, half)
 
 
-def test_T52_ten_asks_of_a_tenth_fill_a_budget_of_one() -> None:
+def test_ten_asks_of_a_tenth_fill_a_budget_of_one_T52() -> None:
     """Decimals add up exactly: the tenth tenth is answered, one unit more is not (T52, S4.8 boundary)."""
     held = filter_for(Epsilon(1))
     totals = total(held, [pure("0.1")] * 9)
@@ -94,7 +94,7 @@ def test_T52_ten_asks_of_a_tenth_fill_a_budget_of_one() -> None:
     assert remaining(held, totals + held.cost(pure("0.1"))) == Epsilon.total(Fraction(0))
 
 
-def test_T52_shares_of_a_loss_fit_where_the_loss_fits() -> None:
+def test_shares_of_a_loss_fit_where_the_loss_fits_T52() -> None:
     """Three thirds of a budget are three asks that fit it, though a third is no decimal (T52)."""
     held = filter_for(Epsilon(1))
     assert held.holds(total(held, [pure(Epsilon(1).share(Fraction(1, 3)).exact)] * 3))
@@ -102,7 +102,7 @@ def test_T52_shares_of_a_loss_fit_where_the_loss_fits() -> None:
 
 
 @given(st.lists(st.fractions(min_value=0, max_value=10, max_denominator=10**25), max_size=30))
-def test_T52_sums_are_never_below_the_exact_ones(losses: list[Fraction]) -> None:
+def test_sums_are_never_below_the_exact_ones_T52(losses: list[Fraction]) -> None:
     """Against exact rationals the totals are never too small, and too large by less than a unit an ask (T52)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     alpha = held.split.alpha
@@ -119,7 +119,7 @@ def test_T52_sums_are_never_below_the_exact_ones(losses: list[Fraction]) -> None
     assert totals.queries == totals.events == len(losses)
 
 
-def test_T52_a_float_loses_what_the_ledger_counts() -> None:
+def test_a_float_loses_what_the_ledger_counts_T52() -> None:
     """Control: a million spends of 1e-17 vanish in a float and count in whole units (T52)."""
     held = filter_for(Epsilon(2))
     lost, counted = 1.0, EMPTY + held.cost(pure(1))
@@ -132,7 +132,7 @@ def test_T52_a_float_loses_what_the_ledger_counts() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("budget", [Epsilon(5), Rho(5), EpsilonDelta(5, 1e-6), SubLinear(1, 1e-6, 99)], ids=str)
-def test_S2_6_n_events_cost_n_times_one(name: str, budget: object) -> None:
+def test_n_events_cost_n_times_one_S2_6(name: str, budget: object) -> None:
     """Composition: n times an event is that event composed n times, for every kind of event (S2.6, SR3)."""
     held, event = filter_for(budget), KINDS[name]
     once, often = EMPTY + held.cost(event), total(held, [event] * 17)
@@ -141,7 +141,7 @@ def test_S2_6_n_events_cost_n_times_one(name: str, budget: object) -> None:
     assert often.pure == once.pure == (event.epsilon is not None)
 
 
-def test_S2_6_two_randomised_responses_lose_exactly_both() -> None:
+def test_two_randomised_responses_lose_exactly_both_S2_6() -> None:
     """By enumeration, the worst ratio over the pairs of two randomised responses is the sum of their losses (S2.6)."""
     first, second = 0.3, 0.7
     keep = [math.exp(e) / (1 + math.exp(e)) for e in (first, second)]
@@ -155,14 +155,14 @@ def test_S2_6_two_randomised_responses_lose_exactly_both() -> None:
     assert spent(held, total(held, [pure(first), pure(second)])) == Epsilon(1)
 
 
-def test_S3_6_histograms_asked_apart_cost_twice() -> None:
+def test_histograms_asked_apart_cost_twice_S3_6() -> None:
     """Two histograms over disjoint regions are one charge as one question and two charges apart (S3.6, SR13)."""
     held = filter_for(Epsilon(2))
     assert spent(held, total(held, [pure(1)])) == Epsilon(1)
     assert spent(held, total(held, [pure(1), pure(1)])) == Epsilon(2)
 
 
-def test_S4_8_a_refusal_is_free_and_less_may_still_fit() -> None:
+def test_a_refusal_is_free_and_less_may_still_fit_S4_8() -> None:
     """An ask that does not fit leaves the totals alone, and a smaller one is still answered (S4.8)."""
     held = filter_for(Epsilon(1))
     totals = total(held, [pure("0.8")])
@@ -170,7 +170,7 @@ def test_S4_8_a_refusal_is_free_and_less_may_still_fit() -> None:
     assert admits(held, totals, pure("0.2"))
 
 
-def test_S0_8_the_query_after_the_last_is_refused() -> None:
+def test_the_query_after_the_last_is_refused_S0_8() -> None:
     """Under SubLinear T scalar sums are answered, a vector counts its length, and T + 1 is refused (S0.8, S0.9)."""
     held = filter_for(SubLinear(1, 1e-6, 10))
     totals = total(held, [queries(4), queries(5)])
@@ -195,7 +195,7 @@ def test_S0_8_the_query_after_the_last_is_refused() -> None:
         (Rho(1), replace(gaussian("0.1"), rho=Fraction(1, 3**900)), "bad-loss"),
     ],
 )
-def test_SR3_what_a_budget_cannot_hold_is_refused(budget: object, event: Event, code: str) -> None:
+def test_what_a_budget_cannot_hold_is_refused_SR3(budget: object, event: Event, code: str) -> None:
     """Negative losses, free answers and numbers too long to keep are refused, whatever is left (SR3, T51)."""
     held = filter_for(budget)
     with pytest.raises(QuestionError) as refusal:
@@ -213,7 +213,7 @@ def test_SR3_what_a_budget_cannot_hold_is_refused(budget: object, event: Event, 
         (EpsilonDelta(1, 1e-6), gaussian("0.001", key_delta="1e-9")),
     ],
 )
-def test_SR3_what_a_budget_cannot_hold_is_admitted_by_no_totals(budget: object, event: Event) -> None:
+def test_what_a_budget_cannot_hold_is_admitted_by_no_totals_SR3(budget: object, event: Event) -> None:
     """Impure losses, and open keys where no delta is set aside, are not within the budget, and are said so by kind."""
     held = filter_for(budget)
     assert not admits(held, EMPTY, event)
@@ -223,7 +223,7 @@ def test_SR3_what_a_budget_cannot_hold_is_admitted_by_no_totals(budget: object, 
     refuse_kind(held, pure("0.1"))  # control
 
 
-def test_SR22_a_mechanism_without_a_row_is_refused() -> None:
+def test_a_mechanism_without_a_row_is_refused_SR22() -> None:
     """An event drawn by a mechanism that is not in the table is never admitted (SR22)."""
     event = pure("0.1")
     strange = replace(event, draws=(replace(event.draws[0], mechanism="home-made"),))
@@ -262,7 +262,7 @@ def test_what_remains_is_the_largest_pure_ask_that_fits(names: list[str], budget
     assert spent(held, totals).amount <= held.budget.exact
 
 
-def test_SR3_what_is_spent_takes_the_better_branch() -> None:
+def test_what_is_spent_takes_the_better_branch_SR3() -> None:
     """Pure asks count by their epsilons until the blended branch is cheaper; delta counts once it is used (SR3)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     few, many = total(held, [pure("0.05")] * 10), total(held, [pure("0.05")] * 60)
@@ -286,7 +286,7 @@ def converted(events: list[Event], split: Split) -> float:
         return float(mpmath.mpf(blended.numerator) / blended.denominator + cost)
 
 
-def test_T53_histories_cost_what_the_closed_forms_say() -> None:
+def test_histories_cost_what_the_closed_forms_say_T53() -> None:
     """Over random histories the spend is the better closed form, never below it, hardly above it (T53)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     for events in histories(count("T53 histories, closed forms", short=10_000, long=100_000), seed=1):
@@ -309,7 +309,7 @@ def reference(events: list[Event], alpha: float, delta: float) -> float:
     return min(accountant.get_epsilon(delta), pure_sum)
 
 
-def test_T53_no_history_costs_less_than_a_reference_accountant_says() -> None:
+def test_no_history_costs_less_than_a_reference_accountant_says_T53() -> None:
     """Over random histories dp-accounting, at our order, never asks for more than we charge (T53)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     alpha = float(held.split.alpha)
@@ -322,7 +322,7 @@ def test_T53_no_history_costs_less_than_a_reference_accountant_says() -> None:
     assert halved > 100  # control: half the charge falls below the reference
 
 
-def test_T53_no_history_costs_less_than_its_privacy_loss_distribution() -> None:
+def test_no_history_costs_less_than_its_privacy_loss_distribution_T53() -> None:
     """The tightest account, by convolving privacy losses, stays within ours; a test, not the filter (SR3)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     for events in histories(count("T53 histories, PLD", short=12, long=200), seed=3):
@@ -381,7 +381,7 @@ def tail(rho: float) -> tuple[Event, list[tuple[float, float]]]:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.05), (0.6, 0.04), (1.5, 0.02)])
-def test_SR3_the_best_adaptive_analyst_stays_within_the_budget(epsilon: float, delta: float) -> None:
+def test_the_best_adaptive_analyst_stays_within_the_budget_SR3(epsilon: float, delta: float) -> None:
     """Against every adaptive strategy, of pure and Gaussian asks, the filter keeps (E, D): "or" is free (SR3, T53)."""
     held = filter_for(EpsilonDelta(epsilon, delta))
     kinds = [coin(epsilon / 3), coin(epsilon / 8), tail(epsilon**2 / 40)]
@@ -393,7 +393,7 @@ def test_SR3_the_best_adaptive_analyst_stays_within_the_budget(epsilon: float, d
 
 
 @pytest.mark.parametrize("budget", [EpsilonDelta(1, 1e-6), EpsilonDelta(1000, 1e-12), EpsilonDelta(0.001, 1e-300)])
-def test_SR3_no_more_is_believed_of_a_split_than_follows_from_its_order(budget: EpsilonDelta) -> None:
+def test_no_more_is_believed_of_a_split_than_follows_from_its_order_SR3(budget: EpsilonDelta) -> None:
     """Deceivers: a larger room, other deltas, an order that is none. Control: an honest one has all that it says."""
     honest = divided(budget, open_keys=True)
     own = Filter(budget, honest, MECHANISMS)
@@ -407,7 +407,7 @@ def test_SR3_no_more_is_believed_of_a_split_than_follows_from_its_order(budget: 
             Filter(budget, replace(honest, **wrong), MECHANISMS)
 
 
-def test_SR3_a_raised_budget_keeps_its_order() -> None:
+def test_a_raised_budget_keeps_its_order_SR3() -> None:
     """Raising keeps alpha and the shares of delta, so sums keep their meaning; it never takes room away (SR3)."""
     split = divided(EpsilonDelta(1, 1e-6), open_keys=True)
     wide = widened(split, EpsilonDelta(2, 4e-6))

@@ -31,7 +31,7 @@ def url() -> Iterator[str]:
         yield found
 
 
-def test_T42_the_statement_moves_the_head_once(url: str) -> None:
+def test_the_statement_moves_the_head_once_T42(url: str) -> None:
     """Of two decisions on one head the second is not written, not even in part (T42)."""
     opened(url).close()
     one, two = (PostgresPlace(Address.of(url)) for _ in range(2))
@@ -94,7 +94,7 @@ def together(url: str, costs: tuple[str, str]) -> list[str]:
     return sorted(outcomes)
 
 
-def test_T42_who_comes_second_decides_again(url: str) -> None:
+def test_who_comes_second_decides_again_T42(url: str) -> None:
     """Two servers that find room at the same moment: the second is decided again, and refused if it no longer fits."""
     assert together(url, ("0.6", "0.6")) == ["budget-exceeded", "granted"]
     assert verify(url).spent == Epsilon(0.6)
@@ -103,7 +103,7 @@ def test_T42_who_comes_second_decides_again(url: str) -> None:
         assert verify(other).spent == Epsilon(1)
 
 
-def test_T42_without_the_comparison_the_budget_is_overspent(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_comparison_the_budget_is_overspent_T42(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a store that appends without comparing grants 1.2 of 1, and its chain no longer holds."""
     monkeypatch.setattr("sulq.curator.ledger.opening.PostgresPlace", Careless)
     assert together(url, ("0.6", "0.6")) == ["granted", "granted"]
@@ -136,7 +136,7 @@ def test_who_always_comes_second_is_told_to_come_again(url: str) -> None:
 
 
 @pytest.mark.parametrize("begun", ["begun", ""])
-def test_T48_no_receipt_for_what_lies_in_another_transaction(
+def test_no_receipt_for_what_lies_in_another_transaction_T48(
     begun: str, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever leaves one open before the statement: what it adds is not durable. Control: without one it is charged."""
@@ -192,7 +192,7 @@ class Breaking:
 
 @pytest.mark.parametrize("quiet", [False, True])
 @pytest.mark.parametrize("step", ["before-begin", "after-begin", "before-commit", "after-commit"])
-def test_T43_a_connection_lost_at_any_step_is_mended(step: str, quiet: object, url: str) -> None:
+def test_a_connection_lost_at_any_step_is_mended_T43(step: str, quiet: object, url: str) -> None:
     """Whenever the connection breaks, the debit is made once and its receipt is that of the entry (T43)."""
     breaking = Breaking(step, 1)
     with opened(url, failpoint=breaking) as ledger:
@@ -240,7 +240,7 @@ class _Muffled:
 
 @pytest.mark.parametrize("made", [True, False])
 @pytest.mark.parametrize("other", [True, False])
-def test_T43_an_answer_that_was_not_heard_is_looked_for(
+def test_an_answer_that_was_not_heard_is_looked_for_T43(
     made: object,
     other: object,
     url: str,
@@ -263,7 +263,7 @@ def test_T43_an_answer_that_was_not_heard_is_looked_for(
     assert receipt.seq == (3 if other and not made else 2)
 
 
-def test_T43_a_debit_proposed_anew_instead_is_charged_twice(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_debit_proposed_anew_instead_is_charged_twice_T43(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a store that takes a lost answer for a lost race makes the writer charge the same ask again."""
 
     class Forgetful(Deaf):
@@ -277,7 +277,7 @@ def test_T43_a_debit_proposed_anew_instead_is_charged_twice(url: str, monkeypatc
     assert charged(url) == ["ours", "ours"]
 
 
-def test_T43_a_statement_still_on_its_way_is_not_made_twice(url: str) -> None:
+def test_a_statement_still_on_its_way_is_not_made_twice_T43(url: str) -> None:
     """The wire is cut while the server still works on the statement: sent again, only one of the two is made (T43)."""
     with opened(url, wait=60.0) as ledger, psycopg.connect(Address.of(url).url) as other:
         ask(ledger, pure("0.1"), "before")
@@ -300,7 +300,7 @@ def test_T43_a_statement_still_on_its_way_is_not_made_twice(url: str) -> None:
     assert charged(url) == ["before", "ours"]
 
 
-def test_T43_an_outage_longer_than_the_wait(url: str) -> None:
+def test_an_outage_longer_than_the_wait_T43(url: str) -> None:
     """What was under way has no known outcome and no answer; later asks cost nothing; then it goes on (T43)."""
     running = server()
     ledger = opened(url, wait=0.3)
@@ -322,7 +322,7 @@ def test_T43_an_outage_longer_than_the_wait(url: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["fast", "immediate"])
-def test_T43_a_restart_between_two_debits_goes_unnoticed(how: str, url: str) -> None:
+def test_a_restart_between_two_debits_goes_unnoticed_T43(how: str, url: str) -> None:
     """PostgreSQL restarted in order or by a crash: the open ledger goes on, nothing acknowledged is lost (T43)."""
     with opened(url) as ledger:
         ask(ledger, pure("0.1"), "before")

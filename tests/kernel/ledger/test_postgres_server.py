@@ -40,7 +40,7 @@ def settled(url: str, **settings: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in LOGGING.items() for value in values])
-def test_T105_no_ledger_is_begun_where_its_keys_would_be_logged(name: str, value: str, url: str) -> None:
+def test_no_ledger_is_begun_where_its_keys_would_be_logged_T105(name: str, value: str, url: str) -> None:
     """Its first entry holds keys: a session whose server writes values into its log may not begin a ledger."""
     assert name in refused("statements-logged", opened, settled(url, **{name: value})).message
     refused("missing-file", verify, url)  # nothing is left of it
@@ -48,7 +48,7 @@ def test_T105_no_ledger_is_begun_where_its_keys_would_be_logged(name: str, value
         opened(settled(url, **{name: value, "log_parameter_max_length": "0"})).close()
 
 
-def test_T105_statements_that_begin_a_ledger_hold_no_key(url: str) -> None:
+def test_statements_that_begin_a_ledger_hold_no_key_T105(url: str) -> None:
     """With statements logged and their parameters not, the server's log has the statements and none of the keys."""
     log = server()._home / "log"
     before = log.stat().st_size
@@ -61,14 +61,14 @@ def test_T105_statements_that_begin_a_ledger_hold_no_key(url: str) -> None:
     assert not any(key in written for key in keys)
 
 
-def test_T105_statements_do_not_matter_to_a_ledger_that_is_there(url: str) -> None:
+def test_statements_do_not_matter_to_a_ledger_that_is_there_T105(url: str) -> None:
     """Only its beginning writes keys: opened and asked it may be, wherever statements are logged."""
     opened(url).close()
     with opened(settled(url, log_statement="mod")) as ledger:
         ask(ledger, pure("0.1"))
 
 
-def test_T48_a_server_that_may_lose_a_commit_is_refused(url: str) -> None:
+def test_a_server_that_may_lose_a_commit_is_refused_T48(url: str) -> None:
     """With fsync off nothing is durable: no ledger is begun or opened (T48)."""
     opened(url).close()
     try:
@@ -88,7 +88,7 @@ def test_T48_a_server_that_may_lose_a_commit_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours"), [("off", "on"), ("local", "on"), ("on", "on"), ("remote_apply", "remote_apply")]
 )
-def test_T48_a_commit_waits_for_the_disk_whatever_the_roles_default(theirs: str, ours: str, url: str) -> None:
+def test_a_commit_waits_for_the_disk_whatever_the_roles_default_T48(theirs: str, ours: str, url: str) -> None:
     """A role or database set to return early, or to another isolation, does not change how debits are made (T48)."""
     server().do(f"""CREATE ROLE hasty SUPERUSER LOGIN; ALTER ROLE hasty SET synchronous_commit = {theirs};
         ALTER ROLE hasty SET default_transaction_isolation = 'serializable';
@@ -111,7 +111,7 @@ GRANT SELECT, UPDATE ON {0}.head TO clerk;
 """
 
 
-def test_T60_a_role_that_can_only_add_is_enough(url: str) -> None:
+def test_a_role_that_can_only_add_is_enough_T60(url: str) -> None:
     """With the rights the page recommends a server can debit, and its role can change or remove no entry (T60)."""
     page = Path(__file__).parents[3] / "docs" / "operate" / "postgresql.md"
     recommended = page.read_text(encoding="utf-8").replace("survey", "{0}")

@@ -69,7 +69,7 @@ def six(url: str) -> None:
 
 
 @pytest.mark.parametrize("how", FORGERIES)
-def test_T47_what_a_superuser_changes_is_found(how: str, url: str) -> None:
+def test_what_a_superuser_changes_is_found_T47(how: str, url: str) -> None:
     """A changed, missing or swapped row, or what would change the next one: `verify` and opening refuse (T47)."""
     six(url)
     assert verify(url).debits == 6
@@ -81,7 +81,7 @@ def test_T47_what_a_superuser_changes_is_found(how: str, url: str) -> None:
 @pytest.mark.parametrize(
     "how", ["an entry doubled", "an entry past the head", "the head moved back", "a table dropped"]
 )
-def test_T47_damage_under_an_open_ledger_stops_it(how: str, url: str) -> None:
+def test_damage_under_an_open_ledger_stops_it_T47(how: str, url: str) -> None:
     """Forged while a server has it open, the next debit finds it, and every later call refuses (T47)."""
     six(url)
     with opened(url, Epsilon(100)) as ledger:
@@ -105,7 +105,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("how", CHANGED)
-def test_T105_a_ledger_changed_under_a_live_process_takes_no_debit(how: str, url: str) -> None:
+def test_a_ledger_changed_under_a_live_process_takes_no_debit_T105(how: str, url: str) -> None:
     """The head is left as it was: the statement that would add the debit finds the change, and nothing is added."""
     six(url)
     with opened(url, Epsilon(100)) as ledger:
@@ -119,7 +119,7 @@ def test_T105_a_ledger_changed_under_a_live_process_takes_no_debit(how: str, url
         assert server().do(count) == before
 
 
-def test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_entry_of_a_long_ledger_is_found_in_turn_T105(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each append looks for the last entry and for some others in turn: the last is missed at once, others soon."""
     monkeypatch.setattr("sulq.kernel.ledger.store.MAX_CHECKED_ENTRIES", 4)
     six(url)
@@ -135,7 +135,7 @@ def test_T105_a_deleted_entry_of_a_long_ledger_is_found_in_turn(url: str, monkey
         refused("ledger-damaged", ask, ledger, pure("0.01"))
 
 
-def test_T105_control_the_statement_without_its_checks_goes_on(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_the_statement_without_its_checks_goes_on_T105(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: the comparison of the head alone, as it was, adds debits to a truncated ledger."""
     before, _, rest = postgres.APPEND.partition("WHERE (")
     after = rest.partition("AND seq = %(seq)s AND hash = %(hash)b RETURNING one")
@@ -148,7 +148,7 @@ def test_T105_control_the_statement_without_its_checks_goes_on(url: str, monkeyp
         assert server().do(f"SELECT count(*) FROM {schema(url)}.entries") == [(1,)]
 
 
-def test_T46_a_ledger_set_back_as_a_whole_is_found_by_who_has_it_open(url: str) -> None:
+def test_a_ledger_set_back_as_a_whole_is_found_by_who_has_it_open_T46(url: str) -> None:
     """An older state, whole in itself as after a failover, is refused by a server that has seen a later one (T46)."""
     with opened(url) as ledger:
         ask(ledger, pure("0.1"))

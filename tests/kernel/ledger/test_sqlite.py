@@ -79,7 +79,7 @@ def compact(image: bytes) -> bytes:
         return (folder / "large").read_bytes()
 
 
-def test_T47_every_flipped_bit_of_a_small_ledger_is_found_or_means_nothing() -> None:
+def test_every_flipped_bit_of_a_small_ledger_is_found_or_means_nothing_T47() -> None:
     """Each flip is refused at opening, or leaves every entry and total as it was (T47)."""
     image = compact(ledger_image(1))
     whole = read(image)
@@ -124,7 +124,7 @@ def outcome_of(image: bytes, rows: list[Row]) -> str:
     return "same"
 
 
-def test_T47_flipped_bits_of_a_ledger_of_200_entries_are_found() -> None:
+def test_flipped_bits_of_a_ledger_of_200_entries_are_found_T47() -> None:
     """In a ledger of 200 asks no flip changes an entry, drops one or moves the head unnoticed (T47)."""
     image = ledger_image(200)
     whole = read(image)
@@ -138,7 +138,7 @@ def test_T47_flipped_bits_of_a_ledger_of_200_entries_are_found() -> None:
         assert read(flipped(image, bit)) in (whole, "ledger-damaged"), bit
 
 
-def test_T47_the_shorter_check_is_not_blind() -> None:
+def test_the_shorter_check_is_not_blind_T47() -> None:
     """Control: an intact file that does not say what is expected is missed by the chain, and said so."""
     image = ledger_image(3)
     rows = read(image)[1]
@@ -148,7 +148,7 @@ def test_T47_the_shorter_check_is_not_blind() -> None:
     assert outcome_of(image, rows[:-1]) == "missed"
 
 
-def test_T47_flips_in_the_file_header_never_cost_a_debit(folder: Path) -> None:
+def test_flips_in_the_file_header_never_cost_a_debit_T47(folder: Path) -> None:
     """From a file with a flip in SQLite's header a ledger is refused or whole, and stays so when written (T47)."""
     image = ledger_image(4)
     path = folder / "a.ledger"
@@ -167,7 +167,7 @@ def test_T47_flips_in_the_file_header_never_cost_a_debit(folder: Path) -> None:
         assert events == 5
 
 
-def test_T47_a_ledger_cut_anywhere_is_refused(folder: Path) -> None:
+def test_a_ledger_cut_anywhere_is_refused_T47(folder: Path) -> None:
     """Cut at any byte, also to nothing, a ledger is refused and never begun anew (T47)."""
     image = ledger_image(4)
     cuts = {sector + near for sector in range(0, len(image), 512) for near in (-1, 0, 1)}
@@ -211,7 +211,7 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("how", FORGERIES)
-def test_T47_swapped_doubled_and_missing_entries_are_found(how: str, folder: Path) -> None:
+def test_swapped_doubled_and_missing_entries_are_found_T47(how: str, folder: Path) -> None:
     """Whatever is done to the tables by hand is refused, by opening and by `verify` alike (T47)."""
     path = folder / "a.ledger"
     path.write_bytes(ledger_image(6))
@@ -223,7 +223,7 @@ def test_T47_swapped_doubled_and_missing_entries_are_found(how: str, folder: Pat
         assert refusal.value.code == "ledger-damaged"
 
 
-def test_T47_damage_under_an_open_ledger_is_found_by_the_next_debit(folder: Path) -> None:
+def test_damage_under_an_open_ledger_is_found_by_the_next_debit_T47(folder: Path) -> None:
     """Entries forged by another process stop a ledger that is already open (T47)."""
     path = folder / "a.ledger"
     path.write_bytes(ledger_image(6))
@@ -248,7 +248,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("how", CHANGED)
-def test_T105_a_file_changed_under_a_live_process_takes_no_debit(how: str, folder: Path) -> None:
+def test_a_file_changed_under_a_live_process_takes_no_debit_T105(how: str, folder: Path) -> None:
     """The head is left as it was: the debit's own transaction finds the change, and adds nothing."""
     path = folder / "a.ledger"
     path.write_bytes(ledger_image(6))
@@ -266,7 +266,7 @@ def test_T105_a_file_changed_under_a_live_process_takes_no_debit(how: str, folde
 
 
 @pytest.mark.parametrize("how", ["written over", "put in its place"])
-def test_T105_an_older_file_under_a_live_process_is_refused(how: str, folder: Path) -> None:
+def test_an_older_file_under_a_live_process_is_refused_T105(how: str, folder: Path) -> None:
     """A copy of before the last debits, whole in itself, put back while the ledger is open: no debit is granted."""
     path, older = folder / "a.ledger", folder / "older"
     with opened(path) as ledger:
@@ -296,7 +296,7 @@ def assert_dead(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("lasting", ["once", "lasting"])
 @pytest.mark.parametrize(("error", "only"), FAULTS, ids=["EIO", "ENOSPC", "fsync"])
-def test_T48_a_failing_disk_stops_the_ledger(error: type, only: str, lasting: str, folder: Path) -> None:
+def test_a_failing_disk_stops_the_ledger_T48(error: type, only: str, lasting: str, folder: Path) -> None:
     """At whatever call the disk fails, no receipt follows, later calls refuse, and nothing granted is lost (T48)."""
     failures = 0
     for number in range(1, 200):
@@ -328,7 +328,7 @@ def test_T48_a_failing_disk_stops_the_ledger(error: type, only: str, lasting: st
     assert len(granted) == 4  # the last round went without a fault
 
 
-def test_T48_a_ledger_that_moved_is_not_written(folder: Path) -> None:
+def test_a_ledger_that_moved_is_not_written_T48(folder: Path) -> None:
     """If the file is deleted or replaced while it is open, no debit is granted into the void (T48)."""
     for how in ("deleted", "replaced"):
         path = folder / f"{how}.ledger"
@@ -345,7 +345,7 @@ def test_T48_a_ledger_that_moved_is_not_written(folder: Path) -> None:
         ledger.close()
 
 
-def test_T49_the_sqlite_in_use_is_new_enough_and_settled() -> None:
+def test_the_sqlite_in_use_is_new_enough_and_settled_T49() -> None:
     """SQLite is not older than 3.51.3, keeps a rollback journal, and syncs all it can (T49)."""
     assert tuple(map(int, apsw.sqlite_lib_version().split("."))) >= (3, 51, 3)
     with memory_folder() as folder:
@@ -356,7 +356,7 @@ def test_T49_the_sqlite_in_use_is_new_enough_and_settled() -> None:
         store.close()
 
 
-def test_T49_an_old_sqlite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_sqlite_is_refused_T49(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: the versions with the WAL-reset bug are refused at once (T49)."""
     for version in ("3.40.1", "3.51.2"):
         monkeypatch.setattr(sqlite.apsw, "sqlite_lib_version", lambda version=version: version)
@@ -366,7 +366,7 @@ def test_T49_an_old_sqlite_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         assert version in refusal.value.message
 
 
-def test_T49_a_ledger_switched_to_wal_is_refused(folder: Path) -> None:
+def test_a_ledger_switched_to_wal_is_refused_T49(folder: Path) -> None:
     """A ledger another program put into WAL mode is not opened (T49)."""
     path = folder / "a.ledger"
     opened(path).close()

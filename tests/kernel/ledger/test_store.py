@@ -102,7 +102,7 @@ def test_while_deciding_entries_past_the_head_are_left_for_next_time(place: Plac
     two.close()
 
 
-def test_T42_of_two_that_decide_at_once_one_is_written(place: Place) -> None:
+def test_of_two_that_decide_at_once_one_is_written_T42(place: Place) -> None:
     """Appends from many threads, each on its own connection, end in one unbroken chain with every one in it (T42)."""
     create(place, chained(1))
     written: list[Row] = []

@@ -55,7 +55,7 @@ STEPS = ["before-begin", "after-begin", "after-insert", "before-commit", "after-
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_T43_an_interrupt_at_any_step_costs_at_most_its_own_ask(step: str, anywhere: Place | None) -> None:
+def test_an_interrupt_at_any_step_costs_at_most_its_own_ask_T43(step: str, anywhere: Place | None) -> None:
     """Interrupted at any step the ledger goes on in step with its file; the ask is charged once or not at all (T43)."""
     failpoint = Interrupting()
     ledger = opened(anywhere, failpoint=failpoint)
@@ -72,7 +72,7 @@ def test_T43_an_interrupt_at_any_step_costs_at_most_its_own_ask(step: str, anywh
     ledger.close()
 
 
-def test_T43_an_interrupt_in_the_middle_of_the_state_is_repaired(
+def test_an_interrupt_in_the_middle_of_the_state_is_repaired_T43(
     anywhere: Place | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the interrupt falls between two steps in memory, memory is thrown away and read again from the file (T43)."""
@@ -96,7 +96,7 @@ def test_T43_an_interrupt_in_the_middle_of_the_state_is_repaired(
     ledger.close()
 
 
-def test_T42_two_processes_see_each_others_debits(place: Place) -> None:
+def test_two_processes_see_each_others_debits_T42(place: Place) -> None:
     """Two openings of one ledger, as two processes have them, share one budget and one order (T42)."""
     with opened(place) as one, opened(place) as two:
         places = [ask(ledger, pure("0.25")).seq for ledger in (one, two, one, two)]
@@ -113,7 +113,7 @@ def test_T42_two_processes_see_each_others_debits(place: Place) -> None:
         assert one.verify() == two.verify()
 
 
-def test_T42_threads_of_two_openings_race(place: Place) -> None:
+def test_threads_of_two_openings_race_T42(place: Place) -> None:
     """Threads over two openings get exactly what the budget holds (T42)."""
     granted: list[int] = []
     with opened(place, Epsilon(1), wait=30.0) as one, opened(place, Epsilon(1), wait=30.0) as two:
@@ -223,7 +223,7 @@ def test_all_that_one_batch_writes_counts_at_once() -> None:
     assert ledger.verify().entries == 6
 
 
-def test_T43_there_is_no_receipt_before_the_debit_is_durable(anywhere: Place | None) -> None:
+def test_there_is_no_receipt_before_the_debit_is_durable_T43(anywhere: Place | None) -> None:
     """A deceiver: a proposer that asks for its receipt inside the transaction, or after one that failed, gets none.
 
     Control: once it is durable there is one, and no second.
@@ -248,7 +248,7 @@ def test_T43_there_is_no_receipt_before_the_debit_is_durable(anywhere: Place | N
             ledger._writer.receipt(places[-1])
 
 
-def test_T47_a_damaged_answer_stops_the_ledger(folder: Path) -> None:
+def test_a_damaged_answer_stops_the_ledger_T47(folder: Path) -> None:
     """Damage met on the way to a stored answer stops everything, not that one ask alone (T47)."""
     path = folder / "a.ledger"
     ledger = opened(path)
@@ -261,7 +261,7 @@ def test_T47_a_damaged_answer_stops_the_ledger(folder: Path) -> None:
     ledger.close()
 
 
-def test_T48_dead_is_dead(place: Place) -> None:
+def test_dead_is_dead_T48(place: Place) -> None:
     """A ledger that failed stays so, keeps refusing with the same code, and closes without a word."""
     ledger = opened(place)
     ledger._writer._store.close()  # as if it had become unusable
@@ -273,7 +273,7 @@ def test_T48_dead_is_dead(place: Place) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # later Pythons warn of what is tested here
-def test_T67_a_fork_waits_for_the_end_of_a_debit() -> None:
+def test_a_fork_waits_for_the_end_of_a_debit_T67() -> None:
     """Forked while another thread writes, a child finds no transaction open and may close what it inherited (T67)."""
     with memory_folder() as folder:
         path: Path = folder / "a.ledger"

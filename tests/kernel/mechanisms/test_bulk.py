@@ -30,7 +30,7 @@ SCALES = [
 
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", SCALES, ids=str)
-def test_T7_noise_for_many_cells_follows_its_law(family: type, scale: Fraction) -> None:
+def test_noise_for_many_cells_follows_its_law_T7(family: type, scale: Fraction) -> None:
     """T7: pmf and moments at every scale, the ends of each branch included (1, 2^16, 2^50)."""
     law = family(scale)
     draw = bulk.laplace if family is LaplaceLaw else bulk.gaussian
@@ -41,7 +41,7 @@ def test_T7_noise_for_many_cells_follows_its_law(family: type, scale: Fraction) 
 
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
 @pytest.mark.parametrize("scale", [Fraction(3, 8), Fraction(1), Fraction(7, 2), Fraction(2**40)], ids=str)
-def test_T7_noise_for_one_cell_follows_its_law(family: type, scale: Fraction) -> None:
+def test_noise_for_one_cell_follows_its_law_T7(family: type, scale: Fraction) -> None:
     """T7: releases of one cell each fit the pmf. Control: they do not fit the law of a scale of a quarter more."""
     law = family(scale)
     sample = drawn_one_by_one(law, count("noise for one cell: draws at each scale", short=10_000, long=200_000))
@@ -50,7 +50,7 @@ def test_T7_noise_for_one_cell_follows_its_law(family: type, scale: Fraction) ->
 
 
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(7, 2)), GaussianLaw(Fraction(7, 2))], ids=["laplace", "gaussian"])
-def test_T7_the_law_is_that_of_opendp(law: LaplaceLaw | GaussianLaw) -> None:
+def test_the_law_is_that_of_opendp_T7(law: LaplaceLaw | GaussianLaw) -> None:
     """T7: a two-sample chi-square against OpenDP, for many cells and for one. Control: a scale of a fourteenth more."""
     theirs = opendp.drawn(law, 100_000)
     wide = drawn(type(law)(Fraction(15, 4)), 400_000)
@@ -65,7 +65,7 @@ def test_T7_the_law_is_that_of_opendp(law: LaplaceLaw | GaussianLaw) -> None:
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1), Fraction(5, 4), Fraction(1, 3), Fraction(30), Fraction(1, 40)])
-def test_T7_powers_have_their_exact_tails(exponent: Fraction) -> None:
+def test_powers_have_their_exact_tails_T7(exponent: Fraction) -> None:
     """P(V >= v) = exp(-v exponent): a chi-square over the values that occur."""
     n = 200_000
     found = bulk.powers(n, exponent)
@@ -79,7 +79,7 @@ def test_T7_powers_have_their_exact_tails(exponent: Fraction) -> None:
     assert chi2.sf(((observed - expected) ** 2 / expected).sum(), max(len(expected) - 1, 1)) > LEVEL
 
 
-def test_T7_a_word_beside_an_edge_is_decided_by_more_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_beside_an_edge_is_decided_by_more_bits_T7(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first 32 bits of exp(-2) themselves decide nothing; those above and below do, and no more are drawn."""
     edge = math.floor(coins.bounds(Fraction(2), 60)[0] * 2**32)
     more: list[int] = []
@@ -118,7 +118,7 @@ def beside(exponent: Fraction) -> list[int]:
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1), Fraction(9, 8), Fraction(7, 1000), Fraction(1024)])
-def test_T7_a_word_is_decided_as_decimal_bounds_do(exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_word_is_decided_as_decimal_bounds_do_T7(exponent: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside every power what is decided is right, and what holds a power, or is zero, is left to more bits."""
     words = beside(exponent)
     found = dict(zip(words, decided(words, exponent, monkeypatch), strict=True))
@@ -129,7 +129,7 @@ def test_T7_a_word_is_decided_as_decimal_bounds_do(exponent: Fraction, monkeypat
     assert len(edges) < len(words) / 2
 
 
-def test_T7_a_logarithm_worked_out_roughly_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_logarithm_worked_out_roughly_changes_no_number_T7(monkeypatch: pytest.MonkeyPatch) -> None:
     """Off by 2^-42 all that is decided is right. Control: off by 2^-20 it is not."""
     exponent, log = Fraction(1, 100), np.log
     words = beside(exponent)
@@ -146,7 +146,7 @@ def test_T7_a_logarithm_worked_out_roughly_changes_no_number(monkeypatch: pytest
 
 @pytest.mark.parametrize("cells", [1, 31, 1000])
 @pytest.mark.parametrize("law", [LaplaceLaw(Fraction(3)), GaussianLaw(Fraction(3))], ids=["laplace", "gaussian"])
-def test_T36_the_noise_does_not_look_at_the_sums(law: Law, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_does_not_look_at_the_sums_T36(law: Law, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bits give the same noise on any sums, and no other bits are asked for. Control: fresh bits do not."""
     bits: list[bytes] = []
     honest = entropy.random_bytes
@@ -163,7 +163,7 @@ def test_T36_the_noise_does_not_look_at_the_sums(law: Law, cells: int, monkeypat
     assert drawn(law, 1000).tolist() != drawn(law, 1000).tolist()
 
 
-def test_T8_the_smallest_noise_is_none_and_the_largest_is_wide() -> None:
+def test_the_smallest_noise_is_none_and_the_largest_is_wide_T8() -> None:
     """T8: at the smallest scale a unit of noise has probability e^-1024 and less; at the largest all cells differ."""
     for family in (LaplaceLaw, GaussianLaw):
         assert not drawn(family(SMALLEST_SCALE), 100_000).any()
@@ -172,7 +172,7 @@ def test_T8_the_smallest_noise_is_none_and_the_largest_is_wide() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("family", [LaplaceLaw, GaussianLaw])
-def test_T5_the_widest_noise_on_the_largest_sum_stays_within_64_bits(
+def test_the_widest_noise_on_the_largest_sum_stays_within_64_bits_T5(
     family: type, sign: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """T5: with all coins at their extreme the release is the clamped sum plus the noise, as whole numbers add up.
@@ -205,7 +205,7 @@ def test_T5_the_widest_noise_on_the_largest_sum_stays_within_64_bits(
     assert refused.value.code == "noise-failed"
 
 
-def test_T5_the_widest_noise_wraps_no_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_widest_noise_wraps_no_threshold_T5(monkeypatch: pytest.MonkeyPatch) -> None:
     """T5: the largest sum passes and the smallest does not, whatever noise of the widest scale both get."""
     law = AboveLaw(LARGEST_SCALE, LARGEST_SCALE, 1)
     widest = bulk._MOST * int(LARGEST_SCALE)
@@ -214,7 +214,7 @@ def test_T5_the_widest_noise_wraps_no_threshold(monkeypatch: pytest.MonkeyPatch)
         assert release(law, Private(np.array([[2**63 - 1], [-(2**63)]]))).tolist() == [[0], [1]]
 
 
-def test_T68_without_random_bytes_there_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_random_bytes_there_is_no_answer_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """A source that fails, or gives fewer bytes, ends in one constant error."""
 
     def dry(_: int) -> bytes:
@@ -226,7 +226,7 @@ def test_T68_without_random_bytes_there_is_no_answer(monkeypatch: pytest.MonkeyP
     assert refused.value.code == "noise-failed"
 
 
-def test_T67_no_two_draws_share_bits() -> None:
+def test_no_two_draws_share_bits_T67() -> None:
     """T9, T66: of wide noise no two cells agree, nor do two releases."""
     law = GaussianLaw(Fraction(2**50))
     cells = np.concatenate([drawn(law, 5000), drawn(law, 5000)])

@@ -113,7 +113,7 @@ def exactly(scale: Fraction, threshold_scale: Fraction, above: tuple[int, ...]) 
     return found
 
 
-def test_T20_the_probabilities_are_those_of_the_definition() -> None:
+def test_the_probabilities_are_those_of_the_definition_T20() -> None:
     """The closed forms and the table above, against sums over the noise itself in thirty digits."""
     with mpmath.workdps(30):
         for above in ((0, 0, 0), (2, -1, 3), (-3, 3, -2)):
@@ -134,7 +134,7 @@ PRICES = [  # most, span, the ratio of the scales
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(5), Fraction(12)])
 @pytest.mark.parametrize(("most", "span", "ratio"), PRICES)
-def test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit(most, span, ratio, scale) -> None:
+def test_exact_epsilon_of_the_sparse_vector_is_within_the_debit_T20(most, span, ratio, scale) -> None:
     """T20, EX: over all vectors of three sums in a box and all moves within (R, S), no place's odds pass the debit.
 
     Control: a third of the noise loses more than the debit. That it is reached: the test after the next.
@@ -152,7 +152,7 @@ def test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit(most, span, 
 
 @pytest.mark.parametrize("scale", [Fraction(2), Fraction(5)])
 @pytest.mark.parametrize("most", [1, 3])
-def test_T20_without_noise_on_the_threshold_all_moves_count(most: int, scale: Fraction) -> None:
+def test_without_noise_on_the_threshold_all_moves_count_T20(most: int, scale: Fraction) -> None:
     """T20: a threshold as it is costs the sum of all moves, L/scale: no place more, and one of them exactly that."""
     for move in itertools.product((-most, 0, most), repeat=3):
         debit = float(AboveLaw(scale, NONE, 3).epsilon(Fraction(measured(move)[2])))
@@ -161,7 +161,7 @@ def test_T20_without_noise_on_the_threshold_all_moves_count(most: int, scale: Fr
 
 
 @pytest.mark.parametrize(("most", "fall", "ratio"), [(1, 0, 1), (2, 0, 1), (1, 1, Fraction(13, 16))])
-def test_T20_the_debit_of_the_sparse_vector_is_reached_in_the_limit(most: int, fall: int, ratio: Fraction) -> None:
+def test_the_debit_of_the_sparse_vector_is_reached_in_the_limit_T20(most: int, fall: int, ratio: Fraction) -> None:
     """T20: three high sums rise, the last and low one stays, or falls: its odds lose the whole debit, to 1e-3.
 
     So no smaller price holds, and not the price of sums that move one way where they move both ways.
@@ -174,7 +174,7 @@ def test_T20_the_debit_of_the_sparse_vector_is_reached_in_the_limit(most: int, f
     assert not fall or found > float(most / level + most / scale) + 0.3
 
 
-def test_T20_known_bad_sparse_vectors_lose_more_than_they_say() -> None:
+def test_known_bad_sparse_vectors_lose_more_than_they_say_T20() -> None:
     """Controls [LSL17]: sums without noise, a threshold not scaled to the move, no noise on it, the monotone price.
 
     Each is said to cost 1 for sums that move by 2.
@@ -187,7 +187,7 @@ def test_T20_known_bad_sparse_vectors_lose_more_than_they_say() -> None:
     assert apart(Fraction(4), Fraction(4), high, both) > 1.4  # priced as if all moved one way
 
 
-def test_T20_the_zero_concentrated_loss_holds() -> None:
+def test_the_zero_concentrated_loss_holds_T20() -> None:
     """SR3: at every order the Renyi divergence over neighbours is within order * epsilon^2/2.
 
     Control: a quarter of the noise passes it.
@@ -233,7 +233,7 @@ def fits(scale: object, threshold_scale: object, above: tuple[int, ...], counts:
 
 @pytest.mark.parametrize("above", CASES, ids=str)
 @pytest.mark.parametrize("threshold_scale", [NONE, Fraction(3, 2), Fraction(13, 8)], ids=str)
-def test_T7_the_sampler_follows_its_law(threshold_scale: Fraction, above: tuple[int, ...]) -> None:
+def test_the_sampler_follows_its_law_T7(threshold_scale: Fraction, above: tuple[int, ...]) -> None:
     """Many equal streams at once against the exact probabilities of their places (T7). Control: other scales fail."""
     law = AboveLaw(Fraction(2), threshold_scale, 4)
     drawn = release(law, Private(np.array([above] * 5_000, dtype=np.int64)))
@@ -245,7 +245,7 @@ def test_T7_the_sampler_follows_its_law(threshold_scale: Fraction, above: tuple[
         assert not fits(2, threshold_scale + 2, above, counts)
 
 
-def test_T7_the_threshold_is_noisy_once() -> None:
+def test_the_threshold_is_noisy_once_T7() -> None:
     """One level for all sums of a stream: with equal sums the share of streams that none passes is the exact one.
 
     Control: a fresh level for each sum would let nearly every stream pass.
@@ -278,7 +278,7 @@ def test_accuracy_holds_for_every_stream(threshold_scale: Fraction) -> None:
             assert exact[bad].sum() <= law.tail(t)
 
 
-def test_SR22_the_row_prices_by_its_law() -> None:
+def test_the_row_prices_by_its_law_SR22() -> None:
     """The table's law of one sum, its probabilities, its costs; scales too small for any noise are refused."""
     draw = Draw("above", "add_remove", "l1", Fraction(2), Fraction(4), Fraction(1), 1)
     for z in (-3, 0, 1, 5):
@@ -289,7 +289,7 @@ def test_SR22_the_row_prices_by_its_law() -> None:
             AboveLaw(*scales, 2)
 
 
-def test_T31_T68_a_failing_source_gives_one_constant_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_source_gives_one_constant_error_T31_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """No place without noise, no sums in the error, and nothing but 64-bit rows (T31, T68)."""
     law = AboveLaw(Fraction(1), Fraction(1), 2)
     for wrong in (np.zeros((2, 2)), np.zeros(3, dtype=np.int64), "no sums"):

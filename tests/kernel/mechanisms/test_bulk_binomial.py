@@ -46,7 +46,7 @@ def exact_promises(coins: int, epsilon: Fraction, queries: int) -> tuple[Fractio
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1, 1e-6), (1, 0.05), (3, 1e-3), (0.5, 0.01)])
 @pytest.mark.parametrize("queries", [1, 2])
-def test_T20_searched_coins_meet_the_exact_target(epsilon: float, delta: float, queries: int) -> None:
+def test_searched_coins_meet_the_exact_target_T20(epsilon: float, delta: float, queries: int) -> None:
     """T20, SR8: by exact coefficients the searched coins keep both promises; half as many break them."""
     level = Fraction(epsilon)
     coins = coins_exact(epsilon, delta, queries)
@@ -57,7 +57,7 @@ def test_T20_searched_coins_meet_the_exact_target(epsilon: float, delta: float, 
     assert exact_promises(coins // 4 * 2, level, queries)[1] > delta
 
 
-def test_T20_neither_epsilon_nor_rho_exists() -> None:
+def test_neither_epsilon_nor_rho_exists_T20() -> None:
     """T20, S1.5: the outermost outcome comes from one neighbour alone (mass 2^-R), so only queries price it."""
     law = BinomialLaw(64)
     assert law.pmf(32) == 2.0**-64
@@ -69,7 +69,7 @@ def test_T20_neither_epsilon_nor_rho_exists() -> None:
 
 
 @pytest.mark.parametrize("coins", COINS[: count("centred binomial: numbers of coins", short=5, long=21)])
-def test_T7_the_sampler_follows_its_law(coins: int) -> None:
+def test_the_sampler_follows_its_law_T7(coins: int) -> None:
     """T7, T9, E08, S1.5, trap 1: a large release fits the exact pmf; variance R/4, not R; cells are independent."""
     law = BinomialLaw(coins)
     most = count("centred binomial: draws at each number", short=200_000, long=1_000_000)
@@ -83,14 +83,14 @@ def test_T7_the_sampler_follows_its_law(coins: int) -> None:
     assert ties_off(law, sample[:-1:2], sample[1::2]) < SIGMAS
 
 
-def test_E08_the_variance_is_not_the_number_of_coins() -> None:
+def test_the_variance_is_not_the_number_of_coins_E08() -> None:
     """E08 control: at R = 400 the deviation is 10 (+-1%), and 20 (the printed sqrt R) is refuted."""
     deviation = math.sqrt((drawn(BinomialLaw(400), 100_000).astype(float) ** 2).mean())
     assert deviation == pytest.approx(10, rel=0.015)
     assert deviation != pytest.approx(20, rel=0.3)
 
 
-def test_T7_wrong_samplers_are_found() -> None:
+def test_wrong_samplers_are_found_T7() -> None:
     """T7 control: two coins too few, coins of bias .502, and bits used twice all fail; a plain right sample passes."""
     rng = np.random.default_rng(1)
     law = BinomialLaw(64)
@@ -122,7 +122,7 @@ def test_every_bit_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found == 100
 
 
-def test_T68_too_few_random_bytes_give_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_few_random_bytes_give_no_answer_T68(monkeypatch: pytest.MonkeyPatch) -> None:
     """T68: a source that fails or runs short ends in the constant error, and no number leaves."""
 
     def broken(size: int) -> bytes:
@@ -145,7 +145,7 @@ def test_trap8_on_a_real_sum_the_fraction_would_show() -> None:
     assert len(set((whole % 5).tolist())) == 5
 
 
-def test_T5_sums_at_the_ends_of_64_bits_do_not_wrap() -> None:
+def test_sums_at_the_ends_of_64_bits_do_not_wrap_T5() -> None:
     """T5: the clamp to 2^62 leaves room for all coins."""
     ends = np.array([2**63 - 1, -(2**63)], dtype=np.int64)
     noisy = release(BinomialLaw(2**20), Private(ends))

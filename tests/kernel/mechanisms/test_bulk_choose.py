@@ -60,7 +60,7 @@ def worst(law: Law, span: int, candidates: int = 3, reach: int = 4) -> float:
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(5, 2), Fraction(10)])
 @pytest.mark.parametrize("span", [1, 2, 3])
-def test_T20_exact_epsilon_of_permute_and_flip_is_the_debit(span: int, scale: Fraction) -> None:
+def test_exact_epsilon_of_permute_and_flip_is_the_debit_T20(span: int, scale: Fraction) -> None:
     """T20, EX: the largest log-ratio over all neighbouring vectors of three scores is at most the debit, and near it.
 
     Control: half the noise costs more than the debit.
@@ -76,7 +76,7 @@ def test_T20_exact_epsilon_of_permute_and_flip_is_the_debit(span: int, scale: Fr
 
 @pytest.mark.parametrize("scale", [Fraction(1), Fraction(5, 2), Fraction(10)])
 @pytest.mark.parametrize("span", [1, 2, 3])
-def test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit(span: int, scale: Fraction) -> None:
+def test_exact_renyi_divergence_of_the_exponential_choice_is_the_debit_T20(span: int, scale: Fraction) -> None:
     """T20, EX: at every order the divergence over all neighbouring score vectors is at most rho times the order.
 
     Control: half the noise passes it.
@@ -103,7 +103,7 @@ def largest_rate(law: Law, pairs: list[tuple[tuple[int, ...], tuple[int, ...]]],
     return found
 
 
-def test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice() -> None:
+def test_permute_and_flip_is_not_priced_as_an_exponential_choice_SR4_T20() -> None:
     """OpenDP #2911: at epsilon .1 permute-and-flip loses rho .0048, four times epsilon^2/8 = .00125 (T20, SR4).
 
     Control: the debit epsilon^2/2 covers it.
@@ -116,7 +116,7 @@ def test_SR4_T20_permute_and_flip_is_not_priced_as_an_exponential_choice() -> No
     assert found <= float(law.rho(Fraction(1))) == pytest.approx(epsilon**2 / 2)
 
 
-def test_SR13_choices_of_several_cells_share_one_persons_rows() -> None:
+def test_choices_of_several_cells_share_one_persons_rows_SR13() -> None:
     """Two choices whose scores move by one row each lose what one choice loses that moves by two (SR13, T20)."""
     law = FlipLaw(Fraction(3), 2)
     one = {s: pmf(law, s) for s in itertools.product(range(5), repeat=2)}
@@ -153,7 +153,7 @@ def fits(law: Law, scores: tuple[int, ...], counts: np.ndarray) -> bool:
 
 @pytest.mark.parametrize("scores", CASES, ids=str)
 @pytest.mark.parametrize("family", [FlipLaw, ExponentialLaw])
-def test_T7_the_sampler_follows_its_law(family: type, scores: tuple[int, ...]) -> None:
+def test_the_sampler_follows_its_law_T7(family: type, scores: tuple[int, ...]) -> None:
     """Draws of many equal choices at once against the exact probabilities (T7). Control: another scale fails."""
     law = family(Fraction(3, 2), 4)
     drawn = release(law, Private(np.array([scores] * 40_000, dtype=np.int64)))
@@ -166,7 +166,7 @@ def test_T7_the_sampler_follows_its_law(family: type, scores: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("family", [FlipLaw, ExponentialLaw])
-def test_T7_each_choice_follows_its_own_scores(family: type) -> None:
+def test_each_choice_follows_its_own_scores_T7(family: type) -> None:
     """Rows of different scores, more than one batch of them, and more candidates than a batch holds."""
     law = family(Fraction(2), 3)
     scores = np.array([(0, 0, 9), (9, 0, 0), (0, 9, 0)] * 30_000, dtype=np.int64)
@@ -180,7 +180,7 @@ def test_T7_each_choice_follows_its_own_scores(family: type) -> None:
     assert release(family(Fraction(100), 2**20 + 7), Private(wide)).tolist() == [[5], [5]]
 
 
-def test_E29_a_choice_favours_high_scores() -> None:
+def test_a_choice_favours_high_scores_E29() -> None:
     """The sign of a utility: the best of the candidates comes most often, the worst least (E29).
 
     Control: with the printed sign the worst would come with probability .9993.
@@ -195,7 +195,7 @@ def test_E29_a_choice_favours_high_scores() -> None:
     assert upside_down[0] == pytest.approx(0.9993, abs=5e-4)
 
 
-def test_S3_9_the_utility_of_a_choice() -> None:
+def test_the_utility_of_a_choice_S3_9() -> None:
     """P(score <= best - scale (ln m + s)) <= e^-s, for permute-and-flip too (S3.9). Control: half the reach fails."""
     m, scale = 50, 4
     scores = np.concatenate([[0], np.full(m - 1, -16)]).astype(np.int64)
@@ -226,7 +226,7 @@ def test_accuracy_is_the_smallest_reach_within_beta(family: type) -> None:
         family(Fraction(1), 0)
 
 
-def test_T20_permute_and_flip_is_never_farther_below_than_exponential() -> None:
+def test_permute_and_flip_is_never_farther_below_than_exponential_T20() -> None:
     """MS20, Theorem 2, which the accuracy of permute-and-flip rests on, over all vectors of four small scores."""
     for scores in itertools.product(range(4), repeat=4):
         flip, exponential = (pmf(family(Fraction(3, 2), 4), scores) for family in (FlipLaw, ExponentialLaw))
@@ -235,7 +235,7 @@ def test_T20_permute_and_flip_is_never_farther_below_than_exponential() -> None:
             assert math.fsum(np.array(flip)[bad]) <= math.fsum(np.array(exponential)[bad]) + 1e-12
 
 
-def test_SR22_rows_price_choices_by_their_law() -> None:
+def test_rows_price_choices_by_their_law_SR22() -> None:
     """The table's law of two candidates, its probabilities and its costs."""
     for name, norm in (("permute_and_flip", "l1"), ("exponential", "l2")):
         draw = Draw(name, "add_remove", norm, Fraction(4), Fraction(4), Fraction(1), 1)
@@ -248,7 +248,7 @@ def test_SR22_rows_price_choices_by_their_law() -> None:
 
 
 @pytest.mark.parametrize("family", [FlipLaw, ExponentialLaw])
-def test_T31_T68_a_failing_source_gives_one_constant_error(family: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_source_gives_one_constant_error_T31_T68(family: type, monkeypatch: pytest.MonkeyPatch) -> None:
     """No choice without fresh bits, no scores in the error, and nothing but 64-bit rows of scores (T31, T68)."""
     law = family(Fraction(1), 2)
     for wrong in (np.zeros((2, 2)), np.zeros(3, dtype=np.int64), "no scores"):

@@ -53,7 +53,7 @@ def exact_divergence(scale: Fraction, moves: tuple[int, ...], order: float) -> m
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(7, 2)], ids=str)
-def test_T20_exact_renyi_divergence_is_within_the_debit(scale: Fraction) -> None:
+def test_exact_renyi_divergence_is_within_the_debit_T20(scale: Fraction) -> None:
     """T20: from the pmf, the Renyi divergence of order a is at most a D2/(2 scale^2), and equal at whole orders."""
     law = GaussianLaw(scale)
     for moves in ((1,), (2,), (-3,), (1, 1), (2, -1)):
@@ -67,14 +67,14 @@ def test_T20_exact_renyi_divergence_is_within_the_debit(scale: Fraction) -> None
                 assert float(exact) == pytest.approx(order * float(debit), rel=1e-9)
 
 
-def test_T20_a_quarter_of_the_price_is_too_low() -> None:
+def test_a_quarter_of_the_price_is_too_low_T20() -> None:
     """T20 control (the factor of OpenDP #2911): the exact divergence passes a quarter of rho at every order."""
     debit = float(priced(GaussianLaw(Fraction(7, 2)), Fraction(1)))
     for order in ORDERS:
         assert float(exact_divergence(Fraction(7, 2), (1,), order)) > order * debit / 4
 
 
-def test_T20_no_pure_price_exists() -> None:
+def test_no_pure_price_exists_T20() -> None:
     """T20: the log-ratio of neighbouring outcomes grows without bound, so epsilon is None."""
     law = GaussianLaw(Fraction(3))
     ratios = [math.log(law.pmf(z) / law.pmf(z + 1)) for z in range(100)]
@@ -98,7 +98,7 @@ def exact_delta(scale: float, squared_moves: tuple[int, ...], epsilon: float) ->
 
 @pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-6])
 @pytest.mark.parametrize("scale", [0.5, 1.0, 4.0, 12.0])
-def test_T53_the_conversion_holds_on_the_exact_curve(scale: float, delta: float) -> None:
+def test_the_conversion_holds_on_the_exact_curve_T53(scale: float, delta: float) -> None:
     """T20, T53: rho read as (epsilon, delta) by the tight conversion covers the exact curve; half epsilon does not."""
     for moves in ((1,), (2,), (1, 1)):
         rho = sum(m * m for m in moves) / (2 * scale**2)
@@ -110,7 +110,7 @@ def test_T53_the_conversion_holds_on_the_exact_curve(scale: float, delta: float)
 
 
 @pytest.mark.parametrize("scale", SCALES[: count("discrete Gaussian: scales", short=5, long=32)], ids=str)
-def test_T7_the_sampler_follows_its_law(scale: Fraction) -> None:
+def test_the_sampler_follows_its_law_T7(scale: Fraction) -> None:
     """T3, T7, T9, trap 1: one large release fits the pmf, its variance, its tails, and its cells are independent."""
     law = GaussianLaw(scale)
     sample = drawn(law, count("discrete Gaussian: draws at each scale", short=100_000, long=1_000_000))
@@ -126,7 +126,7 @@ def test_T7_the_sampler_follows_its_law(scale: Fraction) -> None:
         assert ties_off(law, sample[:-1:2], sample[1::2]) < SIGMAS
 
 
-def test_T7_wrong_samplers_are_found() -> None:
+def test_wrong_samplers_are_found_T7() -> None:
     """T7 control: a scale off by 2%, a biased sign and a shifted centre all fail; a right sample passes."""
     law = GaussianLaw(Fraction(7, 2))
     right = wrongly_scaled(law, 1.0, 200_000, 1)
@@ -139,7 +139,7 @@ def test_T7_wrong_samplers_are_found() -> None:
     assert fit(law, right + (np.random.default_rng(4).random(200_000) < 0.1)) < LEVEL
 
 
-def test_T7_a_rounded_normal_is_found_at_small_scales() -> None:
+def test_a_rounded_normal_is_found_at_small_scales_T7() -> None:
     """T7 control: the rounded normal is another law: found at scale 1/2, where sulq's TV bound says how far it is."""
     rounded = np.rint(np.random.default_rng(5).normal(0, 0.5, 200_000)).astype(np.int64)
     assert fit(GaussianLaw(Fraction(1, 2)), rounded) < LEVEL

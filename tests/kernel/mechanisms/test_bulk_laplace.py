@@ -45,7 +45,7 @@ def exact_epsilon(scale: Fraction, moves: tuple[int, ...]) -> mpmath.mpf:
         return total
 
 
-def test_T20_exact_epsilon_is_the_debit() -> None:
+def test_exact_epsilon_is_the_debit_T20() -> None:
     """T20, S3.5, S4.7: from the pmf, the loss is exactly D/scale for scalars and vectors of L1 norm D."""
     moves = [(1,), (2,), (-3,), (7,), (1, 1), (2, -1, 3), (0, 5)]
     for scale, move in itertools.product(SCALES, moves):
@@ -58,13 +58,13 @@ def test_T20_exact_epsilon_is_the_debit() -> None:
         assert LaplaceLaw(scale).rho(sensitivity) == debit**2 / 2
 
 
-def test_T20_a_price_for_half_the_move_is_too_low() -> None:
+def test_a_price_for_half_the_move_is_too_low_T20() -> None:
     """T20 control: a halved sensitivity, or a scale read as a rate, prices below the exact loss."""
     exact = exact_epsilon(Fraction(7, 2), (3,))
     assert float(priced(LaplaceLaw(Fraction(7, 2)), Fraction(1))) < float(exact) - 1e-12
 
 
-def test_T20_the_pmf_of_the_law_is_the_one_priced() -> None:
+def test_the_pmf_of_the_law_is_the_one_priced_T20() -> None:
     """T20: the law's own probabilities have the same largest log-ratio as the formula."""
     law = LaplaceLaw(Fraction(5, 2))
     for move in (1, 2, 6):
@@ -72,7 +72,7 @@ def test_T20_the_pmf_of_the_law_is_the_one_priced() -> None:
         assert found == pytest.approx(move / 2.5, rel=1e-12)
 
 
-def test_T20_the_zero_concentrated_loss_holds() -> None:
+def test_the_zero_concentrated_loss_holds_T20() -> None:
     """SR3: the Renyi divergence of every order is within order * rho, rho = epsilon^2/2, and near it at wide scales."""
     for scale, move in itertools.product((Fraction(1, 2), Fraction(2), Fraction(20)), (1, 3)):
         law = LaplaceLaw(scale)
@@ -89,7 +89,7 @@ def test_T20_the_zero_concentrated_loss_holds() -> None:
 
 
 @pytest.mark.parametrize("scale", SCALES[: count("discrete Laplace: scales", short=5, long=32)], ids=str)
-def test_T7_the_sampler_follows_its_law(scale: Fraction) -> None:
+def test_the_sampler_follows_its_law_T7(scale: Fraction) -> None:
     """T7, T9, S2.4, E01, trap 1: one large release fits pmf, variance and tails, and its cells are independent."""
     law = LaplaceLaw(scale)
     sample = drawn(law, count("discrete Laplace: draws at each scale", short=200_000, long=1_000_000))
@@ -106,7 +106,7 @@ def test_T7_the_sampler_follows_its_law(scale: Fraction) -> None:
         assert ties_off(law, sample[:-1:2], sample[1::2]) < SIGMAS
 
 
-def test_T7_wrong_samplers_are_found() -> None:
+def test_wrong_samplers_are_found_T7() -> None:
     """T7 control: a scale off by 2%, a biased sign and a rounded continuous Laplace all fail; a right sample passes."""
     law = LaplaceLaw(Fraction(7, 2))
     right = wrongly_scaled(law, 1.0, 200_000, 1)
@@ -121,7 +121,7 @@ def test_T7_wrong_samplers_are_found() -> None:
     assert fit(narrow, rounded) < LEVEL
 
 
-def test_E01_the_empirical_standard_deviation_is_root_two_scales() -> None:
+def test_the_empirical_standard_deviation_is_root_two_scales_E01() -> None:
     """E01, S4.2, trap 1: Lap(3) on a fine grid has standard deviation 4.24, not 3."""
     unit = 2**10
     sample = drawn(LaplaceLaw(Fraction(3 * unit)), 40_000) / unit
@@ -130,7 +130,7 @@ def test_E01_the_empirical_standard_deviation_is_root_two_scales() -> None:
     assert deviation != pytest.approx(3, rel=0.3)
 
 
-def test_E24_the_scale_of_a_mean_is_not_its_rate() -> None:
+def test_the_scale_of_a_mean_is_not_its_rate_E24() -> None:
     """E24, S2.3: for a mean of n values in [0, b] the scale is b/(alpha n), with density alpha n/(2b) at 0."""
     b, n, alpha, unit = 2, 100, Fraction(1, 2), 2**24
     law = LaplaceLaw(round_up(Fraction(b, n) / alpha * unit))
@@ -139,7 +139,7 @@ def test_E24_the_scale_of_a_mean_is_not_its_rate() -> None:
     assert rate.pmf(0) * unit != pytest.approx(float(alpha * n) / (2 * b), rel=0.5)
 
 
-def test_E25_the_ratio_of_neighbouring_densities_is_e_to_plus_alpha() -> None:
+def test_the_ratio_of_neighbouring_densities_is_e_to_plus_alpha_E25() -> None:
     """E25: moving the mean by b/n multiplies a density by up to e^alpha = 2.01 at alpha .7, never by more."""
     unit = 700
     law = LaplaceLaw(Fraction(1000))  # D = 700 units at scale 1000: alpha = .7
@@ -148,7 +148,7 @@ def test_E25_the_ratio_of_neighbouring_densities_is_e_to_plus_alpha() -> None:
     assert min(ratios) == pytest.approx(math.exp(-0.7), rel=1e-12)
 
 
-def test_E28_the_exponent_is_epsilon_over_the_sensitivity() -> None:
+def test_the_exponent_is_epsilon_over_the_sensitivity_E28() -> None:
     """E28, S3.5: with scale Df/epsilon the ratio is at most e^epsilon; with the printed Df/epsilon it is not."""
     moved, epsilon = 3, Fraction(1, 4)
     right, printed = LaplaceLaw(moved / epsilon), LaplaceLaw(epsilon / moved)
@@ -157,7 +157,7 @@ def test_E28_the_exponent_is_epsilon_over_the_sensitivity() -> None:
     assert priced(right, Fraction(moved)) == epsilon
 
 
-def test_E27_the_distribution_function_has_a_falling_exponential() -> None:
+def test_the_distribution_function_has_a_falling_exponential_E27() -> None:
     """E27, S3.5: with exp(+|x|/b) the printed function gives -2.69 at x = 2; with exp(-|x|/b) it is the law's."""
 
     def printed(x: float, sign: int) -> float:
@@ -170,7 +170,7 @@ def test_E27_the_distribution_function_has_a_falling_exponential() -> None:
         assert 1 - law.tail(int(x * unit)) / 2 == pytest.approx(printed(x, -1), abs=1e-6)
 
 
-def test_S2_6_losses_of_two_releases_add() -> None:
+def test_losses_of_two_releases_add_S2_6() -> None:
     """S2.6: over all pairs of outcomes the joint log-ratio of two releases is the sum of theirs, and attained."""
     first, second = LaplaceLaw(Fraction(2)), LaplaceLaw(Fraction(5))
     joint = max(
@@ -181,7 +181,7 @@ def test_S2_6_losses_of_two_releases_add() -> None:
     assert joint == pytest.approx(float(price), rel=1e-12)
 
 
-def test_T10_two_calls_are_independent() -> None:
+def test_two_calls_are_independent_T10() -> None:
     """T10: the same box released twice has independent noise, cell by cell."""
     law = LaplaceLaw(Fraction(50))
     box = Private(np.full(20_000, 123, dtype=np.int64))
@@ -193,7 +193,7 @@ def test_T10_two_calls_are_independent() -> None:
     assert ties_off(law, first, first) > SIGMAS
 
 
-def test_T9_empty_groups_do_not_share_their_noise() -> None:
+def test_empty_groups_do_not_share_their_noise_T9() -> None:
     """T9: 500 empty groups, 60 times: ties and correlation of neighbours as theory says; shared noise fails."""
     law = LaplaceLaw(Fraction(10))
     table = np.stack([drawn(law, 500) for _ in range(60)])

@@ -75,7 +75,7 @@ def worst(space: Points | Box, scale: float, move: int, sign: int = -1) -> float
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: f"{type(space).__name__}-{space.distance}-{space.size}")
 @pytest.mark.parametrize("move", [1, 2])
-def test_T20_exact_epsilon_of_a_near_point_is_within_the_debit(space: Points | Box, move: int) -> None:
+def test_exact_epsilon_of_a_near_point_is_within_the_debit_T20(space: Points | Box, move: int) -> None:
     """T20, EX, S4.15: over all values at most S apart the loss is at most D/scale, D = S or 2S as the plan says.
 
     Control: an eighth of the noise costs more than the debit.
@@ -91,7 +91,7 @@ def test_T20_exact_epsilon_of_a_near_point_is_within_the_debit(space: Points | B
     assert worst(space, 3.0 / 8, move) > debit
 
 
-def test_E42_the_printed_sign_passes_the_privacy_test_and_draws_the_farthest_points() -> None:
+def test_the_printed_sign_passes_the_privacy_test_and_draws_the_farthest_points_E42() -> None:
     """E42, S4.15: the law's mode is the value and its mean distance falls with epsilon; with the printed sign not.
 
     Control: the printed sign, exp(+epsilon d/(2S)), loses no more on a finite space: the loss alone does not show it.
@@ -111,7 +111,7 @@ def test_E42_the_printed_sign_passes_the_privacy_test_and_draws_the_farthest_poi
     assert reverse == sorted(reverse)
 
 
-def test_E42_dividing_twice_by_the_sensitivity_is_another_law() -> None:
+def test_dividing_twice_by_the_sensitivity_is_another_law_E42() -> None:
     """E42: h_{f(x), epsilon/S} of a density that has S in it already divides twice: for S = 4 a quarter of the loss."""
     once, twice = worst(Box(0, 40), 2 * 4 / 1.0, 4), worst(Box(0, 40), 2 * 4 * 4 / 1.0, 4)
     assert once <= 1.0
@@ -119,7 +119,7 @@ def test_E42_dividing_twice_by_the_sensitivity_is_another_law() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "bits"), [(1.0, 4), (0.5, 1), (1.0, 1), (2.0, 3)])
-def test_T20_exact_epsilon_of_bit_flips_is_the_debit(epsilon: float, bits: int) -> None:
+def test_exact_epsilon_of_bit_flips_is_the_debit_T20(epsilon: float, bits: int) -> None:
     """T20, EX, S4.16: the loss over all pairs of bit vectors that differ in S places is epsilon itself.
 
     Control: a slightly more certain flip loses more.
@@ -138,7 +138,7 @@ def cube(p: float, bits: int) -> float:
     return max(abs(math.log(a / b)) for a, b in zip(zero, one, strict=True))
 
 
-def test_E43_the_printed_flip_probability_leaks_twice() -> None:
+def test_the_printed_flip_probability_leaks_twice_E43() -> None:
     """E43, S4.16: at epsilon 1, S 4 the printed .375 loses 2.04, the corrected .4378 loses 1.000; at S = 1 no bound."""
     assert 0.5 - 1 / (2 * 4) == 0.375
     assert cube(0.375, 4) == pytest.approx(2.043, abs=1e-3)
@@ -150,7 +150,7 @@ def test_E43_the_printed_flip_probability_leaks_twice() -> None:
         cube(0.5 - 1 / 2, 1)  # epsilon = S = 1: a bit that is never flipped tells all
 
 
-def test_S4_16_the_zero_concentrated_loss_of_flips_adds_over_bits() -> None:
+def test_the_zero_concentrated_loss_of_flips_adds_over_bits_S4_16() -> None:
     """The Renyi divergence of S flipped bits is at most S/(2 scale^2) times the order; control: half of that is not."""
     for bits, scale in ((1, 1.0), (3, 2.0), (4, 10.0)):
         p = BitLaw(Fraction(scale)).flipped

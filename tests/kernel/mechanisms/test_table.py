@@ -16,15 +16,15 @@ from sulq.language.privacy import NEIGHBORS, Draw
 from sulq.version import noise_versions
 
 EXACT_TESTS = {  # beside this file
-    "laplace": "test_bulk_laplace.py::test_T20_exact_epsilon_is_the_debit",
-    "gaussian": "test_bulk_gaussian.py::test_T20_exact_renyi_divergence_is_within_the_debit",
-    "binomial": "test_bulk_binomial.py::test_T20_searched_coins_meet_the_exact_target",
-    "permute_and_flip": "test_bulk_choose.py::test_T20_exact_epsilon_of_permute_and_flip_is_the_debit",
-    "exponential": "test_bulk_choose.py::test_T20_exact_renyi_divergence_of_the_exponential_choice_is_the_debit",
-    "passed": "test_table_open_keys.py::test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta",
-    "above": "test_bulk_above.py::test_T20_exact_epsilon_of_the_sparse_vector_is_within_the_debit",
-    "metric": "test_bulk_metric.py::test_T20_exact_epsilon_of_a_near_point_is_within_the_debit",
-    "bits": "test_bulk_metric.py::test_T20_exact_epsilon_of_bit_flips_is_the_debit",
+    "laplace": "test_bulk_laplace.py::test_exact_epsilon_is_the_debit_T20",
+    "gaussian": "test_bulk_gaussian.py::test_exact_renyi_divergence_is_within_the_debit_T20",
+    "binomial": "test_bulk_binomial.py::test_searched_coins_meet_the_exact_target_T20",
+    "permute_and_flip": "test_bulk_choose.py::test_exact_epsilon_of_permute_and_flip_is_the_debit_T20",
+    "exponential": "test_bulk_choose.py::test_exact_renyi_divergence_of_the_exponential_choice_is_the_debit_T20",
+    "passed": "test_table_open_keys.py::test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25",
+    "above": "test_bulk_above.py::test_exact_epsilon_of_the_sparse_vector_is_within_the_debit_T20",
+    "metric": "test_bulk_metric.py::test_exact_epsilon_of_a_near_point_is_within_the_debit_T20",
+    "bits": "test_bulk_metric.py::test_exact_epsilon_of_bit_flips_is_the_debit_T20",
 }
 
 
@@ -34,7 +34,7 @@ def draw(name: str, scale: Fraction, sensitivity: Fraction, *, norm: str | None 
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)
-def test_SR22_each_row_names_a_test_that_exists(kind: str) -> None:
+def test_each_row_names_a_test_that_exists_SR22(kind: str) -> None:
     """SR22: the id of the exact test is a function in a test file, with assertions and a docstring naming T20."""
     path, _, name = EXACT_TESTS[kind].partition("::")
     tree = ast.parse((Path(__file__).parent / path).read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def test_SR22_each_row_names_a_test_that_exists(kind: str) -> None:
     assert any(isinstance(node, ast.Assert) for node in ast.walk(found[0]))
 
 
-def test_SR22_rows_are_complete() -> None:
+def test_rows_are_complete_SR22() -> None:
     """SR22: relation, norm, pmf, epsilon, rho, key-delta for each law there is, under its own name."""
     assert set(MECHANISMS) == {law.kind for law in Law.__args__} == set(EXACT_TESTS)
     for name, kind in MECHANISMS.items():
@@ -72,7 +72,7 @@ def test_SR22_rows_are_complete() -> None:
         ("bits", Cost(Fraction(1, 2), Fraction(1, 16))),
     ],
 )
-def test_SR22_what_each_row_costs(name: str, cost: Cost) -> None:
+def test_what_each_row_costs_SR22(name: str, cost: Cost) -> None:
     """A sensitivity of two at scale four, by each row; of groups found in the data, a person alone in each."""
     assert cost_of(draw(name, Fraction(4), Fraction(2))) == cost
     if name == "passed":
@@ -80,7 +80,7 @@ def test_SR22_what_each_row_costs(name: str, cost: Cost) -> None:
         assert alone.key_delta == 3 * Fraction(law_of(draw(name, Fraction(4), Fraction(2))).alone()) > 1
 
 
-def test_SR3_a_recorded_draw_can_be_priced_again() -> None:
+def test_a_recorded_draw_can_be_priced_again_SR3() -> None:
     """SR3: the price follows from the draw alone; a wrong norm or half a coin has none."""
     assert cost_of(draw("laplace", Fraction(8), Fraction(2))).epsilon == Fraction(1, 4)
     assert cost_of(draw("gaussian", Fraction(8), Fraction(2))).rho == Fraction(1, 64)
@@ -103,7 +103,7 @@ def test_priced_is_the_loss_in_the_laws_own_currency() -> None:
         priced(BinomialLaw(10), Fraction(1))
 
 
-def test_T5_a_move_past_64_bits_is_refused() -> None:
+def test_a_move_past_64_bits_is_refused_T5() -> None:
     """No sensitivity beyond what a clamped sum can move; at that end there is a price (T5)."""
     for law, end in ((LaplaceLaw(Fraction(1)), Fraction(2**62)), (GaussianLaw(Fraction(1)), Fraction(2**124))):
         assert priced(law, end) == end / (1 if law.kind == "laplace" else 2)

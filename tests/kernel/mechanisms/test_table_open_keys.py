@@ -45,7 +45,7 @@ SCALES = [Fraction(1, 2), Fraction(1), Fraction(13, 4), Fraction(20), Fraction(8
 
 @pytest.mark.parametrize("scale", SCALES, ids=str)
 @pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 10**6), Fraction(1, 10**12)], ids=float)
-def test_T25_the_exact_chance_that_a_person_alone_shows_is_within_delta(scale: Fraction, delta: Fraction) -> None:
+def test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25(scale: Fraction, delta: Fraction) -> None:
     """T20, T25, EX: m P(1 + noise > threshold), from the pmf, is at most delta for m = 1, 2, 5, 10 groups.
 
     Control: one person less to pass, or a threshold cut down to a whole number, lets more through.
@@ -78,7 +78,7 @@ def noises(scale: Fraction, tau: int, *widths: int) -> tuple[Noise, ...]:
 
 
 @pytest.mark.parametrize("delta", [1e-2, 1e-3])
-def test_T24_a_key_of_one_person_shows_at_most_at_its_delta(delta: float) -> None:
+def test_a_key_of_one_person_shows_at_most_at_its_delta_T24(delta: float) -> None:
     """Among 60,000 keys of one person each the released share is not above delta (T24).
 
     Bar: the lower bound of the rate, at a false alarm of 1e-8, is at most delta.
@@ -94,7 +94,7 @@ def test_T24_a_key_of_one_person_shows_at_most_at_its_delta(delta: float) -> Non
     assert rates[0] <= delta < rates[1]
 
 
-def test_SR14_noise_and_threshold_are_one_call_on_a_map() -> None:
+def test_noise_and_threshold_are_one_call_on_a_map_SR14() -> None:
     """Large groups come out, small ones leave nothing: labels ascending, people first, then the sums (SR14)."""
     people = [500, 1, 400, 2, 300]
     given = Groups(
@@ -115,7 +115,7 @@ def test_SR14_noise_and_threshold_are_one_call_on_a_map() -> None:
     assert hidden[2] > 800
 
 
-def test_T29_the_order_of_groups_is_that_of_their_keys_alone() -> None:
+def test_the_order_of_groups_is_that_of_their_keys_alone_T29() -> None:
     """In whatever order the engine found them, NaN and missing ones too. Control: as they came, they would differ."""
     keys = [(1.0,), (float("nan"),), (-2.5,), (None,), (0.0,)]
     orders = list(itertools.permutations(keys))
@@ -127,7 +127,7 @@ def test_T29_the_order_of_groups_is_that_of_their_keys_alone() -> None:
     assert len({repr(sorted(order[:2], key=lambda key: key[0] or 0.0)) for order in orders}) > 10
 
 
-def test_T7_a_groups_number_follows_the_law_given_that_it_passed() -> None:
+def test_a_groups_number_follows_the_law_given_that_it_passed_T7() -> None:
     """A group of 12 people at threshold 15: how often it shows, and the law of what is shown (T7, SR14)."""
     law, n = PassedLaw(Fraction(3), 15), 40_000
     shown = reveal((Noise(law, ONE, 1),), Private(groups_of([12] * n, [[]] * n)))
@@ -143,7 +143,7 @@ def test_T7_a_groups_number_follows_the_law_given_that_it_passed() -> None:
 @pytest.mark.parametrize(
     ("scale", "tau"), [(Fraction(3), 15), (Fraction(1), 6), (Fraction(20), 90), (Fraction(100), 480)]
 )
-def test_SR14_intervals_cover_given_that_the_group_passed(scale: Fraction, tau: int, beta: float) -> None:
+def test_intervals_cover_given_that_the_group_passed_SR14(scale: Fraction, tau: int, beta: float) -> None:
     """Exactly, from the pmf: of what is shown of n people the intervals hold n with probability 1 - beta or more.
 
     Control: plain intervals hold 12 people at threshold 15 never.
@@ -189,7 +189,7 @@ def test_a_release_carries_its_conditional_intervals() -> None:
         "no groups",
     ],
 )
-def test_T31_a_map_that_does_not_fit_is_one_constant_error(given: object) -> None:
+def test_a_map_that_does_not_fit_is_one_constant_error_T31(given: object) -> None:
     """Whatever is wrong with the exact map, the error says the same and leads nowhere (T30, T31)."""
     with pytest.raises(CuratorError) as refused:
         reveal(noises(Fraction(2), 5, 1), Private(given))

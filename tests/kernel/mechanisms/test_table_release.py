@@ -28,7 +28,7 @@ SECRET = 987654321
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.kind)
-def test_T5_saturation_neither_raises_nor_wraps(law: Law) -> None:
+def test_saturation_neither_raises_nor_wraps_T5(law: Law) -> None:
     """T5: sums at +-(2^63 - 1) come back within the noise of +-2^62."""
     ends = np.array([2**63 - 1, -(2**63 - 1), -(2**63), 2**62, 2**62 + 1, 0], dtype=np.int64)
     noisy = release(law, Private(ends))
@@ -37,7 +37,7 @@ def test_T5_saturation_neither_raises_nor_wraps(law: Law) -> None:
 
 
 @given(hnp.arrays(np.int64, 4), st.integers(-3, 3))
-def test_T5_the_clamp_moves_nothing_farther_apart(values: np.ndarray, moved: int) -> None:
+def test_the_clamp_moves_nothing_farther_apart_T5(values: np.ndarray, moved: int) -> None:
     """T5: what reaches the sampler is within 2^62 and no farther apart than what went in."""
     seen: list[np.ndarray] = []
 
@@ -52,7 +52,7 @@ def test_T5_the_clamp_moves_nothing_farther_apart(values: np.ndarray, moved: int
     assert all(abs(int(a) - int(b)) <= abs(moved) for a, b in zip(seen[0], seen[1], strict=True))
 
 
-def test_T5_without_the_clamp_sums_wrap() -> None:
+def test_without_the_clamp_sums_wrap_T5() -> None:
     """T5 control: noise on 2^63 - 1 itself, 63 times, is never below zero all 63 times unless it wraps."""
     ends = np.full(63, 2**63 - 1, dtype=np.int64)
     assert (ends + np.abs(release(LAWS[0], Private(np.zeros(63, dtype=np.int64)))) + 1).max() < 0
@@ -74,7 +74,7 @@ def test_any_shape_comes_back_and_the_exact_array_stays_as_it_was(law: Law) -> N
 @pytest.mark.parametrize(
     "value", [np.zeros(3), np.zeros(3, dtype=np.int32), [1, 2], 7, np.array([2**70], dtype=object)]
 )
-def test_T1_what_is_not_64_bit_integers_is_not_released(value: object) -> None:
+def test_what_is_not_64_bit_integers_is_not_released_T1(value: object) -> None:
     """T1: floats never meet noise; a wrong type is the curator's failure, said by its code alone."""
     with pytest.raises(CuratorError) as failure:
         release(LAWS[0], Private(value))
@@ -82,7 +82,7 @@ def test_T1_what_is_not_64_bit_integers_is_not_released(value: object) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS[:2], ids=lambda law: law.kind)
-def test_T31_a_failing_sampler_does_not_print_the_sum(
+def test_a_failing_sampler_does_not_print_the_sum_T31(
     law: Law, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """T31, T68: a sampler's text, its exception and the exact value are in no message, chain, traceback or log line."""
@@ -130,7 +130,7 @@ def test_only_the_release_opens_a_box() -> None:
     assert callers == {"table.py"}
 
 
-def test_T2_a_number_derived_from_the_release_is_recomputed_bit_for_bit() -> None:
+def test_a_number_derived_from_the_release_is_recomputed_bit_for_bit_T2() -> None:
     """T1, T2: answers are integers times a public step, so anything derived is a function of integers alone."""
     noisy = release(LaplaceLaw(Fraction(100)), Private(np.array([12345, 678], dtype=np.int64)))
     step = Fraction(1, 2**10)

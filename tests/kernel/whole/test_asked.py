@@ -94,7 +94,7 @@ def least(asked: Asked, k: int, unit: Unit, law: str) -> int:
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 @pytest.mark.parametrize("name", CASES)
-def test_SR5_no_neighbour_moves_a_statistic_farther_than_its_draw_must_record(name: str, neighbors: str) -> None:
+def test_no_neighbour_moves_a_statistic_farther_than_its_draw_must_record_SR5(name: str, neighbors: str) -> None:
     """All tables of a few rows and all persons of one and two rows in them, in L1, squared L2 and bits.
 
     Control: a draw that records one unit less is passed by some neighbour, wherever so few rows reach the bound.
@@ -117,7 +117,7 @@ SPACES = [*itertools.product(("ToUnique", "Degrees"), ("l1", "linf", "hamming", 
 
 
 @pytest.mark.parametrize(("name", "distance"), SPACES)  # a circle is of one number
-def test_SR5_a_point_of_a_space_hides_what_moves_its_distances(name: str, distance: str) -> None:
+def test_a_point_of_a_space_hides_what_moves_its_distances_SR5(name: str, distance: str) -> None:
     """Over all neighbours the odds of a point, by the exact law, change by no more than what is paid.
 
     Two rows of a person are exchanged. Control: a law of an eighth of the noise does not stay within it.
@@ -142,7 +142,7 @@ def test_SR5_a_point_of_a_space_hides_what_moves_its_distances(name: str, distan
 
 
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
-def test_SR11_blocks_of_people_move_within_what_a_draw_must_record(neighbors: str) -> None:
+def test_blocks_of_people_move_within_what_a_draw_must_record_SR11(neighbors: str) -> None:
     """All tables of up to three persons in two blocks, rows and all; control: less than the range would not do."""
     asked = Asked(Aggregated("own", (ONE,), 2, (0, 1, 0), ENDS))
     unit = Unit("who", 2, neighbors)
@@ -160,7 +160,7 @@ def test_SR11_blocks_of_people_move_within_what_a_draw_must_record(neighbors: st
     assert most >= 3
 
 
-def test_S4_13_a_declared_function_is_priced_by_its_owners_word() -> None:
+def test_a_declared_function_is_priced_by_its_owners_word_S4_13() -> None:
     """Twice what the owner says for a row and a unit for rounding, k times, within its range; and no less."""
     asked = Asked(Declared("own", WORD))
     for k, said in ((1, 3), (2, 6), (3, 8)):
@@ -178,7 +178,7 @@ def test_heavy_persons_are_priced_whatever_rows_they_have() -> None:
 
 
 @pytest.mark.parametrize("law", sorted(MECHANISMS))
-def test_SR22_a_law_hides_what_it_is_for_and_nothing_else(law: str) -> None:
+def test_a_law_hides_what_it_is_for_and_nothing_else_SR22(law: str) -> None:
     """Numbers, bits and points each have their own laws; whatever the draw records, another is refused."""
     points = Points(((0,), (1,)), "l1")
     for asked, laws in (

@@ -62,7 +62,7 @@ def test_blocks_are_told_by_the_persons_hash_alone() -> None:
     assert seen == np.bincount(told, minlength=7).tolist()
 
 
-def test_SR5_whatever_a_function_does_stays_within_its_bounds() -> None:
+def test_whatever_a_function_does_stays_within_its_bounds_SR5() -> None:
     """An error, no number, infinities and texts: a constant in range, or the bound; nothing gets out (T31)."""
 
     def fails(rows: np.ndarray) -> float:
@@ -88,7 +88,7 @@ def test_an_empty_block_has_an_estimate_too() -> None:
     assert mean(asked(), np.array([(2, 8)]), np.median) == pytest.approx(8 / 4, abs=1e-5)
 
 
-def test_SR11_one_person_moves_one_block_by_its_range_at_most() -> None:
+def test_one_person_moves_one_block_by_its_range_at_most_SR11() -> None:
     """Brute force over what a person's rows, any number of them in one block, can do to any estimator; it is reached.
 
     Under replace_one the person who comes is in another block: twice. Control: half would not do.
@@ -122,7 +122,7 @@ def word(columns: int = 1, within: Fraction = Fraction(1, 20), high: int = 2**22
     return Word((ONE,) * columns, Range(Fraction(1, 2**22), 0, high), Fraction(1, 10), within, Fraction(9, 10))
 
 
-def test_S4_13_a_declared_function_moves_by_its_certificate() -> None:
+def test_a_declared_function_moves_by_its_certificate_S4_13() -> None:
     """A row moves it 2 * within at most, rounding counted; k rows k times, no farther than its bounds are apart."""
     said = Declared("own", word()).figure(1)
     unit = Fraction(1, 2**22)
@@ -133,7 +133,7 @@ def test_S4_13_a_declared_function_moves_by_its_certificate() -> None:
     assert float(found[0] * unit) == pytest.approx(0.3, abs=1e-5)  # in the order of their places
 
 
-def test_S4_13_rounding_moves_a_declared_function_no_farther_than_its_figure() -> None:
+def test_rounding_moves_a_declared_function_no_farther_than_its_figure_S4_13() -> None:
     """Values that are exactly 2 * within apart, on a grid that is no power of two; control: a unit less is passed."""
     rng = np.random.default_rng(6)
     ends = Range(Fraction(1, 3), 0, 300)
@@ -146,7 +146,7 @@ def test_S4_13_rounding_moves_a_declared_function_no_farther_than_its_figure() -
     assert most > 2
 
 
-def test_E41_at_equality_a_certificate_is_refused() -> None:
+def test_at_equality_a_certificate_is_refused_E41() -> None:
     """A probability of (1 + reads)/2, or more by the rounding of a decimal alone; control: clearly more."""
     for probability in (Fraction(11, 20), Fraction(11, 20) + Fraction(1, 10**13), Fraction(1, 2), Fraction(3, 2)):
         with pytest.raises(Refused):
@@ -159,7 +159,7 @@ def test_E41_at_equality_a_certificate_is_refused() -> None:
             Declared("own", Word((ONE,), FEW, reads, within, ONE)).figure(1)
 
 
-def test_SR5_what_is_asked_is_what_the_owner_declares() -> None:
+def test_what_is_asked_is_what_the_owner_declares_SR5() -> None:
     """Another bound, range or name than the owner's is refused. Control: the owner's."""
     owners = {"own": Owned(word(), ("kept",), ("c0",))}
     assert declared(Declared("own", word()), owners) is owners["own"]
@@ -187,7 +187,7 @@ def test_blocks_that_64_bits_do_not_tell_are_refused(more: dict) -> None:
         replace(asked(), **more)
 
 
-def test_S4_13_a_missing_cell_is_NaN_where_it_stands() -> None:
+def test_a_missing_cell_is_NaN_where_it_stands_S4_13() -> None:
     """So a function of many rows sees as many, each in its place, whatever they lack; control: others are numbers."""
     seen = []
     rows = np.array([(2, 9, 1), (0, BLANK, 4), (1, BLANK, BLANK)])
@@ -198,7 +198,7 @@ def test_S4_13_a_missing_cell_is_NaN_where_it_stands() -> None:
 @pytest.mark.parametrize(
     "error", [ValueError, SystemExit, GeneratorExit, asyncio.CancelledError, MemoryError, StopIteration], ids=str
 )
-def test_T31_whatever_a_function_raises_it_gives_nothing(error: type[BaseException]) -> None:
+def test_whatever_a_function_raises_it_gives_nothing_T31(error: type[BaseException]) -> None:
     """Leaving the interpreter among them; control: the operator's interrupt passes."""
 
     def raises(rows: np.ndarray) -> float:
@@ -224,7 +224,7 @@ def loud(_rows: np.ndarray) -> float:
     return 1.0
 
 
-def test_T31_what_a_function_says_is_not_heard(
+def test_what_a_function_says_is_not_heard_T31(
     capfd: pytest.CaptureFixture, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
 ) -> None:
     """Prints, log lines of any level and warnings are swallowed, and heard again afterwards.

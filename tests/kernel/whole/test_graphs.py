@@ -10,14 +10,14 @@ from sulq.kernel.whole.graphs import Graph, MinCut, SpanningTree
 from tests.kernel.whole.small_graphs import table
 
 
-def test_SR10_vertices_are_the_declared_ones() -> None:
+def test_vertices_are_the_declared_ones_SR10() -> None:
     """The number of vertices follows from the declaration, whatever rows there are, none among them."""
     public = Graph(7, 3, 4)
     assert (public.vertices, public.units, public.pairs) == (7, 4, 21)
     assert public.edges(table([], 3)).graph == public
 
 
-def test_SR10_parallel_rows_add_up_to_one_at_most() -> None:
+def test_parallel_rows_add_up_to_one_at_most_SR10() -> None:
     """Rows of a pair, either way round, are one edge; weights are cut off for each row, and then for the pair."""
     rows = table([(1, 0, 1), (0, 1, 1), (2, 1, 3), (1, 2, 9), (2, 2, 4), (3, 2, -5)], 3)
     found = Graph(4, one=4).edges(rows)
@@ -41,14 +41,14 @@ def test_many_rows_are_the_same_graph_in_any_order() -> None:
     assert all((getattr(first, n) == getattr(second, n)).all() for n in ("low", "high", "weight"))
 
 
-def test_SR10_what_names_no_vertex_is_no_edge() -> None:
+def test_what_names_no_vertex_is_no_edge_SR10() -> None:
     """A number out of bounds, however far, leaves its own row out and no other."""
     rows = table([(5, 6), (4, 5), (7, 8), (-(2**62), 5), (6, 2**62)], 2)
     found = Graph(3, 5).edges(rows)
     assert list(zip(found.low, found.high, strict=True)) == [(0, 1)]
 
 
-def test_SR10_rows_whose_weights_pass_64_bits_together_weigh_one() -> None:
+def test_rows_whose_weights_pass_64_bits_together_weigh_one_SR10() -> None:
     """However many rows of a pair there are, they are cut off at one; control: added in 64 bits they are nothing."""
     graph = Graph(2, one=2**58)
     rows = table([(0, 1, 2**58)] * 64, 3)

@@ -14,7 +14,7 @@ def test_counts_of_vertices_are_exact_on_all_graphs_of_five() -> None:
         assert found.tolist() == [sum(d >= n for d in own) for n in (1, 2, 3)]
 
 
-def test_SR10_brute_force_sensitivity_of_degrees_in_every_norm() -> None:
+def test_brute_force_sensitivity_of_degrees_in_every_norm_SR10() -> None:
     """All tables of up to four rows on five vertices stay within what the plan says, k of 1 and 2; a row reaches it.
 
     Coordinates are L1, squared L2, the largest count's move, and how many counts move. Control: as a row reaches each
@@ -39,7 +39,7 @@ def far_apart(common: list[tuple[int, int]], gone: list[tuple[int, int]], come: 
     return far(first, second)
 
 
-def test_SR10_the_sensitivity_of_degrees_is_reached_in_every_norm() -> None:
+def test_the_sensitivity_of_degrees_is_reached_in_every_norm_SR10() -> None:
     """A pair of neighbours for each norm that the plan states, for a row and for two, alone and exchanged.
 
     Isolated edges move the first count by two; edges among vertices of one edge the second; an edge between

@@ -18,7 +18,7 @@ def by_definition(vertices: int, weights: dict[tuple[int, int], int]) -> int:
     return min((sum(w for (a, b), w in weights.items() if (a in s) != (b in s)) for s in sides), default=0)
 
 
-def test_S4_12_the_cut_is_exact_on_all_graphs_of_five_vertices() -> None:
+def test_the_cut_is_exact_on_all_graphs_of_five_vertices_S4_12() -> None:
     """Disconnected graphs and a single vertex are defined: 0, never an error."""
     for vertices in (1, 2, 3, 4, 5):
         for graph in graphs(vertices):
@@ -26,7 +26,7 @@ def test_S4_12_the_cut_is_exact_on_all_graphs_of_five_vertices() -> None:
             assert found.tolist() == [by_definition(vertices, dict.fromkeys(graph, 1))]
 
 
-def test_S4_12_brute_force_sensitivity_of_the_cut_is_what_the_plan_says() -> None:
+def test_brute_force_sensitivity_of_the_cut_is_what_the_plan_says_S4_12() -> None:
     """Over all tables of up to four rows on three vertices, weights 0, 1/2 and 1, parallel rows among them: exactly 1.
 
     In every relation, since it is monotone, and k times that for k rows. Control: half of it is passed.
@@ -40,7 +40,7 @@ def test_S4_12_brute_force_sensitivity_of_the_cut_is_what_the_plan_says() -> Non
         assert alone[0] > said.alone.l1 // 2  # a halved sensitivity would not do
 
 
-def test_S4_12_random_edits_of_K5_move_the_cut_by_one_at_most() -> None:
+def test_random_edits_of_K5_move_the_cut_by_one_at_most_S4_12() -> None:
     """Dagger: on K5 with weights in [0, 1] single edits reach a change of 1.000; control: unclipped weights pass it."""
     rng = np.random.default_rng(7)
     most = wild = 0.0

@@ -25,7 +25,7 @@ def peer(vertices: int, one: int, rows: np.ndarray, *, complete: bool) -> int:
 
 
 @pytest.mark.parametrize("complete", [False, True], ids=["forest", "complete"])
-def test_S4_12_the_weight_is_exact_and_defined_for_every_graph(*, complete: bool) -> None:
+def test_the_weight_is_exact_and_defined_for_every_graph_S4_12(*, complete: bool) -> None:
     """All graphs of four vertices with weights 0, 1/2 and 1 or no edge; of none too: as networkx has it."""
     for weights in itertools.product((None, 0, 1, 2), repeat=6):
         rows = table([(*p, w) for p, w in zip(pairs(4), weights, strict=True) if w is not None], 3)
@@ -35,7 +35,7 @@ def test_S4_12_the_weight_is_exact_and_defined_for_every_graph(*, complete: bool
 
 
 @pytest.mark.parametrize("complete", [False, True], ids=["forest", "complete"])
-def test_S4_12_brute_force_sensitivity_of_the_tree_is_what_the_plan_says(*, complete: bool) -> None:
+def test_brute_force_sensitivity_of_the_tree_is_what_the_plan_says_S4_12(*, complete: bool) -> None:
     """Over all tables of up to four rows on three vertices: 1 as a row comes or goes, 2 as one is exchanged.
 
     Control: half of it is passed.
@@ -51,7 +51,7 @@ def test_S4_12_brute_force_sensitivity_of_the_tree_is_what_the_plan_says(*, comp
     assert swapped[0] <= twice.swapped.l1
 
 
-def test_S4_12_control_a_tree_that_knows_no_disconnected_graph_is_not_private() -> None:
+def test_control_a_tree_that_knows_no_disconnected_graph_is_not_private_S4_12() -> None:
     """Negative control: infinity, or an error, for graphs that are not connected tells neighbours apart for certain."""
 
     def naive(rows: np.ndarray) -> float:
@@ -67,7 +67,7 @@ def test_S4_12_control_a_tree_that_knows_no_disconnected_graph_is_not_private() 
     assert abs(ours[0] - ours[1]) <= 2
 
 
-def test_S4_12_random_edits_of_K5_move_the_tree_by_one_at_most() -> None:
+def test_random_edits_of_K5_move_the_tree_by_one_at_most_S4_12() -> None:
     """Dagger: on K5 with weights in [0, 1] single edits change the complete graph's tree by at most 1.000."""
     rng = np.random.default_rng(3)
     most = 0

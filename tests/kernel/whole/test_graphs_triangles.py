@@ -40,7 +40,7 @@ def test_the_count_is_exact_on_all_graphs_of_five_vertices(degree: int | None) -
 
 
 @pytest.mark.parametrize("degree", [None, 2, 3])
-def test_SR10_brute_force_sensitivity_over_all_graphs_of_six_vertices(degree: int | None) -> None:
+def test_brute_force_sensitivity_over_all_graphs_of_six_vertices_SR10(degree: int | None) -> None:
     """One edge more, or one for another, moves the count within what the plan says; without a bound exactly m - 2 = 4.
 
     With a bound six vertices are too few to reach it: what they reach is asserted, and the next test has the graphs
@@ -64,7 +64,7 @@ def test_SR10_brute_force_sensitivity_over_all_graphs_of_six_vertices(degree: in
 
 
 @pytest.mark.parametrize("degree", [2, 3, 4])
-def test_SR10_the_sensitivity_with_a_bound_on_degrees_is_reached(degree: int) -> None:
+def test_the_sensitivity_with_a_bound_on_degrees_is_reached_SR10(degree: int) -> None:
     """An edge between two cliques of 2D vertices takes all triangles at its ends from one unit to none: all a row can.
 
     Exchanged for the last edge of a clique of D + 1 vertices, whose triangles count in full, it takes those too: all
@@ -102,7 +102,7 @@ def test_parallel_rows_and_exchanges_move_no_farther_than_the_plan_says() -> Non
                 assert alone[0] == swapped[0] >= 2  # monotone: an exchange moves no farther
 
 
-def test_SR10_control_a_greedy_projection_moves_farther() -> None:
+def test_control_a_greedy_projection_moves_farther_SR10() -> None:
     """Control: dropping edges, in order, where degrees pass a bound: one edge more exchanges all that are kept.
 
     On a path each kept edge shuts the next one out. So what is counted of kept edges moves by far more

@@ -88,7 +88,7 @@ def test_other_rows_than_a_statistic_reads_are_refused(sql: str) -> None:
         ("SELECT h, c0 FROM (SELECT c1 AS h, * FROM data.rows)", False),
     ],
 )
-def test_SR11_a_block_is_told_by_the_hash_that_is_kept(sql: str, certain: bool) -> None:  # noqa: FBT001
+def test_a_block_is_told_by_the_hash_that_is_kept_SR11(sql: str, certain: bool) -> None:  # noqa: FBT001
     """By reference alone, through layers of named operands; whatever else is called by that name is refused."""
     if certain:
         assert altered(BLOCKS, sql, FACTS, {}) == ROWS
@@ -97,7 +97,7 @@ def test_SR11_a_block_is_told_by_the_hash_that_is_kept(sql: str, certain: bool) 
             altered(BLOCKS, sql, FACTS, {})
 
 
-def test_S4_13_a_declared_function_sees_the_rows_it_is_declared_for() -> None:
+def test_a_declared_function_sees_the_rows_it_is_declared_for_S4_13() -> None:
     """All of them, its own columns in their order, each in its place. Control: exactly that is certified."""
     listed = text(("data", "one"), ("p", "c1", "c0"))
     assert altered(OWN, listed, FACTS, OWNERS) == 1
@@ -115,7 +115,7 @@ def test_S4_13_a_declared_function_sees_the_rows_it_is_declared_for() -> None:
         altered(OWN, text(("data", "rows"), ("p", "c1", "c0")), FACTS, whose)
 
 
-def test_SR5_a_wrong_certificate_is_refused() -> None:
+def test_a_wrong_certificate_is_refused_SR5() -> None:
     """Of another function, of less than the owner declares, or of a function that no owner has declared."""
     listed = text(("data", "one"), ("p", "c1", "c0"))
     less = Word(WORD.steps, WORD.range, Fraction(0), Fraction(1, 2), ONE)

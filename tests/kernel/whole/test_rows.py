@@ -29,14 +29,14 @@ def connected(graph: Pairs, vertices: int = 4) -> bool:
     return nx.is_connected(peer)
 
 
-def test_S4_11_the_distance_from_connected_is_exact() -> None:
+def test_the_distance_from_connected_is_exact_S4_11() -> None:
     """By brute force over all graphs of four vertices; and it is one less than the parts."""
     for graph, far in nearest(4, connected).items():
         assert ToConnected(Graph(4)).exact(table(graph, 2)).tolist() == [far]
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
-def test_S4_11_the_distance_from_bounded_degree_is_exact(degree: int) -> None:
+def test_the_distance_from_bounded_degree_is_exact_S4_11(degree: int) -> None:
     """By brute force over all graphs of five vertices: the matching behind it finds the fewest edges that must go."""
     bounded = {
         graph: max((sum(v in pair for pair in graph) for v in range(5)), default=0) <= degree for graph in graphs(5)
@@ -63,7 +63,7 @@ def test_the_distance_from_bounded_degree_on_a_larger_graph() -> None:
     [ToConnected(Graph(4)), ToBoundedDegree(Graph(4), 1), ToBoundedDegree(Graph(4), 2)],
     ids=["connected", "bounded by 1", "bounded by 2"],
 )
-def test_S4_11_brute_force_sensitivity_of_graph_distances(asked: ToConnected | ToBoundedDegree) -> None:
+def test_brute_force_sensitivity_of_graph_distances_S4_11(asked: ToConnected | ToBoundedDegree) -> None:
     """All tables of up to six rows over four vertices, parallel rows among them: 1 for a row, 1 for an exchange.
 
     Control: nothing less would do; of D = 2, from a circle of four edges to all six.
@@ -75,7 +75,7 @@ def test_S4_11_brute_force_sensitivity_of_graph_distances(asked: ToConnected | T
         assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (k, k)
 
 
-def test_S4_11_the_distance_from_a_key_is_exact_and_moves_by_one() -> None:
+def test_the_distance_from_a_key_is_exact_and_moves_by_one_S4_11() -> None:
     """All tables of up to four rows of three values: the fewest whose going leaves different ones; it moves by 1."""
     kinds = [(0,), (1,), (2,)]
     asked = ToUnique(1)
@@ -89,7 +89,7 @@ def test_S4_11_the_distance_from_a_key_is_exact_and_moves_by_one() -> None:
         assert (alone[0], swapped[0]) == (said.alone.l1, said.swapped.l1) == (k, k)
 
 
-def test_S4_11_the_distance_from_order_is_exact_and_moves_by_one() -> None:
+def test_the_distance_from_order_is_exact_and_moves_by_one_S4_11() -> None:
     """All tables of four places, three values or blank: one place changed or blanked moves it by one, and does."""
     asked = ToSorted()
 
@@ -110,7 +110,7 @@ def test_S4_11_the_distance_from_order_is_exact_and_moves_by_one() -> None:
     assert max(gaps) == 1 == asked.figure(1).swapped.l1
 
 
-def test_S4_11_an_approximate_distance_may_move_by_anything() -> None:
+def test_an_approximate_distance_may_move_by_anything_S4_11() -> None:
     """T9, control: a greedy matching is within a factor of two of the largest, and one edge moves it by more."""
 
     def greedy(rows: list[tuple[int, int]]) -> int:
@@ -128,7 +128,7 @@ def test_S4_11_an_approximate_distance_may_move_by_anything() -> None:
     assert exact[0] - exact[1] == 1
 
 
-def test_S4_14_the_distance_from_a_code_moves_by_one_and_no_sample_tells_it() -> None:
+def test_the_distance_from_a_code_moves_by_one_and_no_sample_tells_it_S4_14() -> None:
     """S4.14: the distance from a Reed-Solomon code (5 symbols of GF(5), polynomials of degree below 3) moves by one.
 
     Yet any three symbols are those of a codeword: no algorithm that reads so few tells words of the code from words at
@@ -149,7 +149,7 @@ def test_S4_14_the_distance_from_a_code_moves_by_one_and_no_sample_tells_it() ->
         assert len({tuple(code) for code in codes[:, places].tolist()}) == p**dimension
 
 
-def test_S4_11_the_distance_from_order_moves_by_one_whatever_orders_the_rows() -> None:
+def test_the_distance_from_order_moves_by_one_whatever_orders_the_rows_S4_11() -> None:
     """All tables of up to four rows of two numbers, places equal or not: a row more moves it by one, and an exchange.
 
     Control: rows of one place in the order in which an engine lists them may move it by more than the rows do.

@@ -38,7 +38,7 @@ def moved(a: dict[str, int], b: dict[str, int]) -> tuple[int, int]:
     return sum(map(abs, apart)), sum(d * d for d in apart)
 
 
-def test_SR5_one_person_moves_the_counts_no_farther_than_the_plan_says() -> None:
+def test_one_person_moves_the_counts_no_farther_than_the_plan_says_SR5() -> None:
     """All tables of three persons with 0 to 4 rows, each with one person gone, and exchanged for any other."""
     gone, swapped = set(), set()
     for held in itertools.product(range(5), repeat=3):
@@ -92,7 +92,7 @@ def opened(**more: object) -> sulq.api.database.Database:
 
 
 @pytest.mark.parametrize(("relation", "sensitivity"), [("add_remove", 1), ("replace_one", 2)])
-def test_SR5_the_plan_prices_the_counts_and_refuses_what_it_cannot_count(relation: str, sensitivity: int) -> None:
+def test_the_plan_prices_the_counts_and_refuses_what_it_cannot_count_SR5(relation: str, sensitivity: int) -> None:
     """The noise is that of one person's move; nothing is counted under a condition, or where every row is kept."""
     with opened(unit=Unit("id", rows=MOST, neighbors=relation)) as db:
         (part,) = db.foresee(Holistic(HeavyPersons()), spend=Epsilon(1)).parts
@@ -109,7 +109,7 @@ def test_SR5_the_plan_prices_the_counts_and_refuses_what_it_cannot_count(relatio
         db.heavy_persons(spend=Epsilon(1))
 
 
-def test_SR12_the_share_is_debited_once_and_shown_from_then_on(tmp_path: Path) -> None:
+def test_the_share_is_debited_once_and_shown_from_then_on_SR12(tmp_path: Path) -> None:
     """Debited before the rows are read, free again at that price, beside every later answer, also after a restart."""
     told = "of the kept rows (at most 2 a person)"
     path = tmp_path / "t.csv"
@@ -138,7 +138,7 @@ def test_SR12_the_share_is_debited_once_and_shown_from_then_on(tmp_path: Path) -
         assert share in analyst.count(spend=Epsilon(1)).notes  # it is the owner's to show
 
 
-def test_T39_what_an_analyst_buys_is_shown_to_that_one_alone() -> None:
+def test_what_an_analyst_buys_is_shown_to_that_one_alone_T39() -> None:
     """Nobody learns from an answer what others asked."""
     with opened() as db:
         ann, bob = (db.asking(db._oracle.for_analyst(name)) for name in ("ann", "bob"))
@@ -149,7 +149,7 @@ def test_T39_what_an_analyst_buys_is_shown_to_that_one_alone() -> None:
 
 
 @pytest.mark.parametrize("fault", ["debit", "read"])
-def test_T45_persons_are_counted_after_the_debit(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_persons_are_counted_after_the_debit_T45(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No debit, no count; a count that fails is charged and says nothing."""
     with opened() as db:
         read: list[str] = []

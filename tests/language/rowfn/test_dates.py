@@ -45,7 +45,7 @@ def test_parts_and_periods_are_those_of_pythons_calendar(day, moment):
 
 @settings(max_examples=CASES)
 @given(st.data(), st.booleans())
-def test_T13_a_part_lies_in_its_interval_and_reaches_it(data, moment):
+def test_a_part_lies_in_its_interval_and_reaches_it_T13(data, moment):
     """Of any range of days: the interval holds each part, and is no wider than the days of that range need (T13)."""
     first = data.draw(MOMENTS if moment else DAYS)
     span = data.draw(st.sampled_from([0, 1, 5, 40, 400]) | st.integers(0, 1000))
@@ -152,7 +152,7 @@ def test_arithmetic_keeps_the_clock_where_it_should():
         (day + 30 < 18321).kind(SCHEMA)
 
 
-def test_T30_what_leaves_the_calendar_is_missing():
+def test_what_leaves_the_calendar_is_missing_T30():
     """A day before year 1 has no year, and the kind says that it may be missing."""
     fn = DatePart("year", Arith("+", Moment("9999-12-31"), Col("few")))
     assert fn.kind(SCHEMA).nullable

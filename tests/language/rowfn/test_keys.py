@@ -92,7 +92,7 @@ def test_each_is_refused_for_parts_and_for_too_many_values():
         assert refusal.value.code == code
 
 
-def test_SR11_all_rows_of_a_person_share_a_bucket():
+def test_all_rows_of_a_person_share_a_bucket_SR11():
     """A bucket is a function of the person alone, in any batch."""
     people = np.random.default_rng(1).integers(0, 2**60, 200)
     rows = [{"person": person, "n": n} for person, n in itertools.product(people, (0, 1, None))]
@@ -101,7 +101,7 @@ def test_SR11_all_rows_of_a_person_share_a_bucket():
     assert Bucket(16).kind(SCHEMA) == Code(tuple(range(16)), nullable=False)
 
 
-def test_SR11_buckets_are_nearly_uniform_and_pairwise_independent():
+def test_buckets_are_nearly_uniform_and_pairwise_independent_SR11():
     """Over salts two people meet in a bucket as often as chance has it; over people all buckets fill alike."""
     rng = np.random.default_rng(2)
     people = [0, 1, 2**30, 2**60 - 1, *rng.integers(0, 2**60, 4)]

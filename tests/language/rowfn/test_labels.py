@@ -85,7 +85,7 @@ def test_what_has_no_meaning_is_refused(maker, code):
     assert refusal.value.code == code
 
 
-def test_SR21_a_literal_meets_labels_wherever_they_come_from():
+def test_a_literal_meets_labels_wherever_they_come_from_SR21():
     """A comparison with a label that is not there is refused; with one that is, decided by the code."""
     assert values(AGE == "old", [{"few": few} for few in (-1, 0, 1)]) == [False, None, True]
     with pytest.raises(QuestionError) as refusal:
@@ -94,7 +94,7 @@ def test_SR21_a_literal_meets_labels_wherever_they_come_from():
 
 
 @pytest.mark.parametrize("labels", [("a", 1), (1, True), (1, 1.0), ("a", "a"), (True, "x")])
-def test_T30_labels_that_rows_could_mix_up_are_refused(labels: tuple[object, ...]) -> None:
+def test_labels_that_rows_could_mix_up_are_refused_T30(labels: tuple[object, ...]) -> None:
     """All texts, all numbers or all truths, and all different: no pair of them can fail to be told apart or sorted."""
     with pytest.raises(QuestionError) as refused:
         Choice(((Col("flag"), 1),), labels, 0)

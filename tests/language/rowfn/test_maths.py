@@ -46,7 +46,7 @@ def points(fn, schema: Schema) -> list[float | None]:
         *(lambda x, by=by: Modulo(x, by) for by in (1, 2, -3, 4, 7, 0.5, 0.25, 100)),
     ],
 )
-def test_T13_an_interval_is_that_of_all_its_points(lo, hi, make, build):
+def test_an_interval_is_that_of_all_its_points_T13(lo, hi, make, build):
     """Over every point of a column the interval holds all values; it is no wider than they need (T13)."""
     schema = Schema("t", (("x", make(lo, hi)),))
     fn = build(Col("x"))
@@ -64,7 +64,7 @@ def test_T13_an_interval_is_that_of_all_its_points(lo, hi, make, build):
         assert kind.nullable
 
 
-def test_T13_an_interval_that_is_too_narrow_is_noticed():
+def test_an_interval_that_is_too_narrow_is_noticed_T13():
     """Control: without the lower half of the argument the cube's interval misses values."""
     schema = Schema("t", (("x", Int(-3, 3)),))
     narrow = Power(Col("x"), 3).kind(Schema("t", (("x", Int(0, 3)),)))
@@ -73,7 +73,7 @@ def test_T13_an_interval_that_is_too_narrow_is_noticed():
 
 @settings(max_examples=CASES)
 @given(expressions.transcendental(), expressions.tables(), st.randoms(use_true_random=False))
-def test_SR16_ln_exp_and_power_are_the_c_librarys_but_for_the_last_places(fn, rows, chance):
+def test_ln_exp_and_power_are_the_c_librarys_but_for_the_last_places_SR16(fn, rows, chance):
     """Next to the plain Python value, within the interval, and the same for a row in whatever batch it comes."""
     kind = fn.kind(SCHEMA)
     cells = evaluate(fn, Frame(SCHEMA, rows))
@@ -91,7 +91,7 @@ def test_SR16_ln_exp_and_power_are_the_c_librarys_but_for_the_last_places(fn, ro
     assert [float(x) for x in shuffled.values] == [float(cells.values[i]) for i in order]
 
 
-def test_SR16_a_row_is_worth_the_same_in_batches_of_every_length():
+def test_a_row_is_worth_the_same_in_batches_of_every_length_SR16():
     """Whole registers and what is left over of them give the same bits."""
     schema = Schema("t", (("x", Real(0, 64, 2.0**-10)),))
     codes = [1 + 397 * i % 60_000 for i in range(67)]
@@ -104,7 +104,7 @@ def test_SR16_a_row_is_worth_the_same_in_batches_of_every_length():
                 assert np.array_equal(part, whole[start : start + size])
 
 
-def test_T13_the_clamp_holds_what_a_library_gets_wrong(monkeypatch: pytest.MonkeyPatch):
+def test_the_clamp_holds_what_a_library_gets_wrong_T13(monkeypatch: pytest.MonkeyPatch):
     """A logarithm that is off by a tenth still stays in the interval that the noise was made for."""
     schema = Schema("t", (("x", Int(1, 100)),))
     fn = Maths("ln", Col("x"))
@@ -220,7 +220,7 @@ def test_wrong_kinds_are_refused(fn):
         lambda fn: Least((fn,)),
     ],
 )
-def test_T74_a_kind_asks_each_part_once(wrap):
+def test_a_kind_asks_each_part_once_T74(wrap):
     """Forty storeys have their kind at once; a node that asked twice would ask 2^40 times (T74)."""
     fn = Col("few")
     for _ in range(40):

@@ -83,7 +83,7 @@ def test_they_are_built_from_row_functions(maker):
     assert refusal.value.code == "bad-question"
 
 
-def test_T74_a_kind_asks_each_part_once():
+def test_a_kind_asks_each_part_once_T74():
     """Forty storeys have their kind at once (T74)."""
     fn = Col("few")
     for _ in range(40):

@@ -83,7 +83,7 @@ def test_literals_meet_columns_on_their_grid():
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2020-02-30", "0001-01-01T00:00:00+14:00", "", "2020-13-01"])
-def test_T51_a_date_that_is_none_is_a_bad_literal(text):
+def test_a_date_that_is_none_is_a_bad_literal_T51(text):
     """Text that is no date, or none in UTC, is refused with a code (T51)."""
     for column in ("day", "moment"):
         with pytest.raises(QuestionError) as refusal:

@@ -30,7 +30,7 @@ rows = st.lists(
 
 @settings(max_examples=80)
 @given(rows, st.integers(1, 15), st.integers(1, 15), st.none() | st.floats(0.1, 2))
-def test_SR16_every_term_is_the_product_of_two_whole_numbers(found, bits, factor_bits, radius):
+def test_every_term_is_the_product_of_two_whole_numbers_SR16(found, bits, factor_bits, radius):
     """Coordinate times factor in big integers, within the stated box and ball, and near the product of the numbers."""
     vector = Vector((Col("x"), Col("y")), bits)
     inner = vector if radius is None or radius < vector.kind(SCHEMA).step else WithinBall(vector, radius)
@@ -99,7 +99,7 @@ def test_a_logistic_gradient_is_a_scaled_row():
     assert got.tolist() == pytest.approx([slope * 0.5, slope * 0.25], abs=2**-12)
 
 
-def test_SR17_terms_beyond_30_bits_are_refused():
+def test_terms_beyond_30_bits_are_refused_SR17():
     """A coordinate times the factor has at most 2^30 units, the limit of an outer product's terms (SR17, T5)."""
     wide = Vector((Col("x"), Col("y")), 15)
     assert Scaled(wide, Col("x"), 15).kind(SCHEMA).high == (2**30, 2**30)

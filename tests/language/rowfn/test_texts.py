@@ -107,7 +107,7 @@ def test_an_escaped_sign_stands_for_itself(pattern, escape, text, want):
     assert like(text, pattern, escape) is want
 
 
-def test_T74_no_pattern_takes_more_than_linear_time():
+def test_no_pattern_takes_more_than_linear_time_T74():
     """What a matcher that takes choices back would never finish is decided at once."""
     start = time.process_time()
     assert not like("a" * 100_000, "%a" * 40 + "%b")
@@ -116,14 +116,14 @@ def test_T74_no_pattern_takes_more_than_linear_time():
 
 @settings(max_examples=CASES)
 @given(st.text(alphabet="ab\n\u00e9\U0001f600", max_size=12), st.text(alphabet="ab%_\u00e9", max_size=9))
-def test_T74_all_places_at_once_are_the_places_one_by_one(text, pattern):
+def test_all_places_at_once_are_the_places_one_by_one_T74(text, pattern):
     """Long texts are searched by their bits, short ones place by place: both as all choices of places would."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts, "MAX_SEARCH_STEPS", -1)
         assert like(text, pattern) == meaning.like(Like(NAME, pattern), text)
 
 
-def test_T74_T100_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time():
+def test_a_pattern_that_begins_with_a_wildcard_is_decided_in_linear_time_T74_T100():
     """A long pattern costs each character of the text a fraction of what trying the pattern at each place does.
 
     Control: trying it at each place, as was done once. Twice the text takes about twice the time.

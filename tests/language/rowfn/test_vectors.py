@@ -37,7 +37,7 @@ def cube(width: int, bits: int = 11) -> Vector:
 
 @settings(max_examples=60)
 @given(points, st.integers(1, WIDTH), st.integers(1, 15), st.floats(2**-10, 8))
-def test_SR16_a_shortened_vector_lies_in_its_ball(rows, width, bits, radius):
+def test_a_shortened_vector_lies_in_its_ball_SR16(rows, width, bits, radius):
     """The integer vector itself has norm at most the radius, points the same way, and is kept if it was inside."""
     vector = cube(width, bits)
     fn = WithinBall(vector, radius)
@@ -55,7 +55,7 @@ def test_SR16_a_shortened_vector_lies_in_its_ball(rows, width, bits, radius):
         assert all(a <= x <= b for a, x, b in zip(kind.low, s, kind.high, strict=True))
 
 
-def test_SR1_a_ball_widens_the_box_towards_zero():
+def test_a_ball_widens_the_box_towards_zero_SR1():
     """Shortening a vector away from zero brings its coordinates below their own lower bounds (SR1, T13)."""
     schema = Schema.of("t", {"a": Int(5, 10), "b": Int(5, 10)})
     fn = WithinBall(Vector((Col("a"), Col("b")), 4), 3)
@@ -71,7 +71,7 @@ def test_SR1_a_ball_widens_the_box_towards_zero():
 @given(
     points, st.lists(st.floats(-1e60, 1e60) | st.integers(-9, 9), min_size=WIDTH, max_size=WIDTH), st.integers(1, 20)
 )
-def test_SR16_dot_is_the_exact_integer(rows, weights, bits):
+def test_dot_is_the_exact_integer_SR16(rows, weights, bits):
     """The float64 kernel gives what big integers give, in any order of the coordinates."""
     fn = Dot(cube(WIDTH), tuple(weights), bits)
     units, step = fn.units()
@@ -85,7 +85,7 @@ def test_SR16_dot_is_the_exact_integer(rows, weights, bits):
     assert evaluate(turned, frame(rows)).values.tolist() == exact
 
 
-def test_SR16_products_that_would_leave_the_exact_integers_are_refused():
+def test_products_that_would_leave_the_exact_integers_are_refused_SR16():
     """The static check: d * max|q| * max|w| stays below 2^53, for dot, nearest and within_ball."""
     schema = Schema.of("t", {f"c{i}": Real(-1, 1) for i in range(300)})
     wide = Vector(tuple(Col(f"c{i}") for i in range(300)), 15)
@@ -109,7 +109,7 @@ def test_SR16_products_that_would_leave_the_exact_integers_are_refused():
 
 @settings(max_examples=60)
 @given(points, st.lists(st.lists(st.floats(-3, 3), min_size=3, max_size=3), min_size=1, max_size=5), st.integers(1, 15))
-def test_S0_13_nearest_is_exact_and_ties_go_to_the_lowest_index(rows, centres, bits):
+def test_nearest_is_exact_and_ties_go_to_the_lowest_index_S0_13(rows, centres, bits):
     """Squared distances in big integers have the same first minimum, repeated centres included (S0.13, trap 9)."""
     doubled = tuple(map(tuple, centres + centres))
     fn = Nearest(cube(3, bits), doubled)
@@ -122,7 +122,7 @@ def test_S0_13_nearest_is_exact_and_ties_go_to_the_lowest_index(rows, centres, b
 
 @settings(max_examples=80)
 @given(st.integers(-(2**40), 2**40), st.integers(0, 2**41), st.sampled_from([1, 2]), st.booleans(), st.data())
-def test_SR18_bernstein_terms_sum_to_the_same_whole(lo, span, degree, missing, data):
+def test_bernstein_terms_sum_to_the_same_whole_SR18(lo, span, degree, missing, data):
     """The terms are non-negative whole numbers and sum to (b - a)^m exactly, whatever the value, there or not."""
     schema = Schema.of("t", {"v": Int(lo, lo + span)})
     fn = Bernstein(Col("v"), degree, missing)
@@ -157,7 +157,7 @@ def test_outer_is_the_upper_triangle():
     assert evaluate(fn, Frame(schema, [{"a": -2, "b": 4}])).values.tolist() == [[4, -8, 16]]
 
 
-def test_SR17_products_of_products_are_refused():
+def test_products_of_products_are_refused_SR17():
     """Coordinates of an outer product hold at most 15 bits: no product can pass 64 bits (SR17, T5)."""
     table = Schema.of("t", {"k": Category(["a", "b"]), "x": Real(-1, 1)})
     wide = Lookup((Col("k"),), ((0.1, 1.0), (1e15, 3.0)))
@@ -268,7 +268,7 @@ def test_FACTS_grid_rounding_is_floor_of_x_plus_a_half_then_a_clamp(x, exponent,
 
 
 @given(st.fractions(-(2**200), 2**200), st.fractions(0, 2**200), st.none() | st.integers(-250, 30))
-def test_SR17_a_summed_number_has_at_most_2_to_22_units(lo, span, lattice):
+def test_a_summed_number_has_at_most_2_to_22_units_SR17(lo, span, lattice):
     """|term| <= 2^22, bounds widen outwards, a lattice that fits is kept exactly."""
     hi = lo + span
     step, low, high = scalar_grid(lo, hi, None if lattice is None else Fraction(2) ** lattice)

@@ -174,7 +174,7 @@ def test_rows_of_no_length_are_learned_from(spend: float) -> None:
     assert 0 <= spend - model.spent_.exact < 1e-12
 
 
-def test_SR6_facts_of_the_data_are_no_errors() -> None:
+def test_facts_of_the_data_are_no_errors_SR6() -> None:
     """No rows, one class, a constant column, missing cells: a valid model at the full charge, saved and loaded."""
     frame = table(rows(5))
     empty = {name: column[:0] for name, column in rows(1).items()}

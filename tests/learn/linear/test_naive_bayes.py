@@ -110,7 +110,7 @@ def test_intervals_are_as_many_as_the_noise_allows() -> None:
     assert fitted(Arrays(COLUMNS, rows(50), seed=6), Epsilon(1), bins=5).feature_log_prob_[0].shape == (3, 5)
 
 
-def test_SR13_the_noise_of_a_cell_does_not_grow_with_cells_or_classes() -> None:
+def test_the_noise_of_a_cell_does_not_grow_with_cells_or_classes_SR13() -> None:
     """A row lies in one cell of each column: scale q/epsilon for q of them, whatever their cells."""
     narrow = {"x": sulq.Int(0, 1), "z": sulq.Int(0, 1), "y": ["a", "b"]}
     wide = {"x": sulq.Int(0, 99), "z": sulq.Int(0, 99), "y": [str(i) for i in range(20)]}
@@ -127,7 +127,7 @@ def test_SR13_the_noise_of_a_cell_does_not_grow_with_cells_or_classes() -> None:
     assert found[0] == pytest.approx([np.sqrt(2) * 2 / 0.9] * 2, rel=0.01)
 
 
-def test_SR6_facts_of_the_data_are_no_errors() -> None:
+def test_facts_of_the_data_are_no_errors_SR6() -> None:
     """No rows, one class, constant columns, missing cells: a valid model at the full charge, saved and loaded."""
     frame = table(rows(5))
     empty = {name: column[:0] for name, column in rows(1).items()}

@@ -103,7 +103,7 @@ def refused(code: str, act: object, *args: object, **kwargs: object) -> None:
     assert refusal.value.code == code
 
 
-def test_S0_15_without_noise_it_is_the_textbooks() -> None:
+def test_without_noise_it_is_the_textbooks_S0_15() -> None:
     """The same weights as NumPy's, round by round, and no training error; the first round takes all rows for wrong."""
     X, y, _ = separable(np.random.default_rng(1), 2000, 4, 0.05)
     oracle = Normal(declared(4), table(X, y), R=0)
@@ -129,7 +129,7 @@ def test_a_database_gives_what_the_arrays_give() -> None:
     assert np.array_equal(model.decision_function(X) > 0, X @ model.coef_[0] + model.intercept_[0] > 0)
 
 
-def test_S0_15_the_hard_instance() -> None:
+def test_the_hard_instance_S0_15() -> None:
     """N = 20,000, d = 6, margin .03: rounds 177 without noise, 60 to 100 at R = 100, 25 to 40 at R = 900.
 
     The data behind these numbers is not given. Ours, over 8 seeds: 34 without noise, 16 to 41 at R = 100 and 14 to 22
@@ -147,7 +147,7 @@ def test_S0_15_the_hard_instance() -> None:
     assert 400 > found[0] > found[100] > found[900] > 5, found
 
 
-def test_S0_16_rounds_are_bounded() -> None:
+def test_rounds_are_bounded_S0_16() -> None:
     """With a margin m >> sqrt(d R)/s there are at most 32 max|x|^2/m^2 rounds; with m = .3 that is 356."""
     runs = count("perceptrons within Theorem 2", short=20, long=200)
     rng = np.random.default_rng(5)
@@ -160,7 +160,7 @@ def test_S0_16_rounds_are_bounded() -> None:
     assert over <= binom.ppf(1 - FALSE_ALARM, runs, 0.01)
 
 
-def test_S0_16_a_known_margin_bounds_the_rounds_beforehand() -> None:
+def test_a_known_margin_bounds_the_rounds_beforehand_S0_16() -> None:
     """Of the spend each round the theorem allows has its part, and no other is planned."""
     rng = np.random.default_rng(6)
     X, y, _ = separable(rng, 5000, 2, 0.5)
@@ -172,7 +172,7 @@ def test_S0_16_a_known_margin_bounds_the_rounds_beforehand() -> None:
     assert steps[0] == (0, most_rounds(0.75, 2.0)) == (0, 6)
 
 
-def test_S0_27_the_invariants_of_the_proof() -> None:
+def test_the_invariants_of_the_proof_S0_27() -> None:
     """In 99% of rounds <w', w> grows by a quarter of the margin; |w|^2 stays within its sum where noise is no help."""
     X, y, unit = separable(np.random.default_rng(7), 20_000, 5, 0.1)
     oracle = Normal(declared(5), table(X, y), R=100, seed=8)
@@ -199,7 +199,7 @@ def test_S0_27_the_invariants_of_the_proof() -> None:
     assert not np.all(np.diff(weights @ -unit) >= 0.1 / 4)  # control: another vector does not grow along
 
 
-def test_E13_the_printed_baseline_does_not_learn() -> None:
+def test_the_printed_baseline_does_not_learn_E13() -> None:
     """Adding d_j instead of l_j d_j goes astray, and the strict test never fires from w = 0."""
     X, y, _ = separable(np.random.default_rng(9), 500, 3, 0.2)
     sign = np.where(y, 1.0, -1.0)
@@ -218,7 +218,7 @@ def test_E13_the_printed_baseline_does_not_learn() -> None:
     assert np.mean((X @ learned(X)) * sign <= 0) > 0.05  # as printed
 
 
-def test_E14_the_printed_bounds_change_with_the_unit_of_measure() -> None:
+def test_the_printed_bounds_change_with_the_unit_of_measure_E14() -> None:
     """Rows in other units take as many rounds: the printed 32 max|d|^2/delta and 32 max|d|/delta^2 fall below that."""
     X, y, _ = separable(np.random.default_rng(10), 1000, 6, 0.05, stretch=0.05)
     rounds = textbook(X, np.where(y, 1.0, -1.0), 10_000)[1]
@@ -230,7 +230,7 @@ def test_E14_the_printed_bounds_change_with_the_unit_of_measure() -> None:
     assert rounds > 32 * 1e3 / (0.05 * 1e3) ** 2  # the appendix, in units a thousand times smaller
 
 
-def test_E47_trap2_a_signed_sum_has_twice_the_range() -> None:
+def test_trap2_a_signed_sum_has_twice_the_range_E47() -> None:
     """Replacing a row moves l x by 2: noise for a range of 1 breaks the promise of .001 with probability .094."""
     z = norm.isf(0.001)
     mu = math.sqrt(z**2 + 2) - z  # T queries of range 1 at the paper's tight noise
@@ -269,7 +269,7 @@ def test_a_sublinear_budget_counts_rounds() -> None:
         assert db.spent == Queries(16)
 
 
-def test_SR6_facts_of_the_data_are_no_errors() -> None:
+def test_facts_of_the_data_are_no_errors_SR6() -> None:
     """No rows, one class, a constant column, missing cells: a valid model, no NaN, saved and loaded."""
     cells = {
         "none": (np.zeros((0, 2)), np.zeros(0, bool)),

@@ -103,7 +103,7 @@ def test_a_window_is_found_where_the_rows_are() -> None:
     assert scores[True] > 0.5 > scores[False]
 
 
-def test_SR6_facts_of_the_data_are_no_errors() -> None:
+def test_facts_of_the_data_are_no_errors_SR6() -> None:
     """No rows, no y at all, a constant column, constant y: a valid model at the full charge, saved and loaded."""
     empty = {name: column[:0] for name, column in rows(1).items()}
     constant = {**rows(2000), "x": np.full(2000, 1.0), "y": np.full(2000, 4.0)}

@@ -39,7 +39,7 @@ def named_rows(refusal: SulqError) -> int:
     return int(refusal.message.split("about ")[1].split(" rows")[0].replace(",", ""))
 
 
-def test_S3_27_a_query_costs_what_its_tolerance_needs() -> None:
+def test_a_query_costs_what_its_tolerance_needs_S3_27() -> None:
     """With n = 9,596 declared, 30 queries of tolerance .02 cost epsilon 1/30 each; a wider one costs less."""
     rows = 9596
     with opened(COLUMNS, table(rows), size=rows) as db:
@@ -106,7 +106,7 @@ def counted(rows: int, seed: int) -> tuple[object, list[dict], list[object]]:
     )
 
 
-def test_E38_the_size_is_bought_or_declared_and_never_read() -> None:
+def test_the_size_is_bought_or_declared_and_never_read_E38() -> None:
     """Under add_remove a tenth of the spend is a noisy count, and all else follows from it.
 
     Of two neighbours whose counts came out the same, questions and prices are the same; with other counts (control)
@@ -123,7 +123,7 @@ def test_E38_the_size_is_bought_or_declared_and_never_read() -> None:
     assert len({found[2][1] for found in others}) > 9
 
 
-def test_E38_dividing_by_the_true_n_would_tell_it() -> None:
+def test_dividing_by_the_true_n_would_tell_it_E38() -> None:
     """The printed average, noise over a known n, of two tables that differ by a row: only zero is common to both.
 
     Noise from -96 to 95; beyond are less than 10^-40 of all. So with probability .83 the outcome is one

@@ -36,7 +36,7 @@ def refused(code: str, act: object, *args: object, **kwargs: object) -> SulqErro
     return refusal.value
 
 
-def test_S0_20_a_query_costs_its_repetitions() -> None:
+def test_a_query_costs_its_repetitions_S0_20() -> None:
     """The ledger is charged t = ceil(2 R ln(q/beta)/(tau^2 n^2)) queries, no more and no fewer."""
     rows, budget = 2000, SubLinear(epsilon=1, delta=1e-6, queries=40)
     with opened(*table(rows), budget, unit=UNIT, size=rows) as db:
@@ -69,7 +69,7 @@ def test_the_rows_a_refusal_names_are_enough() -> None:
     refused("too-few-rows", oracle(needed - 1).stat, col("x"), 0.01)
 
 
-def test_S0_21_at_the_size_it_names_all_answers_are_within_tau() -> None:
+def test_at_the_size_it_names_all_answers_are_within_tau_S0_21() -> None:
     """Theorem 3: at min_n's n the emulation asks at most T sums and errs with at most beta; at n/2 it asks more."""
     queries, tau, beta = 4, 0.05, 0.2
     budget = SubLinear(epsilon=1, delta=1e-6, queries=12)
@@ -91,7 +91,7 @@ def test_S0_21_at_the_size_it_names_all_answers_are_within_tau() -> None:
     refused("too-few-rows", StatisticalQueries(half, queries=queries, beta=beta).stats, phis, tau)
 
 
-def test_E19_as_printed_most_answers_are_off() -> None:
+def test_as_printed_most_answers_are_off_E19() -> None:
     """R/(tau n^2) repetitions of the same noisy sum, run: far more than beta of the answers are farther than tau."""
     rows, tau = 2000, 0.02
     budget = SubLinear(epsilon=1, delta=1e-6, queries=40)
@@ -106,7 +106,7 @@ def test_E19_as_printed_most_answers_are_off() -> None:
     assert off > binom.ppf(1 - FALSE_ALARM, 200, 0.05)
 
 
-def test_E38_without_a_declared_size_one_query_counts_the_rows() -> None:
+def test_without_a_declared_size_one_query_counts_the_rows_E38() -> None:
     """The count's own error comes off the tolerance, and the number of rows is never read."""
     rows, budget = 20_000, SubLinear(epsilon=1, delta=1e-6, queries=40)
     database = Arrays(*table(rows), budget=budget, seed=4)

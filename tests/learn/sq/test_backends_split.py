@@ -49,7 +49,7 @@ def split_part(unit: Unit, spend: object = None) -> tuple[Part, Schema]:
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_S2_12_three_blocks_cost_one_alpha_exactly(neighbors: str) -> None:
+def test_three_blocks_cost_one_alpha_exactly_S2_12(neighbors: str) -> None:
     """Enumerated over all people of a tiny domain: the largest loss of the whole answer is the spend.
 
     The loss of independent integer Laplace noise is |move|/scale summed over cells, reached by some outcome.
@@ -68,13 +68,13 @@ def test_S2_12_three_blocks_cost_one_alpha_exactly(neighbors: str) -> None:
     assert float(worst) == pytest.approx(1.0, rel=1e-9)
 
 
-def test_SR11_under_replace_one_blocks_cost_two() -> None:
+def test_under_replace_one_blocks_cost_two_SR11() -> None:
     """A person may move from one block to another: the same spend buys half the accuracy."""
     scales = [split_part(Unit("pid", neighbors=way))[0].laws[0].scale for way in ("add_remove", "replace_one")]
     assert scales[1] == 2 * scales[0]
 
 
-def test_E26_asked_together_blocks_share_one_price() -> None:
+def test_asked_together_blocks_share_one_price_E26() -> None:
     """Three queries at once cost what one does; the text's alpha/M for each would cost three times as much noise."""
     spent = []
     for phis in (PHIS, PHIS[:1]):

@@ -41,7 +41,7 @@ def target(rng: np.random.Generator, size: int, columns: int) -> tuple[np.ndarra
     return X, X[:, chosen].all(axis=1), {f"x{i}" for i in np.flatnonzero(chosen)}
 
 
-def test_S2_10_against_the_worst_oracle() -> None:
+def test_against_the_worst_oracle_S2_10() -> None:
     """200 random targets and distributions, correlated ones too, every answer pushed by tau: error at most accuracy.
 
     The rule holds every column of the target and errs only by saying false where the truth is true.
@@ -64,7 +64,7 @@ def test_S2_10_against_the_worst_oracle() -> None:
     assert tight > 0.01  # the oracle does harm
 
 
-def test_S2_10_the_tolerance_of_twelve_columns() -> None:
+def test_the_tolerance_of_twelve_columns_S2_10() -> None:
     """For d = 12 and accuracy .1 tau is .00417; with twice that the promise is broken by some oracle."""
     rng = np.random.default_rng(4)
     X, y, _ = target(rng, 300, 12)
@@ -95,7 +95,7 @@ def test_without_noise_it_is_the_textbooks() -> None:
 
 @pytest.mark.parametrize(("spend", "budget"), [(Epsilon(1), Epsilon(2)), (Rho(0.02), EpsilonDelta(4, 1e-6))])
 @pytest.mark.parametrize("size", [None, 20_000])
-def test_S2_10_with_noise_it_keeps_its_promise(spend: object, budget: object, size: int | None) -> None:
+def test_with_noise_it_keeps_its_promise_S2_10(spend: object, budget: object, size: int | None) -> None:
     """With probability 1 - beta: the best of a spend, and a promise made beforehand."""
     rng = np.random.default_rng(3)
     runs = count(f"conjunctions {spend} {size}", short=8, long=500)
@@ -113,7 +113,7 @@ def test_S2_10_with_noise_it_keeps_its_promise(spend: object, budget: object, si
 
 
 @pytest.mark.parametrize("learned", ["joint", "paper"])
-def test_S2_12_W5_the_target_is_reached_with_a_fraction_of_the_rows(learned: str) -> None:
+def test_the_target_is_reached_with_a_fraction_of_the_rows_S2_12(learned: str) -> None:
     """D = 12, error .1, epsilon 1: 231,966 rows where the paper's blocks take 9.49 million, 41 times as many.
 
     The labels are of a population; the blocks' answers are drawn from their law, their rows being too many.
@@ -142,7 +142,7 @@ def test_S2_12_W5_the_target_is_reached_with_a_fraction_of_the_rows(learned: str
     assert np.mean(fresh[:, sorted(kept)].all(axis=1) != (fresh[:, 0] & fresh[:, 1])) <= 0.1
 
 
-def test_E04_to_learn_is_to_be_wrong_rarely() -> None:
+def test_to_learn_is_to_be_wrong_rarely_E04() -> None:
     """As printed, an error of up to 1 - delta would do: a constant would learn anything."""
     rng = np.random.default_rng(7)
     X = rng.random((5000, 4)) < 0.9
@@ -173,7 +173,7 @@ def test_under_a_sublinear_budget_it_costs_its_repetitions() -> None:
         assert db.spent == before
 
 
-def test_SR6_facts_of_the_data_are_no_errors() -> None:
+def test_facts_of_the_data_are_no_errors_SR6() -> None:
     """No rows, one class, constant and missing columns: a valid rule, the same asks, the full charge."""
     for data in ODD:
         for eta in (0.0, 0.2):

@@ -141,7 +141,7 @@ def test_under_a_sublinear_budget_each_cell_is_a_query() -> None:
         assert db.spent == before
 
 
-def test_SR6_facts_of_the_data_are_no_errors() -> None:
+def test_facts_of_the_data_are_no_errors_SR6() -> None:
     """No rows, one class, missing cells: a list, within its spend."""
     for data in ODD:
         for eta in (0.0, 0.2):

@@ -28,7 +28,7 @@ def drawn(size: int = 400_000) -> tuple[dict[str, object], np.ndarray]:
     return {"x": x, "w": w, "y": np.ones(size, bool)}, rng.random(size)
 
 
-def test_S2_14_the_identity_and_its_numbers() -> None:
+def test_the_identity_and_its_numbers_S2_14() -> None:
     """Truth, flipped labels, corrected: .4237, .3349, .4251 in SPEC; here .4234, .3358, .4258 (n = 400,000)."""
     clean, coins = drawn()
     size, eta = len(coins), 0.3
@@ -48,7 +48,7 @@ def test_S2_14_the_identity_and_its_numbers() -> None:
 
 @pytest.mark.parametrize("eta", [0.0, 0.1, 0.3, 0.45])
 @pytest.mark.parametrize("paper", [True, False])
-def test_S2_14_in_expectation_it_is_exact(eta: float, paper: object) -> None:
+def test_in_expectation_it_is_exact_S2_14(eta: float, paper: object) -> None:
     """On the law of the flipped labels itself, weights instead of coins, the true mean comes out to rounding."""
     rng = np.random.default_rng(2)
     X = rng.random((40, 2)) < 0.5
@@ -98,7 +98,7 @@ def test_the_opposite_label_is_put_everywhere() -> None:
 
 
 @pytest.mark.parametrize("learner", [MonotoneConjunction, DecisionList])
-def test_S2_14_learning_below_the_noise_rate(learner: type) -> None:
+def test_learning_below_the_noise_rate_S2_14(learner: type) -> None:
     """With 30% of the labels flipped the rule errs on fewer rows than its labels did, on the true ones."""
     rng = np.random.default_rng(6)
     X = rng.random((100_000, 4)) < [0.8, 0.7, 0.6, 0.5]

@@ -62,14 +62,14 @@ def test_a_sample_without_privacy() -> None:
     assert min_n(10, 0.05, adaptive=True, family=10**9) == sample_block(10**9, 0.05, 0.05)
 
 
-def test_E26_on_a_ledger_adaptive_blocks_share_the_spend() -> None:
+def test_on_a_ledger_adaptive_blocks_share_the_spend_E26() -> None:
     """Asked together, M blocks cost as one; one after another their noise is the text's, M times as wide."""
     together = min_n(20, 0.1, spend=Epsilon(0.01), method="split", population=True)
     after = min_n(20, 0.1, spend=Epsilon(0.01), method="split", population=True, adaptive=True)
     assert after > 10 * together
 
 
-def test_S0_21_with_the_papers_R() -> None:
+def test_with_the_papers_R_S0_21() -> None:
     """n^2 >= 16 T ln^2(T/delta_p) ln(q/delta)/((T - q) epsilon^2) sum 1/tau^2, almost flat in T from 2q on."""
     queries, tau = 50, 0.01
 

@@ -45,7 +45,7 @@ def fails(times: int, *, variance: float = 4000, tau: float = 0.01, rows: int = 
     return 2 * norm.sf(tau * rows / math.sqrt(variance / times))
 
 
-def test_S0_20_repetitions_and_what_they_buy() -> None:
+def test_repetitions_and_what_they_buy_S0_20() -> None:
     """The numbers of SPEC: t = 1, 40, 609 fail with .87, .31, .0003; exactly .874, .317, .0000955 (bound .0005)."""
     t = repetitions(4000, 0.01, 1000, 100, 0.05)
     assert t == 609
@@ -60,7 +60,7 @@ def test_S0_20_repetitions_and_what_they_buy() -> None:
 
 
 @pytest.mark.parametrize("rows", [50, 100, 1000])
-def test_E19_repeat_count(rows: int) -> None:
+def test_repeat_count_E19(rows: int) -> None:
     """The printed R/(tau n^2) makes the variance tau, not the deviation: nearly every answer is off by more."""
     variance, tau = 4000.0, 0.01
     printed = max(1, math.ceil(variance / (tau * rows**2)))
@@ -70,7 +70,7 @@ def test_E19_repeat_count(rows: int) -> None:
     assert fails(max(1, corrected // 4), rows=rows) > 0.05  # and it is no wider than it must be
 
 
-def test_E20_the_size_of_a_database() -> None:
+def test_the_size_of_a_database_E20() -> None:
     """With sum 1/tau_j^2 and the factor 2 the repetitions fit T; with the printed sum 1/tau_j they do not by far."""
     variance, taus, asks, beta = 4000.0, [0.01, 0.02, 0.05, 0.05], 40, 0.05
 
@@ -87,7 +87,7 @@ def test_E20_the_size_of_a_database() -> None:
     assert used(exact_emulation_rows(variance, taus, len(taus), beta)) == len(taus)  # also where T = q
 
 
-def test_E20_the_direction_of_the_chain() -> None:
+def test_the_direction_of_the_chain_E20() -> None:
     """The sum of ceilings is at most q plus the sum: as printed, at least that, it is false."""
     xs = np.random.default_rng(5).uniform(0, 3, 50)
     ceilings = sum(math.ceil(x) for x in xs)
@@ -95,7 +95,7 @@ def test_E20_the_direction_of_the_chain() -> None:
     assert not ceilings >= len(xs) + sum(xs)
 
 
-def test_S2_11_a_block_for_each_query() -> None:
+def test_a_block_for_each_query_S2_11() -> None:
     """Hoeffding's block holds the worst mean there is within tau; half of a quarter of it does not."""
     queries, tau, beta = 10, 0.05, 0.05
     block = sample_block(queries, tau, beta)
@@ -109,7 +109,7 @@ def test_S2_11_a_block_for_each_query() -> None:
     assert sampling_error(block, queries, beta) == pytest.approx(tau, rel=1e-3)
 
 
-def test_S2_12_W5_split_and_joint() -> None:
+def test_split_and_joint_S2_12() -> None:
     """For 12 queries of tolerance .1/24 at epsilon 1: 9.49 million rows in blocks, .79 million in all."""
     tau = 0.1 / 24
     assert tau == pytest.approx(0.00417, abs=1e-5)
@@ -119,7 +119,7 @@ def test_S2_12_W5_split_and_joint() -> None:
     assert split / joint >= 10
 
 
-def test_E26_the_noise_of_a_block_does_not_grow_with_their_number() -> None:
+def test_the_noise_of_a_block_does_not_grow_with_their_number_E26() -> None:
     """M = 20 blocks of 500: .0134; with the text's noise of rate alpha m/M it is .267, twenty times as far off."""
     queries, block = 20, 500
     corrected = math.log(2 * queries / 0.05) / block
@@ -133,7 +133,7 @@ def test_E26_the_noise_of_a_block_does_not_grow_with_their_number() -> None:
     assert np.mean(np.abs(rng.laplace(0, queries / block, 100_000)) > tau / 2) > 0.5
 
 
-def test_E24_a_scale_is_not_a_rate() -> None:
+def test_a_scale_is_not_a_rate_E24() -> None:
     """An average over n at alpha has noise of scale 1/(alpha n), which `noise_rows` and `split_block` reckon with.
 
     The text calls alpha n the scale; that is the rate. Noise of that scale passes tau nearly always, and more rows
@@ -157,7 +157,7 @@ def test_E24_a_scale_is_not_a_rate() -> None:
     assert 0.99 < printed[0] < printed[1] < printed[2]
 
 
-def test_S3_27_rows_for_the_noise() -> None:
+def test_rows_for_the_noise_S3_27() -> None:
     """For k = 30, epsilon 1, tau .02: n = 9596; fails with 1 - (1 - beta/k)^k = .0488, drawn 200,000 times."""
     rows = noise_rows(30, 0.02, 1.0, 0.05)
     assert rows == 9596
@@ -168,7 +168,7 @@ def test_S3_27_rows_for_the_noise() -> None:
     assert np.mean(worst > 0.02 * rows) == pytest.approx(exact, abs=5 * math.sqrt(exact / draws))
 
 
-def test_E50_both_failures_have_half() -> None:
+def test_both_failures_have_half_E50() -> None:
     """With beta undivided, as printed, noise and sampling together may fail more often than beta; with halves never."""
     queries, tau, beta = 30, 0.02, 0.05
 
@@ -181,7 +181,7 @@ def test_E50_both_failures_have_half() -> None:
     assert bound(joint_rows(queries, tau, epsilon, beta), epsilon) <= beta
 
 
-def test_S2_14_blocks_under_label_noise() -> None:
+def test_blocks_under_label_noise_S2_14() -> None:
     """2 ln(4M/beta)/tau^2 for the part without labels, divided by (1 - 2 eta)^2 for the other."""
     free, bound = math.ceil(2 * math.log(800) / 0.05**2), math.ceil(2 * math.log(800) / (0.05 * 0.4) ** 2)
     assert min_n(10, 0.05, beta=0.05, eta=0.3, method="split", paper=True) == 10 * (free + bound)

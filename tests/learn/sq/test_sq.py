@@ -123,7 +123,7 @@ def test_a_query_past_the_last_is_refused() -> None:
         assert refusal.value.code == "too-large"
 
 
-def test_S2_9_what_the_learners_ask() -> None:
+def test_what_the_learners_ask_S2_9() -> None:
     """Conjunctions: d queries of tolerance accuracy/(2d). Lists: at most 2d(d+1) + 2 of accuracy/(2d + 2)."""
     taus: list[float] = []
 

@@ -37,7 +37,7 @@ def test_a_database_answers_statistical_queries() -> None:
         assert abs(same.stat(col("smoker"), 0.05) - 0.2) <= 0.05
 
 
-def test_SR12_every_query_is_new_noise() -> None:
+def test_every_query_is_new_noise_SR12() -> None:
     """The same query again is charged again and answered anew."""
     with opened(COLUMNS, data(5000), size=5000) as db:
         oracle = StatisticalQueries(db, spend=Epsilon(1), queries=20)

@@ -69,7 +69,7 @@ def walk(tree: object, row: np.ndarray) -> set[str]:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("depth", [1, 2, 4])
-def test_S0_17_without_noise_it_is_the_textbooks_tree(seed: int, depth: int) -> None:
+def test_without_noise_it_is_the_textbooks_tree_S0_17(seed: int, depth: int) -> None:
     """On every row of the data, multiway ID3 predicts what an independent implementation does (S0.18).
 
     So does the default, whose noise rules vanish with the noise.
@@ -110,7 +110,7 @@ def test_binary_splits_are_scikit_learns_entropy_tree(seed: int) -> None:
             assert (ours.predict(pd.DataFrame(data)) == theirs.predict(X)).mean() > 0.999
 
 
-def test_E16_one_attribute_left_still_divides() -> None:
+def test_one_attribute_left_still_divides_E16() -> None:
     """Read literally, "A contains only A_1" stops one division early: A_1 is the label, not an attribute."""
     columns, data = {"A": ["0", "1"], "L": ["0", "1"]}, {"A": ["0", "1"] * 50, "L": ["0", "1"] * 50}
     with opened(columns, data) as db:
@@ -125,7 +125,7 @@ def test_E16_one_attribute_left_still_divides() -> None:
         assert model.get_depth() == 2
 
 
-def test_S0_18_queries_under_the_papers_budget() -> None:
+def test_queries_under_the_papers_budget_S0_18() -> None:
     """A leaf costs 1 + t queries, an inner node of a attributes 1 + t + a(t + t^2); t = 3, a = 8: 100."""
     columns, data = categorical(3, rows=3000, attributes=8)
     names = [name for name in columns if name != "L"]
@@ -145,7 +145,7 @@ def test_S0_18_queries_under_the_papers_budget() -> None:
         assert one.tree_.nodes[0].attribute == reference[0]
 
 
-def test_S0_18_too_few_queries_make_leaves() -> None:
+def test_too_few_queries_make_leaves_S0_18() -> None:
     """The root needs 1 + t, or nothing is asked; a node that cannot be divided is a leaf."""
     columns, data = categorical(3, attributes=8)
     names = [name for name in columns if name != "L"]
@@ -161,7 +161,7 @@ def test_S0_18_too_few_queries_make_leaves() -> None:
         assert db.spent == sulq.Queries(0)
 
 
-def test_S0_18_a_node_below_the_threshold_is_a_leaf() -> None:
+def test_a_node_below_the_threshold_is_a_leaf_S0_18() -> None:
     """Nothing is divided that has fewer rows than gamma noise magnitudes; control: without a tolerance it is."""
     columns, data = categorical(5, rows=4000)
     names = [name for name in columns if name != "L"]
@@ -179,7 +179,7 @@ def test_S0_18_a_node_below_the_threshold_is_a_leaf() -> None:
     assert plain.get_n_leaves() > strict.get_n_leaves()
 
 
-def test_S0_18_a_concept_that_is_one_attribute_is_learned_whole() -> None:
+def test_a_concept_that_is_one_attribute_is_learned_whole_S0_18() -> None:
     """Label = A1: predicted for every row, at epsilon 1 with noise, by choices, tables and the paper's queries."""
     rng = np.random.default_rng(6)
     data = {name: rng.choice(["0", "1", "2"], 30_000).tolist() for name in ("A0", "A1", "A2")}
@@ -349,7 +349,7 @@ ODD = {
 
 @pytest.mark.parametrize("data", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("criterion", ["auto", "entropy", "separation"])
-def test_SR6_facts_of_the_data_are_no_errors(data: dict, criterion: str) -> None:
+def test_facts_of_the_data_are_no_errors_SR6(data: dict, criterion: str) -> None:
     """No rows, one class, constants, missing and undeclared cells: a valid model at the full charge."""
     columns = {"age": sulq.Int(0, 99), "city": ["H", "L"], "L": ["a", "b", "c"]}
     kinds = {"age": "Int64", "city": "object", "L": "object"}

@@ -42,7 +42,7 @@ def random_tables(number: int, attributes: int, t: int, rng: np.random.Generator
     return found
 
 
-def test_S0_17_the_best_attribute_is_that_of_the_highest_information_gain() -> None:
+def test_the_best_attribute_is_that_of_the_highest_information_gain_S0_17() -> None:
     """Both forms of the score choose what the definition of entropy chooses, on 100 random sets of tables."""
     tables = random_tables(100, 5, 4, np.random.default_rng(1))
     for table in tables:
@@ -51,7 +51,7 @@ def test_S0_17_the_best_attribute_is_that_of_the_highest_information_gain() -> N
         assert int(np.argmax(value_of(table, table.sum(axis=-1), 0.0))) == int(np.argmax(gains))
 
 
-def test_E15_the_sum_is_minus_the_conditional_entropy() -> None:
+def test_the_sum_is_minus_the_conditional_entropy_E15() -> None:
     """Sum N_jk ln(N_jk/N_j) = -|T| H(L|A): as printed, plus |T| H(L|A), its maximum would be the worst attribute."""
     tables = random_tables(100, 5, 4, np.random.default_rng(2))
     for table in tables:
@@ -61,7 +61,7 @@ def test_E15_the_sum_is_minus_the_conditional_entropy() -> None:
         assert int(np.argmax(rows * conditional)) == int(np.argmin([information_gain(one) for one in table]))
 
 
-def test_E17_the_noise_magnitude_has_a_factor_two_under_the_root() -> None:
+def test_the_noise_magnitude_has_a_factor_two_under_the_root_E17() -> None:
     """The printed sqrt(R ln(1/delta)) is passed with probability .0086 at delta .001, the corrected one with 2e-4."""
 
     def passed(reach: float) -> float:
@@ -75,7 +75,7 @@ def test_E17_the_noise_magnitude_has_a_factor_two_under_the_root() -> None:
         assert passed(magnitude(900.0, delta)) <= delta
 
 
-def test_E18_skipped_terms_need_gamma_times_its_logarithm() -> None:
+def test_skipped_terms_need_gamma_times_its_logarithm_E18() -> None:
     """Twelve counts just below N_T/gamma weigh .164 nats with gamma = t^2/Delta, Delta = .05, and .040 with ln more."""
     t, tolerance = 4, 0.05
 
@@ -93,7 +93,7 @@ def test_E18_skipped_terms_need_gamma_times_its_logarithm() -> None:
     assert gamma(t, tolerance) == pytest.approx(320 * math.log(320))
 
 
-def test_S0_19_the_chosen_gain_is_within_delta_of_the_best() -> None:
+def test_the_chosen_gain_is_within_delta_of_the_best_S0_19() -> None:
     """N = 20,000, t = 3, R = 900, eight attributes: the chosen attribute's regret is 0 (SPEC: in 60 of 60).
 
     Control: with noise a hundred times as wide the regret passes the tolerance.

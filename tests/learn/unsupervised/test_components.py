@@ -27,7 +27,7 @@ def gridded(n: int, seed: int = 1) -> np.ndarray:
     return np.round(cube(n, seed) * 2**10) / 2**10
 
 
-def test_S0_10_without_noise_it_is_the_textbooks() -> None:
+def test_without_noise_it_is_the_textbooks_S0_10() -> None:
     """Singular values and the space of the components are NumPy's; the components are orthonormal, their sign fixed."""
     points = gridded(500)
     with opened(UNIT, table(points)) as db:
@@ -42,7 +42,7 @@ def test_S0_10_without_noise_it_is_the_textbooks() -> None:
     assert np.allclose(model.inverse_transform(model.transform(points)), points @ rows[:3].T @ rows[:3], atol=1e-8)
 
 
-def test_S0_10_captured_variance() -> None:
+def test_captured_variance_S0_10() -> None:
     """N = 10,000, d = 10, k = 3 at (1, 1e-6): .979 by Theorem 1, .998 by the posterior's calibration (N = 300).
 
     The rows behind those numbers are not known; on these they are .979 and .998 too.
@@ -58,7 +58,7 @@ def test_S0_10_captured_variance() -> None:
     assert found["posterior"] == pytest.approx(0.998, abs=0.001)
 
 
-def test_S0_10_the_bound_holds_and_a_smaller_one_fails() -> None:
+def test_the_bound_holds_and_a_smaller_one_fails_S0_10() -> None:
     """tr(V'SV) >= top k - 2k||E|| in all of 300 runs with ||E|| <= 2.5 sqrt(dR); a 500th of it fails as often."""
     matrix = (points := cube(10_000)).T @ points
     best = np.linalg.eigvalsh(matrix)[::-1][:3].sum()
@@ -76,7 +76,7 @@ def test_S0_10_the_bound_holds_and_a_smaller_one_fails() -> None:
     assert np.mean(norms) == pytest.approx(1.92, abs=0.03)
 
 
-def test_S0_10_the_papers_price_and_noise() -> None:
+def test_the_papers_price_and_noise_S0_10() -> None:
     """Under a SubLinear budget d(d+1)/2 queries, and the noise of its calibration in every product."""
     budget = SubLinear(epsilon=1, delta=1e-6, queries=55, calibration="posterior")
     with opened(UNIT, table(gridded(50)), budget, unit=Unit(neighbors="replace_one"), size=50) as db:
@@ -109,7 +109,7 @@ def test_bad_parameters_cost_nothing() -> None:
         assert db.spent.amount == 0
 
 
-def test_SR6_facts_of_the_data_are_no_errors(tmp_path: object) -> None:
+def test_facts_of_the_data_are_no_errors_SR6(tmp_path: object) -> None:
     """No rows, one row, constant and missing columns: a model at the full charge, without NaN, and it can be kept."""
     for rows in (np.zeros((0, 2)), np.ones((1, 2)), np.full((9, 2), 0.5), np.full((9, 2), np.nan)):
         with opened({"x0": sulq.Real(0, 1), "x1": sulq.Real(0, 1)}, table(rows), Epsilon(1)) as db:
@@ -130,7 +130,7 @@ def test_categories_and_truth_values_are_coordinates_too() -> None:
         assert model.transform(pd.DataFrame(DATA)).shape == (4, 2)
 
 
-def test_S0_29_nothing_but_the_answer_makes_the_model() -> None:
+def test_nothing_but_the_answer_makes_the_model_S0_29() -> None:
     """Two databases whose noisy matrix is the same have the same model: the answer is all that it reads."""
     with opened(UNIT, table(gridded(200))) as db:
         oracle = Noised(db, 1)

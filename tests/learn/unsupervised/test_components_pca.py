@@ -20,7 +20,7 @@ VERSIONS = ["auto", "centred", "midpoint", "0", "1"]
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("scale", [False, True])
-def test_S1_9_without_noise_it_is_the_textbooks(version: str, *, scale: bool) -> None:
+def test_without_noise_it_is_the_textbooks_S1_9(version: str, *, scale: bool) -> None:
     """Mean, covariance, variances and directions are those of np.cov(bias=True), where no row is shortened."""
     points = gridded(500) * np.arange(1, 11)
     columns = {name: sulq.Real(0, i + 1) for i, name in enumerate(NAMES)}
@@ -51,7 +51,7 @@ def test_it_is_scikit_learns_where_noise_is_small() -> None:
     assert np.allclose(model.transform(points), theirs.transform(points), atol=1e-2)
 
 
-def test_S0_11_S1_9_the_papers_table() -> None:
+def test_the_papers_table_S0_11_S1_9() -> None:
     """Captured variance of versions 0 and 1, T = 65, d = 10, k = 3 at (1, 1e-6), N = 200 a cell.
 
     The rows behind the printed numbers are not known: .442/.417, .910/.886, .940/.913 at n = 10,000; .906/.873 and
@@ -81,7 +81,7 @@ def test_S0_11_S1_9_the_papers_table() -> None:
         assert found[0] > found[1]  # the mean first: its error is of second order
 
 
-def test_S0_11_S1_9_the_error_of_the_matrix() -> None:
+def test_the_error_of_the_matrix_S0_11_S1_9() -> None:
     """At equal noise version 1 is the farther off: .0534 against .0356, as printed, a ratio of 1.50 (N = 400 each).
 
     Neither the rows nor the noise behind those numbers are known; a ratio does not depend on small noise. Version 1 is
@@ -105,7 +105,7 @@ def test_S0_11_S1_9_the_error_of_the_matrix() -> None:
 @pytest.mark.parametrize(
     ("version", "calibration", "least"), [("0", "dp", 0.94), ("1", "dp", 0.87), ("0", "posterior", 0.91)]
 )
-def test_S0_11_S1_9_on_a_SubLinear_budget(version: str, calibration: str, least: float) -> None:
+def test_on_a_SubLinear_budget_S0_11_S1_9(version: str, calibration: str, least: float) -> None:
     """The same through the learner, 65 queries; version 0 is better, since its products move less than 1 (N = 40)."""
     points = cube(10_000)
     matrix = np.cov(points.T, bias=True)
@@ -116,7 +116,7 @@ def test_S0_11_S1_9_on_a_SubLinear_budget(version: str, calibration: str, least:
         assert np.mean([captured(model.components_, matrix) for model in runs]) > least - 0.02
 
 
-def test_E21_a_mean_of_d_columns_takes_d_queries() -> None:
+def test_a_mean_of_d_columns_takes_d_queries_E21() -> None:
     """Version 1 costs d + d(d+1)/2 = 65 queries; "for 0 <= i <= d", as printed, would be 66."""
     unit = Unit(neighbors="replace_one")
     for queries, fits in ((65, True), (64, False)):
@@ -129,7 +129,7 @@ def test_E21_a_mean_of_d_columns_takes_d_queries() -> None:
                 assert db.spent == Queries(0)
 
 
-def test_E47_a_mean_in_much_noise_stays_in_the_box() -> None:
+def test_a_mean_in_much_noise_stays_in_the_box_E47() -> None:
     """However far off the noisy sums are, version 0 centres within the bounds; unclipped it would be far outside."""
     budget = SubLinear(epsilon=0.01, delta=1e-6, queries=65, calibration="dp")
     with opened(UNIT, table(cube(100)), budget, unit=Unit(neighbors="replace_one"), size=100) as db:
@@ -188,7 +188,7 @@ def test_an_indefinite_matrix_is_reported() -> None:
     assert (model.singular_values_ >= 0).all()
 
 
-def test_S0_29_answers_are_all_a_model_is_made_of() -> None:
+def test_answers_are_all_a_model_is_made_of_S0_29() -> None:
     """The same answers give the same model without any rows; other answers give another."""
     with opened(UNIT, table(cube(2000))) as db:
         first, second = Noised(db, 1), Noised(db, 2)
@@ -226,7 +226,7 @@ def test_bad_parameters_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "zero_out"])
-def test_SR6_facts_of_the_data_are_no_errors(relation: str) -> None:
+def test_facts_of_the_data_are_no_errors_SR6(relation: str) -> None:
     """No rows, one, equal ones, missing ones, far outside their bounds: the same calls, the full charge, no NaN."""
     cases = (np.zeros((0, 3)), np.ones((1, 3)), np.full((9, 3), 0.5), np.full((9, 3), np.nan), np.full((9, 3), 1e300))
     for version in VERSIONS[1:]:

@@ -53,7 +53,7 @@ def test_what_noise_would_drown_is_left_out() -> None:
         assert kept(even, Blur(0.02, pure=True), 2).tolist() == [0, 1, 2, 3]
 
 
-def test_E47_products_about_a_mean_outside_the_box_move_too_far() -> None:
+def test_products_about_a_mean_outside_the_box_move_too_far_E47() -> None:
     """Within the box one product moves by at most 1, as Theorem 1 needs; about a mean at 3, by 5."""
 
     def move(mean: float) -> Fraction:

@@ -46,7 +46,7 @@ def lloyd(points: np.ndarray, centres: np.ndarray, rounds: int) -> np.ndarray:
     return centres
 
 
-def test_S0_13_given_centres_and_no_noise_it_is_lloyds_iteration() -> None:
+def test_given_centres_and_no_noise_it_is_lloyds_iteration_S0_13() -> None:
     """Every round's centres, the sizes and the inertia are the textbook's."""
     points = np.round(square(2000) * 2**12) / 2**12
     start = points[:4]
@@ -77,7 +77,7 @@ def test_it_is_scikit_learns_iteration() -> None:
     assert model.score(points) == pytest.approx(theirs.score(points), rel=1e-3)
 
 
-def test_S0_13_a_tie_goes_to_the_lowest_index() -> None:
+def test_a_tie_goes_to_the_lowest_index_S0_13() -> None:
     """A row between two centres is counted once, for the first."""
     points = np.full((100, 2), 0.5)
     with opened(SQUARE, table(points)) as db:
@@ -87,7 +87,7 @@ def test_S0_13_a_tie_goes_to_the_lowest_index() -> None:
     assert np.allclose(model.cluster_centers_, [[0.5, 0.5], [0.75, 0.5]], atol=1e-4)
 
 
-def test_S0_13_the_price_in_queries() -> None:
+def test_the_price_in_queries_S0_13() -> None:
     """Iterations * k(1 + d) = 60 queries, refused whole where one is missing."""
     for queries, fits in ((60, True), (59, False)):
         budget = SubLinear(epsilon=1, delta=1e-6, queries=queries)
@@ -99,7 +99,7 @@ def test_S0_13_the_price_in_queries() -> None:
                 assert db.spent == Queries(0)
 
 
-def test_S0_14_E12_the_error_of_a_mean() -> None:
+def test_the_error_of_a_mean_S0_14_E12() -> None:
     """N = 20,000, d = 2, k = 4: error/bound .66 on average, within twice the bound in 99% and more.
 
     The bound (|m| + sqrt d) sqrt R/|S| is in the *new* mean m: the part |m| sqrt R/|S| is what noise in the size makes.
@@ -135,7 +135,7 @@ def test_S0_14_E12_the_error_of_a_mean() -> None:
         assert np.mean(off <= 2 * printed) == pytest.approx(held, abs=0.5 * error)
 
 
-def test_S0_14_the_error_of_the_papers_noise_and_of_less() -> None:
+def test_the_error_of_the_papers_noise_and_of_less_S0_14() -> None:
     """N = 20,000, d = 2, k = 4, five rounds at (1, 1e-6): means off by .113 by Theorem 1, by .0056 with a 20th of it.
 
     Noise of 392 in every size and sum against 19.5, the mean over 4 x 500 means (standard errors .001 and .0001).
@@ -154,7 +154,7 @@ def test_S0_14_the_error_of_the_papers_noise_and_of_less() -> None:
     assert found[1] == pytest.approx(0.0056, abs=0.0005)
 
 
-def test_E22_the_papers_threshold_is_below_the_noise() -> None:
+def test_the_papers_threshold_is_below_the_noise_E22() -> None:
     """T = 60: sqrt(T) = 7.7, noise 392 by Theorem 1. An empty cluster passes 7.7 half the time, 5 deviations never."""
     assert np.sqrt(60) == pytest.approx(7.746, rel=1e-3)
     assert np.sqrt(theorem_1(60)) == pytest.approx(392.4, rel=1e-3)
@@ -175,7 +175,7 @@ def test_E22_the_papers_threshold_is_below_the_noise() -> None:
         assert passed > 3  # without the noise's part, an empty cluster is moved about by noise
 
 
-def test_E23_the_deviation_not_the_variance_falls_as_1_over_n() -> None:
+def test_the_deviation_not_the_variance_falls_as_1_over_n_E23() -> None:
     """Deviation of a mean's error times n/sqrt(R) is the same at every n; its variance times that is not."""
     budget = SubLinear(epsilon=1, delta=1e-6, queries=12)
     deviations = []
@@ -194,7 +194,7 @@ def test_E23_the_deviation_not_the_variance_falls_as_1_over_n() -> None:
     assert as_printed[0] / as_printed[1] > 2.5
 
 
-def test_S1_10_small_clusters() -> None:
+def test_small_clusters_S1_10() -> None:
     """Kept, dropped, moved or raised, by the noisy size; raising says what it saw and that it was paid for."""
     points = np.clip(square(4000), 0, 0.6)
     start = np.vstack([PLACES[:3], [[1.0, 1.0]]])
@@ -251,7 +251,7 @@ def test_a_mixture_is_found(spend: object, most: float) -> None:
         assert -spread.score(points) > whole  # it is a model too
 
 
-def test_S0_29_answers_are_all_a_model_is_made_of() -> None:
+def test_answers_are_all_a_model_is_made_of_S0_29() -> None:
     """The same answers give the same model without any rows: true sizes and convergence play no part."""
     with opened(SQUARE, table(square(2000))) as db:
         for parameters in ({}, {"init": "spread"}, {"init": PLACES, "small": "move"}):
@@ -266,7 +266,7 @@ def test_S0_29_answers_are_all_a_model_is_made_of() -> None:
 @pytest.mark.parametrize(
     "parameters", [{}, {"init": "spread"}, {"inertia": True}, {"small": "drop"}, {"small": "move"}]
 )
-def test_SR6_facts_of_the_data_are_no_errors(parameters: dict[str, object]) -> None:
+def test_facts_of_the_data_are_no_errors_SR6(parameters: dict[str, object]) -> None:
     """No rows, one, equal ones, missing ones, fewer than clusters: a model at the full charge, without NaN."""
     for rows in (np.zeros((0, 2)), np.ones((1, 2)), np.full((9, 2), 0.5), np.full((9, 2), np.nan)):
         with opened(SQUARE, table(rows), Epsilon(1)) as db:

@@ -26,7 +26,7 @@ def rows(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scale", [False, True])
-def test_S0_13_without_noise_a_round_is_lloyds(*, scale: bool) -> None:
+def test_without_noise_a_round_is_lloyds_S0_13(*, scale: bool) -> None:
     """Sizes, means and squared distances by the nearest centre, in the model's units, about any origin."""
     points = rows(400)
     with opened(COLUMNS, dict(zip(NAMES, points.T, strict=True))) as db:

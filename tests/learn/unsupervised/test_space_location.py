@@ -61,7 +61,7 @@ def test_where_noise_is_all_there_is_the_rows_are_taken_for_spread_over_the_box(
     assert np.mean(plain) > 1.5
 
 
-def test_SR6_a_public_number_of_rows_is_not_asked_for() -> None:
+def test_a_public_number_of_rows_is_not_asked_for_SR6() -> None:
     """A declared size takes the place of the noisy count, and the whole question goes to the rest."""
     found, _ = looked(Epsilon(500), size=2000)
     assert (found.count, found.least) == (2000, 2000)

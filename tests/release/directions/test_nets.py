@@ -25,7 +25,7 @@ def farthest(vectors: np.ndarray, seed: int = 0) -> float:
     ("dimension", "sine", "size"),
     [(2, 0.375, 5), (2, 0.05, 32), (3, 0.3, 40), (3, 0.45, 20), (4, 0.51, 40), (5, 0.54, 121), (6, 0.56, 364)],
 )
-def test_S3_26_the_covering_radius(dimension: int, sine: float, size: int) -> None:
+def test_the_covering_radius_S3_26(dimension: int, sine: float, size: int) -> None:
     """No one of 1e5 random directions is further off than the net says, nor the net than asked for; it is small."""
     made = net(dimension, sine)
     assert len(made.vectors) <= size
@@ -35,7 +35,7 @@ def test_S3_26_the_covering_radius(dimension: int, sine: float, size: int) -> No
     assert farthest(made.vectors[::2]) > made.sine  # the control: half of it
 
 
-def test_S3_26_angles_are_spaced_twice_the_radius() -> None:
+def test_angles_are_spaced_twice_the_radius_S3_26() -> None:
     """In the plane 2 arcsin(3g/4) apart at most, as evenly as half a turn allows."""
     for g in (0.1, 0.3, 0.5, 0.9):
         made = net(2, 0.75 * g).vectors

@@ -18,7 +18,7 @@ from sulq.release.directions.theory import (
 )
 
 
-def test_S3_25_the_dimension() -> None:
+def test_the_dimension_S3_25() -> None:
     """18,528 dimensions for g = .5 and 451,542 for g = .1: no net has so many, so the dimension is a parameter."""
     assert projection_dimension(0.5, 0.1) == 18528
     assert projection_dimension(0.1, 0.1) == 451542
@@ -28,7 +28,7 @@ def test_S3_25_the_dimension() -> None:
         projection_dimension(0.0, 0.1)
 
 
-def test_S3_25_cosines_after_a_projection() -> None:
+def test_cosines_after_a_projection_S3_25() -> None:
     """Renormalised, cosines are kept within about (1 - c^2)/sqrt(k): measured at k = 400."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 50))
@@ -42,7 +42,7 @@ def test_S3_25_cosines_after_a_projection() -> None:
     assert np.std(off) == pytest.approx((1 - (x @ y) ** 2) / 20, rel=0.2)
 
 
-def test_E34_a_projection_does_not_land_on_the_sphere() -> None:
+def test_a_projection_does_not_land_on_the_sphere_E34() -> None:
     """Printed: xM/sqrt(k) is on the unit sphere. It is so only on average: lengths differ widely, sides do not."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=10)
@@ -56,7 +56,7 @@ def test_E34_a_projection_does_not_land_on_the_sphere() -> None:
     assert np.cos(math.pi) <= 0.1 < abs(np.cos(math.pi))
 
 
-def test_E33_the_sine_takes_a_halfspace_for_its_opposite() -> None:
+def test_the_sine_takes_a_halfspace_for_its_opposite_E33() -> None:
     """Printed: distance is the sine of the angle. Between y and -y it is 0, and their fractions are complementary."""
     y = np.array([1.0, 0.0])
     cosine = float(y @ -y)
@@ -66,7 +66,7 @@ def test_E33_the_sine_takes_a_halfspace_for_its_opposite() -> None:
     assert (points @ -y >= 0).mean() == 0.25
 
 
-def test_E36_a_union_bound_over_all_directions_needs_bd() -> None:
+def test_a_union_bound_over_all_directions_needs_bd_E36() -> None:
     """Printed: m = O(ln(1/d) + ln(bd)). Over 2^(bd) directions a median of so few fails; 8(ln(1/d) + bd ln 2) do."""
     bits, columns, beta = 8, 10, 0.05
     m = projections_for(beta, bits=bits, columns=columns)
@@ -80,7 +80,7 @@ def test_E36_a_union_bound_over_all_directions_needs_bd() -> None:
     assert projections_for(beta, queries=100) == math.ceil(8 * math.log(2000)) == 61
 
 
-def test_E37_the_number_of_rows() -> None:
+def test_the_number_of_rows_E37() -> None:
     """Printed: (ln(1/d) + ln m + (k-1) ln(1/g) + N)/(acc^2 a) rows: with so few some count is nearly always off."""
     m, net, accuracy, beta, epsilon, g = 25, 5, 0.5, 0.05, 1.0, 0.5
     count = m * net
@@ -114,7 +114,7 @@ def test_gaussian_noise_needs_fewer_rows() -> None:
         halfspace_n(5, spend=Queries(3))
 
 
-def test_S3_24_discretised_directions() -> None:
+def test_discretised_directions_S3_24() -> None:
     """Each coordinate in b bits: 2^(bd) directions at most, and the angle moves by about 2^-b."""
     rng = np.random.default_rng(0)
     for y in rng.normal(size=(50, 6)):

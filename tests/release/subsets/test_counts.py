@@ -55,7 +55,7 @@ def moved(asked: SubsetQuestion, unit: Unit) -> tuple[float, float]:
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 @pytest.mark.parametrize("l", [1, 2])
 @pytest.mark.parametrize(("design", "subsets"), [("halves", 3), ("groups", 5)])
-def test_X1_the_sensitivity_is_brute_force(design: Design, subsets: int, l: int, neighbors: str) -> None:  # noqa: E741
+def test_the_sensitivity_is_brute_force_X1(design: Design, subsets: int, l: int, neighbors: str) -> None:  # noqa: E741
     """(t + 1) C(k, l) histograms for halves, 2 C(k, l) for groups; twice that in L1 where a person changes (X1)."""
     asked = SubsetQuestion(ITEMS, l, design, subsets, salt=2)
     unit = Unit("pid", neighbors=neighbors)
@@ -74,7 +74,7 @@ def test_X1_the_sensitivity_is_brute_force(design: Design, subsets: int, l: int,
         assert scales == pytest.approx([math.sqrt(number * times)] * number, rel=1e-3)  # sigma^2 = S^2/(2 rho)
 
 
-def test_SR11_subsets_by_the_public_hash_are_as_good_as_random_ones() -> None:
+def test_subsets_by_the_public_hash_are_as_good_as_random_ones_SR11() -> None:
     """Products over halves by the hash spread as the standard error says; places that nobody hashed first would not."""
     rng = np.random.default_rng(0)
     a = rng.random(2000) < 0.3

@@ -54,7 +54,7 @@ def counted(
     )  # type: ignore[return-value]
 
 
-def test_S0_12_the_papers_figures() -> None:
+def test_the_papers_figures_S0_12() -> None:
     """N = 5000, p_a = .3, R = 25, t = 4000: a standard error of .0060, and all of 50 draws within four of it."""
     rng = np.random.default_rng(1)
     found, errors = [], []
@@ -73,7 +73,7 @@ def test_S0_12_the_papers_figures() -> None:
 @pytest.mark.parametrize(
     ("design", "subsets", "noise"), [("halves", 300, 25.0), ("groups", 300, 0.2), ("groups", 60, 4.0)]
 )
-def test_S3_11_the_standard_error_is_the_spread(design: str, subsets: int, noise: float) -> None:
+def test_the_standard_error_is_the_spread_S3_11(design: str, subsets: int, noise: float) -> None:
     """Over 2,000 draws the estimates spread by what they say, about the truth; half of it would be told apart."""
     rng = np.random.default_rng(2)
     estimated = from_halves if design == "halves" else from_groups
@@ -114,7 +114,7 @@ def test_noise_in_the_shares_does_not_reach_the_halves() -> None:
     assert np.std(before) > 1.3 * np.mean(said)
 
 
-def test_S3_11_how_many_subsets() -> None:
+def test_how_many_subsets_S3_11() -> None:
     """T = 2 s^2 m^4 ln(2 m^2/beta)/eta^2: the normal tail of every pair is beta/m^2, and with fewer it is more."""
     m, eta, beta = 4, 4.0, 0.05
     t = infer_t(m, eta, beta)
@@ -130,14 +130,14 @@ def test_S3_11_how_many_subsets() -> None:
             infer_t(*wrong)
 
 
-def test_S3_11_direct_measurement_wins_below_165_attributes() -> None:
+def test_direct_measurement_wins_below_165_attributes_S3_11() -> None:
     """16 k ln k histograms are fewer than C(k, 2) only from k = 165 on."""
     fewer = [k for k in range(3, 400) if histograms(k, 1)[0] < histograms(k, 1)[1]]
     assert fewer == list(range(165, 400))
     assert histograms(10, 2)[1] == 210
 
 
-def test_S3_12_factors_within_eta_give_a_product_within_three() -> None:
+def test_factors_within_eta_give_a_product_within_three_S3_12() -> None:
     """|pq - p'q'| <= 3 eta for eta <= 1; 2 eta would not do."""
     rng = np.random.default_rng(4)
     p, q, eta = rng.random(100_000), rng.random(100_000), rng.random(100_000)
@@ -150,7 +150,7 @@ LIFTED = (926 / 5000, 574 / 5000, 714 / 5000, 2786 / 5000)  # Pr[b | a] - Pr[b |
 
 
 @pytest.mark.parametrize("design", ["halves", "groups"])
-def test_S3_12_the_slope(design: str) -> None:
+def test_the_slope_S3_12(design: str) -> None:
     """The slope .4133 is found by both methods within their standard errors; .16 of the subsets are heavy."""
     rng = np.random.default_rng(5)
     subsets = 4000 if design == "halves" else 500
@@ -170,7 +170,7 @@ def test_S3_12_the_slope(design: str) -> None:
 
 
 @pytest.mark.parametrize("method", [by_regression, by_heavy])
-def test_S3_12_standard_errors_and_signs(method: object) -> None:
+def test_standard_errors_and_signs_S3_12(method: object) -> None:
     """Slopes spread by their standard errors; where an effect is above four of them its sign is always right."""
     rng = np.random.default_rng(6)
     for shares in (LIFTED, (0.05, 0.25, 0.3, 0.4)):
@@ -214,7 +214,7 @@ def measured(rng: np.random.Generator, people: int, groups: int, scale: float) -
 
 
 @pytest.mark.parametrize("epsilon", [3, 5, 8, 12])
-def test_S3_12_heavy_intervals_hold_at_the_default_number_of_groups(epsilon: int) -> None:
+def test_heavy_intervals_hold_at_the_default_number_of_groups_S3_12(epsilon: int) -> None:
     """Of 20,000 people: 95% intervals miss in about 5% of the cases, at every epsilon, and the bias is small.
 
     Control: the number that noise alone would choose puts so few people in a group that a quarter or more miss.
@@ -247,7 +247,7 @@ def test_groups_have_ten_people_or_more() -> None:
     assert best_groups(10**9, 0.5, 1e-9) == MOST
 
 
-def test_S3_12_the_noise_is_taken_off_the_sum_of_squares() -> None:
+def test_the_noise_is_taken_off_the_sum_of_squares_S3_12() -> None:
     """Errors in variables: without the correction the slope is too small by far more than its standard error."""
     rng = np.random.default_rng(7)
     a, b = counted(rng, 20_000, "halves", 200.0, LIFTED)

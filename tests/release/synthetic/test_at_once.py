@@ -80,7 +80,7 @@ def test_it_is_as_near_as_was_foreseen(spend: object) -> None:
     assert np.mean([distance(found, pair, data) for pair in PAIRS]) < 0.05 < NEAR
 
 
-def test_SR6_no_rows_at_all() -> None:
+def test_no_rows_at_all_SR6() -> None:
     """Empty data get the first question of any data, and a release."""
     db = opened(COLUMNS, {name: column[:0] for name, column in rows(1).items()}, budget=BUDGET)
     assert len(mwem(db, NAMES, bins=BINS, rows=7, spend=SPEND)) == 7

@@ -31,7 +31,7 @@ def test_vectors_are_orthogonal(size: int) -> None:
     assert leverage == pytest.approx(np.ones(size))  # each row's squares sum to the same: L2 does not see the basis
 
 
-def test_E31_yes_or_no_is_the_papers_basis() -> None:
+def test_yes_or_no_is_the_papers_basis_E31() -> None:
     """[S3.15] The product over k attributes is (-1)^<a,g>, which scaled by 2^(-k/2) is orthonormal; without it, not."""
     k = 5
     points = np.array(list(itertools.product([0, 1], repeat=k)))

@@ -43,7 +43,7 @@ def planned(method: str, made: tuple, spend: Loss) -> Plan:
 
 
 @pytest.mark.parametrize("k", [3, 8, 16])
-def test_S3_15_number_of_coefficients(k: int) -> None:
+def test_number_of_coefficients_S3_15(k: int) -> None:
     """All 3-way marginals need C(k,3) + C(k,2) + k + 1 coefficients."""
     closed = closure(itertools.combinations(range(k), 3))
     assert len(closed) == math.comb(k, 3) + math.comb(k, 2) + k + 1
@@ -51,7 +51,7 @@ def test_S3_15_number_of_coefficients(k: int) -> None:
     assert wanted(list(itertools.combinations(range(k), 3)), closed)[()] == math.comb(k, 3)
 
 
-def test_S3_16_marginals_from_coefficients() -> None:
+def test_marginals_from_coefficients_S3_16() -> None:
     """[Eqs 3-4] Every marginal of five attributes is the sum over its subsets' coefficients, to 1e-9."""
     k = 5
     table = np.random.default_rng(2).integers(0, 100, (2,) * k)
@@ -66,7 +66,7 @@ def test_S3_16_marginals_from_coefficients() -> None:
         assert np.abs(coefficients.marginal(part) - true).max() < 1e-9
 
 
-def test_S3_16_the_marginal_of_a_basis_vector() -> None:
+def test_the_marginal_of_a_basis_vector_S3_16() -> None:
     """C^a f^b vanishes unless b is within a; else its entries are +-2^(k/2-|a|) and their sum in L1 is 2^(k/2)."""
     k = 5
     everywhere = tuple(range(k))
@@ -81,7 +81,7 @@ def test_S3_16_the_marginal_of_a_basis_vector() -> None:
 
 
 @pytest.mark.parametrize(("neighbors", "printed"), [("add_remove", 2.828), ("replace_one", 3.182)])
-def test_S3_17_X1_sensitivity_of_the_coefficients(neighbors: str, printed: float) -> None:
+def test_sensitivity_of_the_coefficients_S3_17_X1(neighbors: str, printed: float) -> None:
     """K = 5, all 2-way: the plan's L1 sensitivity is the brute-force one, in the paper's units; not twice |B|."""
     made = wish((2,) * 5, 2, unit=Unit(neighbors=neighbors))
     plan = planned("fourier", made, Epsilon(1))
@@ -97,7 +97,7 @@ def test_S3_17_X1_sensitivity_of_the_coefficients(neighbors: str, printed: float
     assert float(squared.sensitivity[0]) == pytest.approx(math.sqrt((moves**2).sum(axis=1).max()))
 
 
-def test_E32_the_population_change_that_is_as_noisy() -> None:
+def test_the_population_change_that_is_as_noisy_E32() -> None:
     """M random rows more or less move a coefficient by sqrt(m): as much as the noise at m = 2|B|^2/epsilon^2.
 
     The printed |B|^2/epsilon is too few.
@@ -180,7 +180,7 @@ def test_marginals_that_are_alike_have_their_moments_together(sizes: tuple[int, 
         assert np.array_equal(together[1][-1], noise.moments(alike[-1:])[1][0])
 
 
-def test_S3_20_deviation_in_a_cell() -> None:
+def test_deviation_in_a_cell_S3_20() -> None:
     """K = 10, all 2-way: sqrt2 |B|/2 = 39.6 by coefficients, sqrt2 |C| = 63.6 by marginals; the best weights: less."""
     made = wish((2,) * 10, 2)
     found = {}

@@ -16,13 +16,13 @@ from tests.stub import noise as drawn
 
 
 @pytest.mark.parametrize(("size", "printed"), [(4, 2.51), (16, 1.67), (64, 1.31)])
-def test_S3_21_quantile_of_the_sum(size: int, printed: float) -> None:
+def test_quantile_of_the_sum_S3_21(size: int, printed: float) -> None:
     """The 99% quantile of a Gamma variable over its mean."""
     assert gamma_quantile(size, 0.99) / size == pytest.approx(printed, abs=0.006)
 
 
 @pytest.mark.parametrize("k", [5, 10])
-def test_S3_21_the_constant_for_even_weights(k: int) -> None:
+def test_the_constant_for_even_weights_S3_21(k: int) -> None:
     """The quantile of |B| exponential variables of mean |B|/epsilon, and a unit each; 1/sqrt 2 of it (E01) is not.
 
     The sum of the noise drawn passes it in one run of twenty, and .7 of it in a third or more.
@@ -88,7 +88,7 @@ def _table(found: Coefficients) -> np.ndarray:
     return inverse(whole)
 
 
-def test_T6_the_constant_does_not_see_the_numbers() -> None:
+def test_the_constant_does_not_see_the_numbers_T6() -> None:
     """Whatever was read, the constant is the same; it follows the law alone."""
     design = CoefficientDesign.of(((0, 1), (1, 2)), (2, 2, 2), "even", pure=True)
     noise = [Noise(LaplaceLaw(Fraction(50)), 1, design.count)]

@@ -30,7 +30,7 @@ def coefficients(k: int, size: int, scale: float, law: str = "laplace") -> Coeff
     )
 
 
-def test_S3_19_bound() -> None:
+def test_bound_S3_19() -> None:
     """K = 5, all 2-way, epsilon 1, beta .05: 2^|a| 2|B| ln(|B|/beta) + |B| = 754.3; half of it for one attribute."""
     found = coefficients(5, 16, 16.0)
     assert bound(found, (0, 1), 0.05) == pytest.approx(754.3, rel=1e-3)
@@ -43,7 +43,7 @@ def test_rounding_is_within_the_bound_without_noise() -> None:
     assert bound(coefficients(5, 16, 1e-9), (0, 1), 0.05) == pytest.approx(16)
 
 
-def test_E30_variance_of_a_one_way_marginal() -> None:
+def test_variance_of_a_one_way_marginal_E30() -> None:
     """[S3.13] 2^(k-1) cells of variance 2/epsilon^2 each: 2^k/epsilon^2 = 256, not the printed 128."""
     rng = np.random.default_rng(30)
     foreseen = variance(NoisyCells(np.zeros((2,) * 8), math.sqrt(2.0), "laplace"), (3,))

@@ -23,7 +23,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "state" / "access.db"
 
 
-def test_T80_a_token_is_long_shown_once_and_kept_hashed(place: Path) -> None:
+def test_a_token_is_long_shown_once_and_kept_hashed_T80(place: Path) -> None:
     """At least 128 bits, no two alike, and not one file of the store's folder holds it in clear."""
     access = Access(place)
     tokens = [access.add(f"a{i}") for i in range(20)]
@@ -55,7 +55,7 @@ def test_the_store_is_its_owners_alone(place: Path) -> None:
     assert access.find(hashed(token)) is not None
 
 
-def test_T80_a_revocation_by_another_process_counts_at_once(place: Path) -> None:
+def test_a_revocation_by_another_process_counts_at_once_T80(place: Path) -> None:
     """What one connection ends, the next look-up of another no longer finds."""
     server, host = Access(place), Access(place)
     token = host.add("alice", "analyst", ["survey"])
@@ -85,7 +85,7 @@ def test_a_store_put_back_from_a_copy_is_seen(place: Path) -> None:
         access.find(hashed(fresh))
 
 
-def test_T80_a_token_runs_out(place: Path) -> None:
+def test_a_token_runs_out_T80(place: Path) -> None:
     """After its days a token opens nothing, and its holder is told why."""
     clock = Clock()
     access = Access(place, clock=clock)

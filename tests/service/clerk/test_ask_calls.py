@@ -30,7 +30,7 @@ def spent(running: Running) -> object:
     return wire.from_json(running.ask("owner", "budget")["spent"]).amount
 
 
-def test_T45_an_answer_too_long_to_send_is_refused_before_it_is_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_too_long_to_send_is_refused_before_it_is_paid_for_T45(monkeypatch: pytest.MonkeyPatch) -> None:
     """More questions together, or more cells, than a frame holds; the fewer that fit are answered."""
     with clerk_alone() as running:
         cells = sulq.Sums((sulq.lit(1),) * 40, None, (sulq.each(sulq.col("income")),))
@@ -61,7 +61,7 @@ def test_a_reply_to_questions_asked_together_grows_with_their_number() -> None:
     assert sizes[2] - sizes[1] < 2.1 * (sizes[1] - sizes[0])
 
 
-def test_T45_a_reply_that_is_too_long_all_the_same_is_no_free_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reply_that_is_too_long_all_the_same_is_no_free_refusal_T45(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups found in the data may be more than foreseen: the debit stands, and the outcome says so."""
     with clerk_alone() as running:
         ask(running, ONE)
@@ -106,7 +106,7 @@ def at_once(running: Running, askers: list[str], **more: object) -> list[object]
     ],
     ids=["one analyst", "two analysts", "two who share answers", "new noise"],
 )
-def test_T102_the_clerk_charges_identical_asks_in_flight_once(
+def test_the_clerk_charges_identical_asks_in_flight_once_T102(
     askers: list[str], shared: object, reuse: object, debits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One debit and one answer for all who may be given each other's answers; new noise is charged each time."""
@@ -121,7 +121,7 @@ def test_T102_the_clerk_charges_identical_asks_in_flight_once(
         assert sum(not answer.reused for answer in answers) == debits
 
 
-def test_T102_identical_requests_over_http_are_charged_once() -> None:
+def test_identical_requests_over_http_are_charged_once_T102() -> None:
     """Sixteen requests at once over two web processes, by SQL and as a question with keys of their own: one debit."""
     with service(web=2, workers=2, rate=10**6) as running:
         at = f"{running.url}/v1/datasets/survey"

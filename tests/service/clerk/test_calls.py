@@ -66,7 +66,7 @@ def test_a_token_says_who_calls(running: Running, line: SocketPool) -> None:
             assert refused.value.code == "unauthorized"
 
 
-def test_T79_each_role_reaches_its_calls_and_no_other(running: Running, line: SocketPool) -> None:
+def test_each_role_reaches_its_calls_and_no_other_T79(running: Running, line: SocketPool) -> None:
     """The table's roles are what is enforced, call by call; whoever is let in gets another answer than `forbidden`."""
     for name, call in CALLS.items():
         for who, role in (("owner", "owner"), ("alice", "analyst"), ("auditor", "auditor")):
@@ -80,7 +80,7 @@ def test_T79_each_role_reaches_its_calls_and_no_other(running: Running, line: So
             assert (code == "forbidden") is not allowed, (name, role, code)
 
 
-def test_T83_another_dataset_and_none_are_answered_alike(running: Running, line: SocketPool) -> None:
+def test_another_dataset_and_none_are_answered_alike_T83(running: Running, line: SocketPool) -> None:
     """What an analyst may not see is not found, word for word as what is not there."""
     running.clerk.datasets["secret"] = running.clerk.datasets["survey"]
     try:
@@ -117,7 +117,7 @@ def test_an_unknown_call_is_refused(line: SocketPool) -> None:
         assert line.call(frame)["error"]["code"] == "bad-request"
 
 
-def test_T85_a_token_that_was_revoked_is_refused_from_the_next_call(running: Running, line: SocketPool) -> None:
+def test_a_token_that_was_revoked_is_refused_from_the_next_call_T85(running: Running, line: SocketPool) -> None:
     """An owner lets somebody in and out again; the token is given once and ends at once."""
     new = asked(line, running, "owner", "add_principal", {"name": "eve", "role": "analyst", "days": 1})["token"]
     assert line.ask("whoami", token=new)["name"] == "eve"

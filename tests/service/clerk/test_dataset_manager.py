@@ -74,7 +74,7 @@ def test_a_dataset_of_several_tables_is_served(running: Running) -> None:
     assert abs(float(answer.value) - 300) < 60
 
 
-def test_T56_two_datasets_of_one_person_space_share_its_budget(running: Running) -> None:
+def test_two_datasets_of_one_person_space_share_its_budget_T56(running: Running) -> None:
     """What is asked of one is charged to both, and neither goes past the cap."""
     before = wire.from_json(running.ask("owner", "budget", dataset="clinic")["spent"]).amount
     running.ask("owner", "ask", COUNT, dataset="ward")
@@ -90,7 +90,7 @@ def test_T56_two_datasets_of_one_person_space_share_its_budget(running: Running)
 
 
 @pytest.mark.parametrize(("name", "code"), [("damaged", "ledger-damaged"), ("missing", "missing-file")])
-def test_T33_one_that_cannot_be_opened_stops_nobody_else(running: Running, name: str, code: str) -> None:
+def test_one_that_cannot_be_opened_stops_nobody_else_T33(running: Running, name: str, code: str) -> None:
     """Its owner is told why; who asks hears that it is not ready; the rest of the service goes on."""
     listed = {item["name"]: item for item in running.ask("owner", "datasets")["datasets"]}
     assert listed[name]["problem"]["code"] == code
@@ -113,7 +113,7 @@ def test_T33_one_that_cannot_be_opened_stops_nobody_else(running: Running, name:
         ("ledger-damaged", "postgresql://db/base", 0),
     ],
 )
-def test_T48_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again(
+def test_a_ledger_that_could_not_be_opened_on_a_full_disk_is_tried_again_T48(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, place: str, times: int
 ) -> None:
     """At every tick, until there is room; a fault that does not pass by itself waits for its owner."""
@@ -200,7 +200,7 @@ def test_a_ledger_whose_host_does_not_answer_holds_nobody_up(monkeypatch: pytest
     theirs.close()
 
 
-def test_R10_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> None:
+def test_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> None:
     """Its rows and a ledger lie in databases: it could come to that, and its files are called shared.
 
     Control: a worker of a file does not, nor does one where every ledger is a file.

@@ -51,7 +51,7 @@ def test_verification_and_export_agree_with_the_head(running: Running) -> None:
     assert len(bytes.fromhex(exported["public_key"])) == 32
 
 
-def test_T79_the_report_says_what_the_whole_ledger_means(running: Running) -> None:
+def test_the_report_says_what_the_whole_ledger_means_T79(running: Running) -> None:
     """Two analysts' answers count together for who may verify; an analyst's own facts say that they are its own."""
     for who in ("alice", "bob"):
         asked(running, who, 0.1)
@@ -64,7 +64,7 @@ def test_T79_the_report_says_what_the_whole_ledger_means(running: Running) -> No
         running.ask("alice", "verify")
 
 
-def test_T54_T55_a_share_binds_and_a_reserve_is_kept(running: Running) -> None:
+def test_a_share_binds_and_a_reserve_is_kept_T54_T55(running: Running) -> None:
     """Past its share an analyst is refused, and others what is kept for it; it is shown its own share alone."""
     running.ask("owner", "share", {"analyst": "alice", "share": 0.3, "reserve": 0.3})
     with pytest.raises(BudgetExceeded):
@@ -105,7 +105,7 @@ def test_somebody_is_let_in_for_datasets_there_are(running: Running) -> None:
     assert "carol" not in [item["name"] for item in running.ask("owner", "principals")["principals"]]
 
 
-def test_T79_who_reads_of_one_dataset_reads_of_no_other_in_its_ledger(running: Running) -> None:
+def test_who_reads_of_one_dataset_reads_of_no_other_in_its_ledger_T79(running: Running) -> None:
     """Two datasets of one person space: an auditor of one finds neither lines nor receipts of the other.
 
     Control: the auditor of all finds both, and those of no dataset, which an owner's own tools wrote.
@@ -141,7 +141,7 @@ def test_T79_who_reads_of_one_dataset_reads_of_no_other_in_its_ledger(running: R
     del datasets["salary"]
 
 
-def test_T44_keys_of_two_analysts_are_apart(running: Running) -> None:
+def test_keys_of_two_analysts_are_apart_T44(running: Running) -> None:
     """The same idempotency key is each analyst's own; asked again by the same one it is free and the same answer."""
     first, other = asked(running, "alice", 0.1, key="k"), asked(running, "bob", 0.2, key="k")
     again = asked(running, "alice", 0.1, key="k")
@@ -149,7 +149,7 @@ def test_T44_keys_of_two_analysts_are_apart(running: Running) -> None:
     assert again.receipt.seq == first.receipt.seq != other.receipt.seq
 
 
-def test_SR12_T39_a_stored_answer_is_given_to_its_own_analyst(running: Running) -> None:
+def test_a_stored_answer_is_given_to_its_own_analyst_SR12_T39(running: Running) -> None:
     """Asked again with reuse an analyst has its own answer for nothing; another analyst pays for a new one."""
     first = asked(running, "alice", 0.25, reuse=True)
     assert asked(running, "alice", 0.25, reuse=True).value == first.value

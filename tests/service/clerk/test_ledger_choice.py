@@ -35,7 +35,7 @@ def test_new_data_begins_a_ledger_beside_it_and_public_tables_have_none(folder: 
     assert rows_of(found) == [str(folder / "data" / "people.csv")]
 
 
-def test_T56_rows_keep_their_ledger_however_they_are_grouped(folder: Path) -> None:
+def test_rows_keep_their_ledger_however_they_are_grouped_T56(folder: Path) -> None:
     """What was noted for one of several tables holds for all of them, and for each of them alone."""
     first = placed(several(folder, "people", "visits"), Service(folder), {})
     noted = dict.fromkeys(rows_of(first), first.ledger)
@@ -62,7 +62,7 @@ def test_ledgers_in_a_folder_of_their_own_go_by_the_data(folder: Path) -> None:
     assert placed(other, service, {}).ledger == found[0].ledger
 
 
-def test_T56_a_ledger_beside_the_data_is_not_forgotten(folder: Path) -> None:
+def test_a_ledger_beside_the_data_is_not_forgotten_T56(folder: Path) -> None:
     """With a folder for ledgers, one that lies beside the data is the owner's to move; where it is noted it is used."""
     service = Service(folder, data_root=folder / "data", ledgers=folder / "books")
     made = several(folder, "people")
@@ -75,7 +75,7 @@ def test_T56_a_ledger_beside_the_data_is_not_forgotten(folder: Path) -> None:
     assert placed(made, service, noted).ledger == made.ledger
 
 
-def test_T98_a_ledger_beside_the_data_under_another_name_is_not_forgotten(folder: Path) -> None:
+def test_a_ledger_beside_the_data_under_another_name_is_not_forgotten_T98(folder: Path) -> None:
     """With a folder for ledgers: one that covers the file, or cannot be read. Control: a file it does not cover."""
     service = Service(folder, data_root=folder / "data", ledgers=folder / "books")
     for name in ("people", "visits"):

@@ -67,7 +67,7 @@ def code(found: DatasetManager, declared: DatasetSettings) -> str | None:
         ({}, None),  # the control: one that says the same is taken on
     ],
 )
-def test_T56_every_dataset_of_a_ledger_says_of_it_what_it_says(
+def test_every_dataset_of_a_ledger_says_of_it_what_it_says_T56(
     tmp_path: Path, change: dict[str, object], expected: str | None
 ) -> None:
     """Unit, budget, kind and anchor are compared for the second dataset of a ledger as for the first."""
@@ -78,7 +78,7 @@ def test_T56_every_dataset_of_a_ledger_says_of_it_what_it_says(
         assert not (tmp_path / "b.anchor").exists()
 
 
-def test_T56_an_anchor_is_every_datasets(tmp_path: Path) -> None:
+def test_an_anchor_is_every_datasets_T56(tmp_path: Path) -> None:
     """A dataset that leaves the ledger's anchor out is refused too; the control names it and is taken on."""
     anchor = tmp_path / "one.anchor"
     with manager(tmp_path) as (found, _):
@@ -87,7 +87,7 @@ def test_T56_an_anchor_is_every_datasets(tmp_path: Path) -> None:
         assert code(found, dataset(tmp_path, "third", anchor=anchor)) is None
 
 
-def test_SR2_rows_are_kept_by_the_unit_that_answers_are_priced_by(
+def test_rows_are_kept_by_the_unit_that_answers_are_priced_by_SR2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker is handed the ledger's unit, even if the comparison were to let another declaration through."""
@@ -101,7 +101,7 @@ def test_SR2_rows_are_kept_by_the_unit_that_answers_are_priced_by(
         assert loose.unit != PERSON, "the control: the declaration did say another"
 
 
-def test_T56_rows_under_another_ledger_have_no_second_budget(tmp_path: Path) -> None:
+def test_rows_under_another_ledger_have_no_second_budget_T56(tmp_path: Path) -> None:
     """The same file under another name, by another path or by a link, is refused unless the ledger is the same.
 
     Control: another file, a copy that only its owner can tell, and another table of one DuckDB file are taken on.
@@ -144,7 +144,7 @@ def test_a_public_table_may_lie_under_several_ledgers(tmp_path: Path) -> None:
             assert code(found, declared) is None
 
 
-def test_SR12_a_tables_name_stands_for_one_table_of_a_ledger(tmp_path: Path) -> None:
+def test_a_tables_name_stands_for_one_table_of_a_ledger_SR12(tmp_path: Path) -> None:
     """Another file, other columns or another size under a name the ledger has: refused, and the first one goes on."""
     with manager(tmp_path) as (found, _):
         first = dataset(tmp_path, "y2023", table="visits")
@@ -163,7 +163,7 @@ def test_datasets_of_one_ledger_have_each_their_prepared_copy(tmp_path: Path) ->
     assert {path.parent for path in found} == {tmp_path}
 
 
-def test_T54_a_share_the_owner_set_later_holds_after_a_restart(tmp_path: Path) -> None:
+def test_a_share_the_owner_set_later_holds_after_a_restart_T54(tmp_path: Path) -> None:
     """The configuration gives an analyst its first share and never undoes the owner's next one."""
     told = dataset(tmp_path, "first", shares={"alice": (0.9, 0.1)})
     shares = []
@@ -182,7 +182,7 @@ def test_T54_a_share_the_owner_set_later_holds_after_a_restart(tmp_path: Path) -
     ]  # fmt: skip
 
 
-def test_T56_rows_in_a_database_have_one_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_in_a_database_have_one_ledger_T56(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same table by another role, reader, spelling or name in questions is refused under another ledger.
 
     Control: another table, another schema, another database and another host are taken on, and so is the same ledger.

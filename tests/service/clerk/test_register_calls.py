@@ -50,7 +50,7 @@ def running() -> Iterator[Running]:
         yield found
 
 
-def test_T33_a_look_gives_names_and_kinds_and_no_cell(running: Running) -> None:
+def test_a_look_gives_names_and_kinds_and_no_cell_T33(running: Running) -> None:
     """Parquet and DuckDB files name their kinds, CSV files only their columns; no value of any row comes back."""
     assert "clinic/visits.csv" in running.ask("owner", "look", {})["files"]
     seen = [running.ask("owner", "look", {"file": name}) for name in ("survey.parquet", "clinic/visits.csv")]
@@ -62,7 +62,7 @@ def test_T33_a_look_gives_names_and_kinds_and_no_cell(running: Running) -> None:
     assert CANARY not in json.dumps([seen, several])
 
 
-def test_T31_a_broken_file_says_nothing_of_its_bytes(running: Running, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_file_says_nothing_of_its_bytes_T31(running: Running, capfd: pytest.CaptureFixture[str]) -> None:
     """A file that cannot be read is one constant refusal, in the reply and in the log."""
     with pytest.raises(SetupError) as refused:
         running.ask("owner", "look", {"file": "broken.parquet"})
@@ -73,7 +73,7 @@ def test_T31_a_broken_file_says_nothing_of_its_bytes(running: Running, capfd: py
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "/etc/passwd", "link.parquet", "none.csv", "clinic", "a\x00b.csv", "x" * 5000 + ".csv"]
 )
-def test_T70_only_files_below_the_root_are_there(running: Running, name: str) -> None:
+def test_only_files_below_the_root_are_there_T70(running: Running, name: str) -> None:
     """A path that leads out, by dots, by a root of its own or by a link, is answered as one that is not there."""
     told = []
     for file in (name, "never-there.csv"):
@@ -139,7 +139,7 @@ def test_a_graph_is_registered_and_asked_of_a_worker(running: Running) -> None:
     running.ask("owner", "withdraw", dataset="ties")
 
 
-def test_SR12_data_that_changed_underneath_stops_its_dataset(running: Running) -> None:
+def test_data_that_changed_underneath_stops_its_dataset_SR12(running: Running) -> None:
     """A file that was replaced is noticed within moments: nothing more is charged, and only the owner learns why."""
     path = running.folder / "moved.parquet"
     survey(path, 50)
@@ -186,7 +186,7 @@ def test_a_wrong_registration_is_refused_at_once_and_can_be_put_right(running: R
     running.ask("owner", "ask", COUNT, dataset="late")
 
 
-def test_T56_a_dataset_is_taken_away_and_its_ledger_stays(running: Running) -> None:
+def test_a_dataset_is_taken_away_and_its_ledger_stays_T56(running: Running) -> None:
     """Gone for all, workers too, after a restart as well; registered again, what was spent is still spent."""
     survey(running.folder / "brief.parquet", 60)
     columns = {"age": wire.to_json(sulq.Int(0, 120))}
@@ -215,7 +215,7 @@ def test_T56_a_dataset_is_taken_away_and_its_ledger_stays(running: Running) -> N
     assert wire.from_json(running.ask("owner", "budget", dataset="another")["spent"]) == sulq.Epsilon(1)
 
 
-def test_T56_a_file_of_the_configurations_has_no_second_budget(running: Running) -> None:
+def test_a_file_of_the_configurations_has_no_second_budget_T56(running: Running) -> None:
     """The configuration's file, whose ledger lies elsewhere or not, is not registered under a ledger of its own."""
     columns = {"age": wire.to_json(sulq.Int(0, 120))}
     body = {**DECLARED, "name": "again", "file": "survey.parquet", "columns": columns, "unit": None}
@@ -230,7 +230,7 @@ def test_T56_a_file_of_the_configurations_has_no_second_budget(running: Running)
     assert not (running.folder / "linked.ledger").exists()
 
 
-def test_T98_a_copy_of_a_file_has_no_second_budget(running: Running) -> None:
+def test_a_copy_of_a_file_has_no_second_budget_T98(running: Running) -> None:
     """The clerk, who may not read it, hears from the worker that its bytes are those of data under another ledger.
 
     Control: a file of other people is registered under a ledger of its own.
@@ -291,7 +291,7 @@ def test_several_tables_are_registered_and_joined(running: Running) -> None:
     assert spent == sulq.Epsilon(4), "the same people's, whichever of their tables is asked (T56)"
 
 
-def test_R10_ledgers_have_a_folder_of_their_own_where_the_owner_says_so(tmp_path: Path) -> None:
+def test_ledgers_have_a_folder_of_their_own_where_the_owner_says_so(tmp_path: Path) -> None:
     """Registered data then has its ledger there, the clerk opens no data, and says so; asked, it answers."""
     books = tmp_path / "books"
     with service(

@@ -37,7 +37,7 @@ def test_a_dataset_is_there_once_its_folder_is_synced(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', "\xff"])
-def test_T56_a_note_of_ledgers_that_cannot_be_read_stops_registering(tmp_path: Path, text: str) -> None:
+def test_a_note_of_ledgers_that_cannot_be_read_stops_registering_T56(tmp_path: Path, text: str) -> None:
     """Nobody could say what was spent on any rows, so none is put under a new ledger; datasets go on."""
     folder = tmp_path / "state" / "datasets"
     RegisteredStore(folder).put(dataset(tmp_path, "good"))

@@ -125,7 +125,7 @@ def test_a_run_goes_to_one_worker_with_a_receipt_of_its_own(found: Pool) -> None
     assert not LEDGER.verifies(stamped, wire.digest(PLAN), PLAN.event)
 
 
-def test_T60_the_ledgers_receipt_is_good_for_one_run(found: Pool) -> None:
+def test_the_ledgers_receipt_is_good_for_one_run_T60(found: Pool) -> None:
     """The clerk itself runs no receipt twice, none of another plan's, and none of a debit of less than the plan's."""
     fake = found.worker(lambda _: GIVEN)
     receipt = found.receipt()
@@ -165,7 +165,7 @@ def test_a_worker_that_left_before_it_heard_is_passed_over(found: Pool) -> None:
     ],
 )
 @pytest.mark.parametrize("found", [1.0], indirect=True)
-def test_R5_whatever_a_worker_does_there_is_one_outcome_and_no_second_run(found: Pool, answer: Callable) -> None:
+def test_whatever_a_worker_does_there_is_one_outcome_and_no_second_run(found: Pool, answer: Callable) -> None:
     """It hangs up, overruns, fails, refuses: one error, and nobody else is given the plan."""
     first = found.worker(answer)
     second = found.worker(lambda _: GIVEN)
@@ -176,7 +176,7 @@ def test_R5_whatever_a_worker_does_there_is_one_outcome_and_no_second_run(found:
 
 
 @pytest.mark.parametrize("found", [0.4], indirect=True)
-def test_T37_an_overrun_is_killed_at_its_limit(found: Pool) -> None:
+def test_an_overrun_is_killed_at_its_limit_T37(found: Pool) -> None:
     """The clerk asks for the death of that generation of that worker, and uses it no more."""
     found.worker(lambda _: time.sleep(60) or GIVEN, generation=3)
     begun = time.monotonic()

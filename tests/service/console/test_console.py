@@ -90,7 +90,7 @@ def test_signing_in_and_out(visitor: Visitor) -> None:
     assert visitor.get("/datasets").headers["location"] == "/sign-in"
 
 
-def test_T80_over_tls_the_cookie_is_bound_to_the_host(visitor: Visitor) -> None:
+def test_over_tls_the_cookie_is_bound_to_the_host_T80(visitor: Visitor) -> None:
     """With TLS the cookie is Secure and carries the prefix that ties it to this host."""
     headers = {"Origin": "https://localhost"}
     token = visitor.office.tokens["analyst"]
@@ -99,7 +99,7 @@ def test_T80_over_tls_the_cookie_is_bound_to_the_host(visitor: Visitor) -> None:
     assert "secure" in reply.headers["set-cookie"].lower()
 
 
-def test_T80_behind_a_proxy_with_tls_the_cookie_is_bound_to_the_host(tmp_path: Path) -> None:
+def test_behind_a_proxy_with_tls_the_cookie_is_bound_to_the_host_T80(tmp_path: Path) -> None:
     """With `public_url` likewise, though this server itself hears plain HTTP; forms must come from that address.
 
     Control: without it the same request gets a cookie that is not Secure.
@@ -121,7 +121,7 @@ def test_T80_behind_a_proxy_with_tls_the_cookie_is_bound_to_the_host(tmp_path: P
     assert secure == [(True, True), (False, False)]
 
 
-def test_T80_the_cookie_is_no_token_and_holds_none_that_can_be_read(visitor: Visitor) -> None:
+def test_the_cookie_is_no_token_and_holds_none_that_can_be_read_T80(visitor: Visitor) -> None:
     """Whoever is sent the cookie finds no token in it, and the API takes no part of it for one.
 
     Control: the console itself does find the token.
@@ -139,7 +139,7 @@ def test_T80_the_cookie_is_no_token_and_holds_none_that_can_be_read(visitor: Vis
     assert visitor.get("/datasets").status_code == 200
 
 
-def test_T80_a_cookie_of_another_key_or_of_long_ago_is_none(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cookie_of_another_key_or_of_long_ago_is_none_T80(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a restart, a change of one character or HOURS hours, one signs in anew; web processes of one key share."""
     visitor.sign_in("analyst")
     cookie = visitor.http.cookies["sulq"]
@@ -164,7 +164,7 @@ def test_T80_a_cookie_of_another_key_or_of_long_ago_is_none(visitor: Visitor, mo
     assert Wrap(key).closed(text) != Wrap(key).closed(text)
 
 
-def test_T80_a_token_stands_on_no_page(visitor: Visitor) -> None:
+def test_a_token_stands_on_no_page_T80(visitor: Visitor) -> None:
     """The session's own token is never written into a page."""
     visitor.sign_in("owner")
     for path, _ in READ:
@@ -264,7 +264,7 @@ def test_an_answer_has_its_chart_its_table_and_its_receipt(visitor: Visitor) -> 
     assert re.search(r"With 95% confidence the true count lies between [\d−]+ and \d+\.", alone.words)
 
 
-def test_T93_an_answer_names_whom_it_hides_and_what_was_spent_in_all(visitor: Visitor) -> None:
+def test_an_answer_names_whom_it_hides_and_what_was_spent_in_all_T93(visitor: Visitor) -> None:
     """Unit, neighbour relation, this ask's loss, the total to date and the budget stand beside every answer."""
     visitor.sign_in("analyst").send("/datasets/survey/ask", sql="SELECT COUNT(*) FROM survey", amount="0.3")
     words = shown(visitor.send("/datasets/survey/ask", piece=True, sql=GROUPED, amount="0.2")).words
@@ -507,7 +507,7 @@ def hostile(tmp_path: Path) -> Iterator[Visitor]:
         yield opened.sign_in("analyst")
 
 
-def test_T82_hostile_names_stay_text(hostile: Visitor) -> None:
+def test_hostile_names_stay_text_T82(hostile: Visitor) -> None:
     """Markup in column names, categories and queries is shown as it is written and never becomes markup."""
     sql = f'SELECT kind, SUM("{HOSTILE}") AS "{HOSTILE}" FROM survey GROUP BY kind'
     pages = [
@@ -528,7 +528,7 @@ def test_T82_hostile_names_stay_text(hostile: Visitor) -> None:
     assert HOSTILE in shown(pages[0]).words
 
 
-def test_T82_no_cell_of_a_csv_is_a_formula(hostile: Visitor) -> None:
+def test_no_cell_of_a_csv_is_a_formula_T82(hostile: Visitor) -> None:
     """Texts that a spreadsheet would run get an apostrophe before them; numbers stay numbers."""
     sql = 'SELECT kind, COUNT(*) AS "=1+1" FROM survey GROUP BY kind'
     page = shown(hostile.send("/datasets/survey/ask", piece=True, sql=sql, amount="0.001"))

@@ -27,7 +27,7 @@ ELSEWHERE = [
 
 
 @pytest.mark.parametrize("path", SENT)
-def test_T81_no_form_from_elsewhere_is_taken(visitor: Visitor, path: str) -> None:
+def test_no_form_from_elsewhere_is_taken_T81(visitor: Visitor, path: str) -> None:
     """With the right cookie and even the right word, a form of another origin is refused by every route."""
     visitor.sign_in("owner")
     word = visitor.word
@@ -81,7 +81,7 @@ def test_what_is_no_form_is_refused(visitor: Visitor) -> None:
         shown(reply)
 
 
-def test_T85_half_a_form_is_not_waited_for(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_form_is_not_waited_for_T85(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sign-in whose body does not come ends in time; control: one that comes, slowly, goes through."""
     monkeypatch.setattr(guard, "MAX_BODY_SECONDS", 0.3)
 

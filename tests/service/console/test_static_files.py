@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 THIRD = ROOT / "THIRD_PARTY.md"
 
 
-def test_T89_vendored_files_are_what_their_makers_published() -> None:
+def test_vendored_files_are_what_their_makers_published_T89() -> None:
     """Each vendored file has the SHA-256 that THIRD_PARTY.md names, and each is named there."""
     named = r"`(console/static/vendor/[^`]+)` \|[^|]*\|[^|]*\| `([0-9a-f]{64})`"
     told = dict(re.findall(named, THIRD.read_text(encoding="utf-8")))

@@ -73,7 +73,7 @@ def test_a_job_is_started_found_and_ended_from_another_process(
     assert missing.value.code == "not-found"
 
 
-def test_T79_whose_a_job_is_nobody_is_told(office: Office, far: ForwardedJobs) -> None:
+def test_whose_a_job_is_nobody_is_told_T79(office: Office, far: ForwardedJobs) -> None:
     """A process that says it speaks for another finds nothing of theirs: the token is what counts."""
     body = {"dataset": "survey", **ASKED}
     key = far.do("start", body, token=office.tokens["analyst"], owner="")["id"]

@@ -87,7 +87,7 @@ def test_every_learner_is_a_job(door: Door, learner: type[Learner]) -> None:
 
 
 @EACH
-def test_T79_every_learner_is_for_those_who_ask(door: Door, learner: type[Learner]) -> None:
+def test_every_learner_is_for_those_who_ask_T79(door: Door, learner: type[Learner]) -> None:
     """Owner and analyst may start it, an auditor and a dataset that is not one's own are refused."""
     body = program(learner).job()
     assert door.post(PLACE, body, "owner").status_code == 202
@@ -180,7 +180,7 @@ def test_a_job_is_ended_over_http(door: Door) -> None:
     assert len(door.office.databases["survey"].transcript()) == asked < 1000
 
 
-def test_T31_a_learner_that_breaks_is_a_constant(several: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learner_that_breaks_is_a_constant_T31(several: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong inside a fit, nothing of it is told."""
 
     def broken(*_: object) -> None:

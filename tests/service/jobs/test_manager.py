@@ -166,7 +166,7 @@ def test_a_principal_has_few_live_jobs_and_some_old_ones(
     assert [job.id for job in several.of("bob")] == [other.id]
 
 
-def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_kept_up_to_a_size_T85(several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch) -> None:
     """One's oldest results give way, with a code; the latest stays, and so do others'. Control: small ones all stay."""
 
     class Sized(Body):
@@ -201,7 +201,7 @@ def test_T85_results_are_kept_up_to_a_size(several: Jobs, desk: NamedAsks, monke
     assert sum(job.size for job in several.of("alice")) == large.size
 
 
-def test_T85_what_an_ended_job_found_counts_too(
+def test_what_an_ended_job_found_counts_too_T85(
     several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays there to be seen, so it takes room."""
@@ -250,7 +250,7 @@ def test_two_prices_or_none_are_refused(several: Jobs, desk: NamedAsks) -> None:
     assert desk.transcript() == []
 
 
-def test_T31_an_unexpected_failure_is_a_constant(
+def test_an_unexpected_failure_is_a_constant_T31(
     several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever breaks inside a job, its maker reads one text."""

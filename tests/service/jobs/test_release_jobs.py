@@ -55,7 +55,7 @@ def test_every_release_is_a_kind(program: Program) -> None:
 
 
 @ONE
-def test_T79_every_release_is_for_those_who_ask(tmp_path: Path, program: Program) -> None:
+def test_every_release_is_for_those_who_ask_T79(tmp_path: Path, program: Program) -> None:
     """An auditor, somebody without a token and a dataset that is not one's own are refused; nothing is spent."""
     with Door(Office(tmp_path, survey=people())) as door:
         body = program.job()
@@ -81,7 +81,7 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, program: Prog
         assert db.spent.amount == 0
 
 
-def test_T85_a_job_is_no_larger_than_a_web_process_holds(several: Jobs) -> None:
+def test_a_job_is_no_larger_than_a_web_process_holds_T85(several: Jobs) -> None:
     """Rows and models that only a machine of one's own should hold are refused. Control: the most that is taken."""
     good = PROGRAMS["aim"].job()["parameters"]
     kind = kind_of(PROGRAMS["aim"].release)
@@ -130,7 +130,7 @@ def test_an_ended_job_asks_nothing_more() -> None:
         more.close()
 
 
-def test_T85_rows_that_nobody_named_are_not_more_than_a_job_makes(
+def test_rows_that_nobody_named_are_not_more_than_a_job_makes_T85(
     several: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as the data have, but no more than a web process holds. Control: elsewhere there are more."""
@@ -145,7 +145,7 @@ def test_T85_rows_that_nobody_named_are_not_more_than_a_job_makes(
         assert len(PROGRAMS["mwem"].release(db, ["smoker", "ill"], rounds=1, spend=sulq.Epsilon(300))) > 30
 
 
-def test_T85_a_job_plans_as_few_questions_as_a_request(several: Jobs) -> None:
+def test_a_job_plans_as_few_questions_as_a_request_T85(several: Jobs) -> None:
     """Each is compiled and priced many times, free. Control: as many as a request may; more that are not planned."""
     kind = kind_of(PROGRAMS["publish"].release).parameters
     many = ["SELECT COUNT(*) FROM people"] * (MAX_PLANNED_QUERIES + 1)
@@ -185,7 +185,7 @@ def test_tables_and_charts_are_made_once_for_a_result(monkeypatch: pytest.Monkey
     assert sorted(calls) == ["charts", "charts", "tables", "tables"]
 
 
-def test_T85_a_whole_result_is_no_larger_than_a_job_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_result_is_no_larger_than_a_job_keeps_T85(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is too much is left out and named; the files, which have all of it, before what they have too."""
     with people() as db:
         questions = [f"SELECT city, COUNT(*) FROM people WHERE age > {age} GROUP BY city" for age in range(30)]

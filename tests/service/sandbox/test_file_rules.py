@@ -70,7 +70,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("part", sorted(OWN))
-def test_R10_T69_a_part_opens_its_own_files_alone(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_opens_its_own_files_alone_T69(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The web opens neither data, ledgers nor the access store; the clerk ledgers, anchors and the server's state.
 
     A worker opens its data and its copy, a look its file, and none of them the rest or a way out. The clerk may see
@@ -92,7 +92,7 @@ def test_R10_T69_a_part_opens_its_own_files_alone(part: str, tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("ledgers", ["beside", "by calls", "postgresql"])
-def test_R10_a_clerk_that_could_open_the_data_says_so(
+def test_a_clerk_that_could_open_the_data_says_so(
     ledgers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ledgers beside the data, or to be begun there by calls, open the data's folder; what is elsewhere stays shut.
@@ -131,7 +131,7 @@ def test_health_says_how_processes_are_kept_apart() -> None:
         assert told["rights"] in {"none", "some"}
 
 
-def test_R10_a_confined_clerk_keeps_its_ledger_in_postgresql(tmp_path: Path) -> None:
+def test_a_confined_clerk_keeps_its_ledger_in_postgresql(tmp_path: Path) -> None:
     """It asks, is killed, and asks again; its anchor is noted, its data stay shut, and it says so."""
     url = server().url()
     with service(ledger=url, anchor=tmp_path / "survey.anchor", workers=1) as running:

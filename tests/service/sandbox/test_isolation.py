@@ -144,7 +144,7 @@ def tried(how: str, folder: Path, victim: int, *, kept_apart: bool) -> dict:
     return json.loads(done.stdout)
 
 
-def test_T69_T72_a_confined_process_reaches_no_network_program_or_other_process(tmp_path: Path, victim: int) -> None:
+def test_a_confined_process_reaches_no_network_program_or_other_process_T69_T72(tmp_path: Path, victim: int) -> None:
     """Sockets, programs, new processes, tracing, signals to others, large memory and many files are refused.
 
     So they are in threads that ran before; threads, and signals to itself, are not refused.
@@ -170,7 +170,7 @@ def test_T69_T72_a_confined_process_reaches_no_network_program_or_other_process(
     assert free["thread"] == "open"
 
 
-def test_T69_a_process_kept_apart_opens_its_own_files_alone(tmp_path: Path, victim: int) -> None:
+def test_a_process_kept_apart_opens_its_own_files_alone_T69(tmp_path: Path, victim: int) -> None:
     """It reads its data and changes its folder; no other file opens, no other process, and no special right is left.
 
     Control: a process that gave up nothing does all of it.
@@ -187,7 +187,7 @@ def test_T69_a_process_kept_apart_opens_its_own_files_alone(tmp_path: Path, vict
         assert free[name] == "done", name
 
 
-def test_T72_a_network_of_its_own_has_no_way_out(tmp_path: Path, victim: int) -> None:
+def test_a_network_of_its_own_has_no_way_out_T72(tmp_path: Path, victim: int) -> None:
     """Started through the first step a process is in another network, without a route; or it says that it is not."""
     found = tried("confined", tmp_path, victim, kept_apart=True)
     need_network(there=found["said"]["namespace"])
@@ -215,7 +215,7 @@ def test_a_process_that_could_open_what_it_must_not_says_so(tmp_path: Path) -> N
     assert said == (["own", "shared"] if launcher.landlock() else ["shared", "shared"])
 
 
-def test_T72_connections_to_other_ports_are_refused() -> None:
+def test_connections_to_other_ports_are_refused_T72() -> None:
     """A process that may connect to one port connects to no other; control: one that may make connections does."""
     if launcher.landlock() < 4:
         pytest.skip("this kernel's Landlock knows no ports")

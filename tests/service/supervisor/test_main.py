@@ -71,7 +71,7 @@ def test_a_service_answers_over_three_kinds_of_process(faulty: Running) -> None:
             assert not any("ledger" in path or "access" in path for path in held)
 
 
-def test_T30_T32_T37_every_failure_of_a_worker_is_one_constant_outcome_and_charged(
+def test_every_failure_of_a_worker_is_one_constant_outcome_and_charged_T30_T32_T37(
     faulty: Running, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """An overrun, an error that prints a cell, a dead worker, a memory bomb, a socket: the same bytes and price."""
@@ -96,7 +96,7 @@ def test_T30_T32_T37_every_failure_of_a_worker_is_one_constant_outcome_and_charg
     assert events["worker-lost"] >= 1
 
 
-def test_T37_an_overrun_is_killed_and_replaced(faulty: Running) -> None:
+def test_an_overrun_is_killed_and_replaced_T37(faulty: Running) -> None:
     """The worker that overran is gone, another has its place, and the receipt was acted on once."""
     faulty.ready()
     before = set(faulty.supervisor.pids().values())
@@ -109,7 +109,7 @@ def test_T37_an_overrun_is_killed_and_replaced(faulty: Running) -> None:
     assert max(Counter(faulty.noted).values()) == 1
 
 
-def test_T43_T52_each_kind_of_process_may_be_killed_and_comes_back() -> None:
+def test_each_kind_of_process_may_be_killed_and_comes_back_T43_T52() -> None:
     """Web, clerk and both workers, one kill each under load; many more in tests/privacy/test_service.py."""
     assert violations(killed(len(KINDS), generator("each kind"))) == []
 

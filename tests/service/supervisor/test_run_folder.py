@@ -42,7 +42,7 @@ def killed() -> Path:
     return Path(done.stdout.strip())
 
 
-def test_T90_what_a_killed_server_left_is_removed_at_the_next_start() -> None:
+def test_what_a_killed_server_left_is_removed_at_the_next_start_T90() -> None:
     """With all that its workers had spilled; a folder whose server lives is left alone (T90)."""
     left, living = killed(), RunFolder()
     assert (left / "worker" / "spill").read_text() == SPILLED  # control: a kill does leave it
@@ -55,7 +55,7 @@ def test_T90_what_a_killed_server_left_is_removed_at_the_next_start() -> None:
     assert not living.path.exists()
 
 
-def test_T90_a_folder_is_ones_own_alone() -> None:
+def test_a_folder_is_ones_own_alone_T90() -> None:
     """Mode 0700; nobody without its name gets in, and its lock is no other's to take."""
     found = RunFolder()
     assert found.path.stat().st_mode & 0o777 == 0o700
@@ -63,7 +63,7 @@ def test_T90_a_folder_is_ones_own_alone() -> None:
     found.remove()
 
 
-def test_T90_nothing_is_removed_but_what_a_server_left(place: Path) -> None:
+def test_nothing_is_removed_but_what_a_server_left_T90(place: Path) -> None:
     """A folder of that name without a lock, one that others may enter, a link, a file: none of it is touched."""
     elsewhere = place / "elsewhere"
     open_one = place / f"{PREFIX}open"
@@ -79,7 +79,7 @@ def test_T90_nothing_is_removed_but_what_a_server_left(place: Path) -> None:
     assert all(path.exists() for path in (elsewhere, open_one, bare, place / f"{PREFIX}file"))
 
 
-def test_T90_a_supervisor_that_was_killed_leaves_no_process_and_its_folder_to_the_next(place: Path) -> None:
+def test_a_supervisor_that_was_killed_leaves_no_process_and_its_folder_to_the_next_T90(place: Path) -> None:
     """`kill -9` of the whole service's supervisor: its processes end by themselves, the next start cleans up."""
     code = (
         "import time; from tests.service.service import service\n"

@@ -71,7 +71,7 @@ def answering(reply: Frame | Exception, tmp_path: Path) -> Door:
         b'{"a":' * 50_000,
     ],
 )
-def test_T84_a_body_has_one_meaning_or_none(door: Door, text: bytes) -> None:
+def test_a_body_has_one_meaning_or_none_T84(door: Door, text: bytes) -> None:
     """Duplicate keys, numbers that are none, wrong kinds, unknown fields and bottomless nesting: 400, nothing spent."""
     reply = door.request("POST", SQL, role="analyst", content=text, headers=JSON)
     assert reply.status_code == 400, reply.text
@@ -97,14 +97,14 @@ def test_the_controls_for_strict_bodies(door: Door) -> None:
 @pytest.mark.parametrize(
     "media", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "json"]
 )
-def test_T81_only_json_is_read(door: Door, media: str) -> None:
+def test_only_json_is_read_T81(door: Door, media: str) -> None:
     """A form or plain text, which a page of another site could send without asking, is refused unread."""
     reply = door.request("POST", SQL, role="analyst", content=json.dumps(COUNT), headers={"content-type": media})
     assert (reply.status_code, reply.json()["error"]["code"]) == (415, "bad-media")
     assert door.office.databases["survey"].transcript() == []
 
 
-def test_T85_bodies_are_bounded(door: Door) -> None:
+def test_bodies_are_bounded_T85(door: Door) -> None:
     """256 KiB for all, 16 MiB for a structured question of somebody known, and no more, said or unsaid."""
     long = json.dumps(COUNT | {"sql": "SELECT COUNT(*) FROM survey --" + "x" * MAX_BODY_BYTES}).encode()
     for content in (long, iter_of(long)):
@@ -142,7 +142,7 @@ async def iter_of(content: bytes):
         (CuratorError("unreachable", "CANARY 4711"), 503),
     ],
 )
-def test_T31_errors_have_their_status_and_the_curators_own_say_nothing(
+def test_errors_have_their_status_and_the_curators_own_say_nothing_T31(
     tmp_path: Path, error: Exception, status: int
 ) -> None:
     """Each family has its status; what failed inside is a constant text, whatever it was."""
@@ -159,7 +159,7 @@ def test_T31_errors_have_their_status_and_the_curators_own_say_nothing(
 
 
 @pytest.mark.parametrize("cause", [RuntimeError("CANARY 4711"), OSError("CANARY"), KeyError("CANARY")])
-def test_T87_what_nobody_foresaw_is_a_constant(
+def test_what_nobody_foresaw_is_a_constant_T87(
     tmp_path: Path, cause: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An unexpected exception gives one constant response and no traceback; the log has its type alone."""
@@ -208,7 +208,7 @@ def test_methods_that_are_not_there_are_named(door: Door) -> None:
     assert door.request("HEAD", "/v1/me").status_code == 401
 
 
-def test_T86_the_server_answers_to_its_own_names_only(tmp_path: Path) -> None:
+def test_the_server_answers_to_its_own_names_only_T86(tmp_path: Path) -> None:
     """A foreign Host header is refused on loopback; the owner's further names are taken, on 0.0.0.0 no others."""
     with Door(Office(tmp_path, survey=survey())) as door:
         for host in ("localhost", "localhost:8765", "127.0.0.1", "127.0.0.1:1", "[::1]:8765", "LOCALHOST"):
@@ -229,7 +229,7 @@ def test_T86_the_server_answers_to_its_own_names_only(tmp_path: Path) -> None:
             assert public.get("/v1/health", headers={"host": host}).status_code == status
 
 
-def test_T86_tls_says_so(tmp_path: Path) -> None:
+def test_tls_says_so_T86(tmp_path: Path) -> None:
     """With a certificate every response tells browsers to stay with TLS; without one it would be a lie."""
     with Door(Office(tmp_path, survey=survey())) as door:
         assert "strict-transport-security" not in door.get("/v1/health").headers

@@ -55,7 +55,7 @@ def fuzz(operation: object, mode: GenerationMode, examples: int, check: Callable
 @pytest.mark.audit
 @pytest.mark.parametrize("role", ["owner", "analyst", "auditor", None])
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE])
-def test_T87_generated_requests_get_what_the_document_says(
+def test_generated_requests_get_what_the_document_says_T87(
     office: Office, role: str | None, mode: GenerationMode
 ) -> None:
     """Status, media type, body and headers of every response are documented; none is the server's failure."""
@@ -102,7 +102,7 @@ BODIES = (
 TYPES = ("application/json", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=utf-7", "")
 
 
-def test_T30_odd_bodies_get_an_error_of_ours(office: Office) -> None:
+def test_odd_bodies_get_an_error_of_ours_T30(office: Office) -> None:
     """What no schema would generate, at every route that takes a body: a documented refusal, and nothing is spent."""
     with Door(office) as door:
         routes = door.get("/v1/openapi.json", "owner").json()["paths"]

@@ -113,7 +113,7 @@ def test_a_flood_of_wrong_tokens_leaves_good_ones_alone() -> None:
     limit.admit("here", "good")
 
 
-def test_T85_the_limits_reach_the_routes(tmp_path: Path) -> None:
+def test_the_limits_reach_the_routes_T85(tmp_path: Path) -> None:
     """One token's flood gets 429 with Retry-After and costs nothing; another token is answered meanwhile."""
     office = Office(tmp_path, survey=survey())
     office.service = Service(tmp_path, rate=20)
@@ -152,7 +152,7 @@ def test_calls_without_a_token_are_no_guesses() -> None:
     assert taken(limit.addresses, "here") < taken(limit.addresses, "there"), "they were counted for their address"
 
 
-def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
+def test_one_caller_holds_few_threads_and_a_short_queue_T85() -> None:
     """At most four of its calls run, sixteen more wait, the rest are refused; others are not kept waiting."""
 
     async def tried() -> tuple[int, int, int, int]:
@@ -185,7 +185,7 @@ def test_T85_one_caller_holds_few_threads_and_a_short_queue() -> None:
 
 
 @pytest.mark.parametrize("bounded", [True, False])
-def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path, *, bounded: bool) -> None:
+def test_one_analyst_s_waiting_asks_leave_threads_for_others_T85(tmp_path: Path, *, bounded: bool) -> None:
     """Fifty asks of one token that hang keep at most four threads; another token, and its own pages, are answered.
 
     Control: without the turns the same asks hold every thread the web process has.
@@ -231,7 +231,7 @@ def test_T85_one_analyst_s_waiting_asks_leave_threads_for_others(tmp_path: Path,
     assert held.count(429) == (50 - MAX_THREADS_PER_TOKEN - MAX_CALLS_WAITING if bounded else 0)
 
 
-def test_T85_one_analyst_has_half_of_a_dataset_s_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_analyst_has_half_of_a_dataset_s_slots_T85(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all that one analyst may hold taken, it is refused, and another finds a place; after its end it has one."""
     monkeypatch.setattr(held, "MAX_WAIT_SECONDS", 0.05)
     dataset = held.OpenDataset("survey")
@@ -248,7 +248,7 @@ def test_T85_one_analyst_has_half_of_a_dataset_s_slots(monkeypatch: pytest.Monke
         pass
 
 
-def test_T85_a_plan_has_so_many_queries(tmp_path: Path) -> None:
+def test_a_plan_has_so_many_queries_T85(tmp_path: Path) -> None:
     """MAX_PLANNED_QUERIES of them are planned, one more is refused."""
     with Door(Office(tmp_path, survey=survey())) as door:
         for number, status in ((MAX_PLANNED_QUERIES, 200), (MAX_PLANNED_QUERIES + 1, 400)):
@@ -276,7 +276,7 @@ async def gone() -> AsyncIterator[dict[str, object]]:
     yield {"type": "http.disconnect"}
 
 
-def test_T85_a_body_is_read_within_its_size_and_time() -> None:
+def test_a_body_is_read_within_its_size_and_time_T85() -> None:
     """Too long, said or unsaid, too slow, or cut short: each has its code; within the bounds it comes whole."""
 
     def read(parts: AsyncIterator[dict[str, object]], seconds: float = 5.0, **headers: str) -> bytes | str:

@@ -79,7 +79,7 @@ def response(sock: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def test_T87_a_response_says_nothing_of_the_server(port: int) -> None:
+def test_a_response_says_nothing_of_the_server_T87(port: int) -> None:
     """No Server header; a connection serves one request after another."""
     with connected(port) as sock:
         for _ in range(3):
@@ -91,7 +91,7 @@ def test_T87_a_response_says_nothing_of_the_server(port: int) -> None:
 
 
 @pytest.mark.parametrize("drip", [b"", b"G", b"GET /v1/health HTTP/1.1\r\nX: "])
-def test_T85_a_head_that_does_not_come_is_not_waited_for(hasty: int, drip: bytes) -> None:
+def test_a_head_that_does_not_come_is_not_waited_for_T85(hasty: int, drip: bytes) -> None:
     """Silent or dripping connections are closed in time, and others are answered meanwhile."""
     begun = time.monotonic()
     with connected(hasty) as slow:
@@ -121,7 +121,7 @@ def closed(slow: socket.socket, drip: bytes) -> bool:
 
 
 @pytest.mark.parametrize("drip", [b"", b"a"])
-def test_T85_a_body_that_nobody_waits_for_holds_no_connection(hasty: int, drip: bytes) -> None:
+def test_a_body_that_nobody_waits_for_holds_no_connection_T85(hasty: int, drip: bytes) -> None:
     """A request refused before its body came is answered at once, and its connection closed if the body never ends.
 
     Control: where the body comes after the answer, the same connection serves the next request.
@@ -151,7 +151,7 @@ def test_a_connection_that_asked_may_rest(hasty: int) -> None:
         assert response(sock).startswith(b"HTTP/1.1 200")
 
 
-def test_T85_many_silent_connections_leave_room(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_silent_connections_leave_room_T85(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred of them, which nobody closes meanwhile, do not keep a question waiting."""
     monkeypatch.setattr(main, "HEAD_SECONDS", 10 * LONG)
     idle = [connected(port) for _ in range(100)]
@@ -165,7 +165,7 @@ def test_T85_many_silent_connections_leave_room(port: int, monkeypatch: pytest.M
         sock.close()
 
 
-def test_T85_one_address_leaves_connections_for_others(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_address_leaves_connections_for_others_T85(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address with as many connections as it may have gets no more; another one, and it later, is answered."""
     monkeypatch.setattr(main, "OF_ONE_ADDRESS", 5)
     monkeypatch.setattr(main, "HEAD_SECONDS", 10 * LONG)
@@ -240,7 +240,7 @@ def certificate(folder: Path) -> tuple[Path, Path]:
     return cert, private
 
 
-def test_T86_over_tls_a_client_asks_the_curator_it_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_tls_a_client_asks_the_curator_it_knows_T86(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the certificate trusted it is answered; without, no token is sent; http to the same port gets nothing."""
     cert, key = certificate(tmp_path)
     office = Office(tmp_path, survey=survey())

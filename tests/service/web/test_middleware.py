@@ -37,7 +37,7 @@ def test_a_host_is_read_without_its_port(named: str, host: str) -> None:
     assert _host(scope(named)) == host
 
 
-def test_T87_a_failure_after_the_response_began_adds_nothing() -> None:
+def test_a_failure_after_the_response_began_adds_nothing_T87() -> None:
     """A status that was sent cannot be taken back; no second response follows, no text of the error."""
 
     async def broken(_scope, _receive, send) -> None:

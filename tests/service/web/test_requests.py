@@ -16,7 +16,7 @@ from tests.service.door import Door
     "header",
     ["", "Bearer", "Bearer ", "Basic {}", "Bearer {} {}", "Bearer  {}", "{}", "Bearer {}\x7f", "Bearer " + "a" * 201],
 )
-def test_T80_only_a_bearer_token_is_a_token(door: Door, header: str) -> None:
+def test_only_a_bearer_token_is_a_token_T80(door: Door, header: str) -> None:
     """Other schemes, two tokens, no token and endless ones are refused without asking the clerk."""
     shown = header.replace("{}", door.office.tokens["owner"])
     reply = door.get("/v1/me", headers={"authorization": shown})
@@ -24,7 +24,7 @@ def test_T80_only_a_bearer_token_is_a_token(door: Door, header: str) -> None:
     assert door.office.seen == []
 
 
-def test_T80_a_token_counts_in_its_header_alone(door: Door) -> None:
+def test_a_token_counts_in_its_header_alone_T80(door: Door) -> None:
     """In a query or a cookie it opens nothing; in the header it does, whatever the case of the scheme."""
     token = door.office.tokens["owner"]
     assert door.get(f"/v1/me?token={token}&access_token={token}").status_code == 401
@@ -32,7 +32,7 @@ def test_T80_a_token_counts_in_its_header_alone(door: Door) -> None:
     assert door.get("/v1/me", headers={"authorization": f"bearer {token}"}).status_code == 200
 
 
-def test_T80_the_clerk_is_shown_the_caller_s_token_and_the_log_nothing(
+def test_the_clerk_is_shown_the_caller_s_token_and_the_log_nothing_T80(
     door: Door, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Frames to the clerk hold the caller's own token and no other; the log no token, literal, or word of a path."""
@@ -51,7 +51,7 @@ def test_T80_the_clerk_is_shown_the_caller_s_token_and_the_log_nothing(
     assert all("private-word" not in str(vars(record)) and "41" not in record.route for record in lines)
 
 
-def test_T85_a_body_is_not_read_for_a_stranger(door: Door) -> None:
+def test_a_body_is_not_read_for_a_stranger_T85(door: Door) -> None:
     """Whatever it says: a token the clerk does not know is refused as such, and counted."""
     door.office.tokens["unknown"] = "sulq_wrong"
     for content, media in ((b"{", "application/json"), (b"[" * 1000, "application/json"), (b"", "text/plain")):

@@ -71,7 +71,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
         yield opened
 
 
-def test_T79_every_route_has_its_row() -> None:
+def test_every_route_has_its_row_T79() -> None:
     """A new route fails this until its outcomes are written down; so does a row whose route is gone."""
     found = {(method, route.path) for route in routes() for method in route.methods or ()}
     assert found == set(MATRIX)
@@ -79,7 +79,7 @@ def test_T79_every_route_has_its_row() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(("method", "path"), MATRIX)
-def test_T79_each_role_gets_what_is_written(shared: Door, method: str, path: str, role: str) -> None:
+def test_each_role_gets_what_is_written_T79(shared: Door, method: str, path: str, role: str) -> None:
     """The outcome of each route for each role, on what is its own."""
     reply = asked(shared, method, path, role)
     assert reply.status_code == getattr(MATRIX[method, path], role), reply.text
@@ -88,7 +88,7 @@ def test_T79_each_role_gets_what_is_written(shared: Door, method: str, path: str
 
 
 @pytest.mark.parametrize(("method", "path"), [key for key in MATRIX if key[1] != "/v1/health"])
-def test_T79_nobody_comes_in_without_a_good_token(
+def test_nobody_comes_in_without_a_good_token_T79(
     shared: Door, method: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No token, a made-up one, a hash in place of one, a revoked one and an expired one open nothing."""
@@ -108,7 +108,7 @@ def test_T79_nobody_comes_in_without_a_good_token(
 
 @pytest.mark.parametrize("role", ["analyst", "auditor"])
 @pytest.mark.parametrize(("method", "path"), OF_A_DATASET)
-def test_T79_a_dataset_of_others_is_not_there(shared: Door, method: str, path: str, role: str) -> None:
+def test_a_dataset_of_others_is_not_there_T79(shared: Door, method: str, path: str, role: str) -> None:
     """Forbidden and missing datasets answer byte for byte alike, and the hidden one's ledger is not touched."""
     before = len(shared.office.databases["hidden"].transcript())
     replies = [asked(shared, method, path, role, dataset=name) for name in ("hidden", "nowhere")]
@@ -122,7 +122,7 @@ def test_T79_a_dataset_of_others_is_not_there(shared: Door, method: str, path: s
     assert control.status_code != 404 or "{seq}" in path
 
 
-def test_T79_another_analysts_things_are_not_there(door: Door) -> None:
+def test_another_analysts_things_are_not_there_T79(door: Door) -> None:
     """Another's receipt, lines of the transcript and jobs are not found; owner and auditor read the ledger's."""
     path = "/v1/datasets/{name}/receipts/{seq}"
     assert asked(door, "GET", path, "other", maker="analyst").status_code == 404
@@ -139,7 +139,7 @@ def test_T79_another_analysts_things_are_not_there(door: Door) -> None:
     assert door.get(f"/v1/jobs/{key}", "analyst").status_code == 200
 
 
-def test_T80_a_revocation_counts_at_the_next_request(door: Door) -> None:
+def test_a_revocation_counts_at_the_next_request_T80(door: Door) -> None:
     """An owner ends a token over HTTP, and the very next request with it is refused."""
     assert door.get("/v1/me", "other").status_code == 200
     assert door.request("DELETE", "/v1/analysts/other", role="owner").status_code == 204
@@ -147,7 +147,7 @@ def test_T80_a_revocation_counts_at_the_next_request(door: Door) -> None:
     assert door.request("DELETE", "/v1/analysts/other", role="owner").status_code == 404
 
 
-def test_T80_a_new_token_is_shown_once_and_works(door: Door) -> None:
+def test_a_new_token_is_shown_once_and_works_T80(door: Door) -> None:
     """A token made over HTTP opens what it was made for; the list of analysts shows neither it nor its hash."""
     body = {"name": "carol", "role": "analyst", "datasets": ["survey"], "days": 3}
     token = door.post("/v1/analysts", body, "owner").json()["token"]

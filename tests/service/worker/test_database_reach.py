@@ -56,7 +56,7 @@ def pried(folder: Path, data: object, ports: list[int], monkeypatch: pytest.Monk
     return said
 
 
-def test_T69_T72_a_worker_of_a_database_reaches_that_database_alone(
+def test_a_worker_of_a_database_reaches_that_database_alone_T69_T72(
     tmp_path: Path, places: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By TCP, at its own port; no other server of the machine, no other kind of socket, no program, no other file.
@@ -85,7 +85,7 @@ def test_T69_T72_a_worker_of_a_database_reaches_that_database_alone(
             assert sock.recv(4) == b"ping"
 
 
-def test_T72_a_worker_of_a_file_gains_nothing(
+def test_a_worker_of_a_file_gains_nothing_T72(
     tmp_path: Path, places: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No socket of any kind, no passfile, no password: what tables in a database need is theirs alone."""
@@ -99,7 +99,7 @@ def test_T72_a_worker_of_a_file_gains_nothing(
         assert list(found["opens"].values()) == [REFUSED, REFUSED]
 
 
-def test_T72_without_a_network_of_its_own_a_worker_gets_no_socket(
+def test_without_a_network_of_its_own_a_worker_gets_no_socket_T72(
     tmp_path: Path, places: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the kernel gives out none, there is no relay either, and the filter is the strict one."""

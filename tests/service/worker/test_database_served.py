@@ -147,7 +147,7 @@ def test_the_console_and_jobs_have_them_too(table: str) -> None:
         assert spent(running) == sulq.Epsilon(1.5).exact
 
 
-def test_T30_T31_a_database_that_goes_away_is_one_constant_outcome(
+def test_a_database_that_goes_away_is_one_constant_outcome_T30_T31(
     table: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Noticed when the next question is checked, before its debit: refused, free, and so from then on.
@@ -177,7 +177,7 @@ def test_T30_T31_a_database_that_goes_away_is_one_constant_outcome(
     assert '"part": "relay"' in said, "the control: the log is all of it"
 
 
-def test_T43_a_database_that_goes_away_with_its_ledger_loses_no_debit(table: str) -> None:
+def test_a_database_that_goes_away_with_its_ledger_loses_no_debit_T43(table: str) -> None:
     """A question meanwhile has no answer and no debit; both are back with the database, by themselves."""
     with service(data=address(table=table), workers=1) as running:
         running.ask("alice", "ask", question(10))

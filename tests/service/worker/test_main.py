@@ -97,7 +97,7 @@ def replayed(module: str = "") -> list[dict]:
         return [*said, found.run(wire.from_json(forged))]
 
 
-def test_T43_T60_a_worker_acts_on_its_own_receipts_and_once() -> None:
+def test_a_worker_acts_on_its_own_receipts_and_once_T43_T60() -> None:
     """No receipt, another seal's, another plan's, a used one, a forged one: refused. Its own: released integers."""
     said = replayed()
     assert [reply.get("failed") for reply in said] == ["bad-receipt"] * 3 + [None] + ["bad-receipt"] * 2
@@ -106,7 +106,7 @@ def test_T43_T60_a_worker_acts_on_its_own_receipts_and_once() -> None:
     assert abs(int(released.units[0, 0]) - 2000) < 100
 
 
-def test_T60_a_worker_that_forgets_is_caught() -> None:
+def test_a_worker_that_forgets_is_caught_T60() -> None:
     """Control: a worker that does not remember its receipts runs one twice, and the test above would fail."""
     said = replayed("tests.service.forgetful_worker")
     assert "released" in said[4]
@@ -178,7 +178,7 @@ def test_a_worker_trusts_no_check_but_its_own() -> None:
         assert found.run(receipt, cheap) == {"failed": "uncertified"}
 
 
-def test_T43_a_worker_runs_no_plan_for_a_smaller_debit() -> None:
+def test_a_worker_runs_no_plan_for_a_smaller_debit_T43() -> None:
     """A deceiver: a receipt of its own seal, for this plan, of a debit that is smaller than the plan's; not run.
 
     Not where the worker is sent the text, and not where it knows it. Control: for the plan's own event it is run.
@@ -203,7 +203,7 @@ def test_what_is_no_question_is_refused_by_a_code(frame: dict) -> None:
         assert "released" in found.run(found.seal.stamp(1, "01" * 32, wire.digest(found.plan), found.plan.event))
 
 
-def test_SR5_an_owners_function_is_found_and_called_where_the_rows_are(
+def test_an_owners_function_is_found_and_called_where_the_rows_are_SR5(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A package on PYTHONPATH is imported by the worker alone, and an analyst's question by its name is answered.

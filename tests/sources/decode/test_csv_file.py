@@ -101,7 +101,7 @@ def heading(rng: random.Random, width: int) -> bytes:
     return MARK * (rng.random() < 0.4) + b",".join(names)
 
 
-def test_T96_the_check_is_the_grammar() -> None:
+def test_the_check_is_the_grammar_T96() -> None:
     """Every file of up to five of the bytes that matter is accepted exactly where the grammar has records for it."""
     for length in range(6):
         for pieces in itertools.product(b'a,"\n\r', repeat=length):
@@ -110,7 +110,7 @@ def test_T96_the_check_is_the_grammar() -> None:
                 assert accepted(data) == (None if records is None else len(records)), data
 
 
-def test_T96_blocks_change_nothing() -> None:
+def test_blocks_change_nothing_T96() -> None:
     """Where a block of bytes ends has no meaning."""
     rng = generator("blocks of CSV files")
     for _ in range(count("CSV files in blocks", short=2_000, long=20_000)):
@@ -121,7 +121,7 @@ def test_T96_blocks_change_nothing() -> None:
         assert accepted(data, rng.randrange(1, 9)) == want, data
 
 
-def test_T96_every_reader_finds_the_same_records(tmp_path: Path) -> None:
+def test_every_reader_finds_the_same_records_T96(tmp_path: Path) -> None:
     """What is accepted, Python's reader and DuckDB's read as the grammar does; what it refuses, none reads."""
     rng = generator("readers of CSV files")
     read = {"accepted": 0, "refused": 0}
@@ -153,7 +153,7 @@ def test_T96_every_reader_finds_the_same_records(tmp_path: Path) -> None:
     assert min(read.values()) > 50
 
 
-def test_T96_a_lax_reader_is_noticed() -> None:
+def test_a_lax_reader_is_noticed_T96() -> None:
     """The control: a reader that takes what it can get has other records for a file that the grammar refuses."""
     text = 'h,i\n1,"abc\n2,b\n3,c\n'
     assert list(csv.reader(io.StringIO(text))) == [["h", "i"], ["1", "abc\n2,b\n3,c\n"]]

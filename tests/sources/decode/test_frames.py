@@ -39,14 +39,14 @@ def person_column(data: object, place: int, name: str, fold: str | None) -> tupl
         (pa.null(), [None], "nothing", [None]),
     ],
 )
-def test_T97_columns_keep_their_exact_values(kind: pa.DataType, cells: list, form: str, want: list) -> None:
+def test_columns_keep_their_exact_values_T97(kind: pa.DataType, cells: list, form: str, want: list) -> None:
     """Digits of any number, nanoseconds, and of floating point how exact it is; also where values are listed once."""
     column = pa.array(cells, kind)
     for made in (column, column.dictionary_encode()) if kind not in (pa.null(), pa.float16()) else (column,):
         assert person_column(pa.table({"id": made}), 0, "id", None) == (form, want)
 
 
-def test_T97_by_spelling_objects_of_all_kinds_are_texts() -> None:
+def test_by_spelling_objects_of_all_kinds_are_texts_T97() -> None:
     """As in ledgers from before `fold`, but every number with all of its digits."""
     frame = pd.DataFrame({"id": pd.Series([7, "7.0", Decimal(10**30 + 1), True, None], dtype=object)})
     form, values = person_column(frame, 0, "id", "spelling")
@@ -73,7 +73,7 @@ def test_what_is_stored_more_exactly_than_read_is_refused() -> None:
     check_stored(pa.decimal128(38, 0), "DECIMAL(38,0)", "id")
 
 
-def test_T97_a_decimal_past_its_precision_is_its_own_cell() -> None:
+def test_a_decimal_past_its_precision_is_its_own_cell_T97() -> None:
     """DuckDB reads another row's cell for one. Control: as DuckDB's own decimal it does not keep them apart."""
     cells = [Decimal(1000 + i) for i in range(2048)] + [Decimal(50000 + i) for i in range(2048)]
     column = pa.array(cells, pa.decimal128(10, 0)).cast(pa.decimal128(4, 0), safe=False)

@@ -32,7 +32,7 @@ def both(data: object) -> list[list[list[int]]]:
     return found
 
 
-def test_T26_one_missing_cell_changes_no_other_cells_kind() -> None:
+def test_one_missing_cell_changes_no_other_cells_kind_T26() -> None:
     """A NULL turns a pandas column of integers into doubles, or of one kind into a mixture; the codes stay."""
     days = [datetime.date(2020, 1, 5), datetime.date(2020, 7, 1), datetime.date(2020, 8, 1)]
     want = both(pd.DataFrame({"n": [1, 2, 3], "c": [1, 2, 1], "d": days}))
@@ -79,7 +79,7 @@ def test_kinds_that_are_not_read_are_refused() -> None:
             assert refused.value.code == "bad-declaration"
 
 
-def test_T99_text_that_is_no_utf8_is_missing() -> None:
+def test_text_that_is_no_utf8_is_missing_T99() -> None:
     """A broken text concerns its own cell alone, in every kind of text column; so does half a surrogate pair."""
     offsets, letters = np.array([0, 1, 2, 3], np.int32).tobytes(), b"a\xffb"
     broken = pa.Array.from_buffers(pa.utf8(), 3, [None, pa.py_buffer(offsets), pa.py_buffer(letters)])

@@ -57,7 +57,7 @@ def read(cells: list[object], column: Column, engine: str) -> list[object]:
 
 @pytest.mark.parametrize("engine", ["duckdb", "memory"])
 @pytest.mark.parametrize("column", COLUMNS, ids=repr)
-def test_T26_a_cell_means_the_same_beside_any_other(column: Column, engine: str) -> None:
+def test_a_cell_means_the_same_beside_any_other_T26(column: Column, engine: str) -> None:
     """Sums of a mixed column are the sums of its cells read alone: no cell changes how another is read."""
     alone = [read([cell], column, engine) for cell in CELLS]
     total = [sum(parts) for parts in zip(*alone, strict=True)]
@@ -67,7 +67,7 @@ def test_T26_a_cell_means_the_same_beside_any_other(column: Column, engine: str)
         assert read([first, second], column, engine) == [a + b for a, b in zip(alone[i], alone[j], strict=True)]
 
 
-def test_T26_the_control_is_a_type_inferred_over_all_cells() -> None:
+def test_the_control_is_a_type_inferred_over_all_cells_T26() -> None:
     """Control: inferring one type for the column would turn a noon into a midnight."""
     import pyarrow as pa
 

@@ -31,7 +31,7 @@ def test_kinds_that_may_stand_side_by_side() -> None:
 @pytest.mark.parametrize(
     "kind", ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_NS", "TIMESTAMPTZ_NS"]
 )
-def test_T16_a_moment_is_one_person_in_every_type(kind: str) -> None:
+def test_a_moment_is_one_person_in_every_type_T16(kind: str) -> None:
     """By its text in UTC, whatever the session's zone; the control: what lies beyond the type's years names nobody."""
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'Asia/Tokyo'")

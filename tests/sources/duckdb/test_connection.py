@@ -27,7 +27,7 @@ ESCAPES = (
 
 
 @pytest.mark.parametrize("prepared", [None, False, "file"])
-def test_T69_T72_T73_nothing_outside_can_be_reached(prepared: object, tmp_path: Path) -> None:
+def test_nothing_outside_can_be_reached_T69_T72_T73(prepared: object, tmp_path: Path) -> None:
     """Every way to a file, the network, a setting or a Python variable is refused, and no file appears."""
     other = tmp_path / "secret.csv"
     other.write_text(f"a,b\n{CANARY},1\n")
@@ -47,7 +47,7 @@ def test_T69_T72_T73_nothing_outside_can_be_reached(prepared: object, tmp_path: 
     engine.close()
 
 
-def test_T69_the_same_statements_work_without_the_lock(tmp_path: Path) -> None:
+def test_the_same_statements_work_without_the_lock_T69(tmp_path: Path) -> None:
     """Control: unlocked, a file can be read and a setting changed."""
     other = tmp_path / "secret.csv"
     other.write_text(f"a,b\n{CANARY},1\n")
@@ -57,7 +57,7 @@ def test_T69_the_same_statements_work_without_the_lock(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_T38_a_cursor_leaves_nothing_to_the_next() -> None:
+def test_a_cursor_leaves_nothing_to_the_next_T38() -> None:
     """Temporary tables, variables and prepared statements of one cursor are unknown to another."""
     connection = Connection()
     first = connection.cursor()
@@ -70,7 +70,7 @@ def test_T38_a_cursor_leaves_nothing_to_the_next() -> None:
     connection.close()
 
 
-def test_T31_spilled_rows_lie_in_a_private_folder_that_goes(tmp_path: Path) -> None:
+def test_spilled_rows_lie_in_a_private_folder_that_goes_T31(tmp_path: Path) -> None:
     """What is spilled lies in a folder of mode 0700, removed with the connection, even if nobody closes it."""
     connection = Connection(folder=tmp_path)
     assert stat.S_IMODE(connection.folder.stat().st_mode) == 0o700

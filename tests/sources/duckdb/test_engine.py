@@ -85,7 +85,7 @@ WORST = {
 
 
 @pytest.mark.parametrize("prepared", [None, False])
-def test_T30_no_expression_fails_because_of_a_row(prepared: object) -> None:
+def test_no_expression_fails_because_of_a_row_T30(prepared: object) -> None:
     """More than 200 faulty expressions, with the worst rows there and not there: always integers, never an error."""
     kinds = {
         "x": pa.float64(),

@@ -19,7 +19,7 @@ IDS = ("memory", "duckdb", "duckdb unprepared")
 
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)
-def test_SR2_removing_one_person_leaves_everybody_elses_kept_rows(opened: object) -> None:
+def test_removing_one_person_leaves_everybody_elses_kept_rows_SR2(opened: object) -> None:
     """The sums of all persons are those of one person plus those of the rest, wherever that person's rows stood."""
     for seed in range(count("persons removed", short=6, long=300)):
         rng = counts.generator(seed)
@@ -40,7 +40,7 @@ def _same(who: object, other: object, kind: object, fold: str | None) -> bool:
 
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)
-def test_SR2_order_duplicates_and_deletions_at_the_front_change_no_choice(opened: object) -> None:
+def test_order_duplicates_and_deletions_at_the_front_change_no_choice_SR2(opened: object) -> None:
     """Shuffled files keep the same rows; equal rows are interchangeable; a person keeps at most k."""
     rows = [("ann", age, age / 2, "x", None) for age in (1, 2, 3, 4, 4, 4, 5)] + [("bob", 50, 1.0, "y", "b")]
     tally = ask(lit(1), by=(each("age"),))
@@ -60,7 +60,7 @@ def test_SR2_order_duplicates_and_deletions_at_the_front_change_no_choice(opened
     assert sum(cell for (cell,) in want[0]) == 4
 
 
-def test_SR2_the_key_decides_and_nothing_else_does() -> None:
+def test_the_key_decides_and_nothing_else_does_SR2() -> None:
     """Another key keeps other rows; the same key keeps the same ones, on both engines."""
     rows = [("ann", age, 0.0, "x", None) for age in range(100)]
     tally = ask(lit(1), by=(each("age"),))
@@ -72,7 +72,7 @@ def test_SR2_the_key_decides_and_nothing_else_does() -> None:
 
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)
-def test_T16_spellings_of_one_person_share_one_allowance(opened: object) -> None:
+def test_spellings_of_one_person_share_one_allowance_T16(opened: object) -> None:
     """Folded by spelling, case, blanks, forms of Unicode, 1 and 1.0 are one person; no id drops the row.
 
     Without a fold texts are persons by their bytes, and by case only letters are alike.
@@ -92,7 +92,7 @@ def test_zero_out_drops_blanked_rows_and_keeps_the_places_of_others(opened: obje
     assert sums(opened(table(rows), unit), ask(), *places) == [[[2]], [[1]], [[0]], [[1]]]
 
 
-def test_SR2_texts_cannot_pass_for_other_columns() -> None:
+def test_texts_cannot_pass_for_other_columns_SR2() -> None:
     """Rows that a plain joining of columns would confuse have different hashes."""
     confusing = [["a\x1fb", "c"], ["a", "b\x1fc"], ["~", "c"], [None, "c"], ["1:a", ""], ["", "1:a"]]
     assert len({reading.row_hash(KEY, "ann", row) for row in confusing}) == len(confusing)

@@ -17,7 +17,7 @@ SCHEMA = Schema.of("data", {"x": Int(0, 9), "note": Text()})
 
 @pytest.mark.parametrize("prepared", [None, False])
 @pytest.mark.parametrize("cell", [b"b", b"\xff"])
-def test_T99_a_text_that_is_no_utf8_is_missing_and_changes_no_other_row(
+def test_a_text_that_is_no_utf8_is_missing_and_changes_no_other_row_T99(
     prepared: object, cell: bytes, tmp_path: Path
 ) -> None:
     """Control: the same file with a text there counts one more."""

@@ -143,7 +143,7 @@ def test_it_is_used_again_and_rebuilt_for_other_declarations(data: Path) -> None
     assert made(copy) != before
 
 
-def test_SR12_a_changed_source_stops_the_owner_until_renewed(data: Path) -> None:
+def test_a_changed_source_stops_the_owner_until_renewed_SR12(data: Path) -> None:
     """Another size or time is refused; renew=True builds the copy from the new data."""
     copy = data.with_suffix(".prepared")
     assert sums(duck(data, prepared=copy), ask()) == [[[3]]]
@@ -245,7 +245,7 @@ def test_two_builders_at_once_both_end_with_a_whole_copy(data: Path) -> None:
 
 @pytest.mark.parametrize("prepared", ["file", "memory", "none"])
 @pytest.mark.parametrize("unit", [Unit(), Unit("who", rows=1)], ids=str)
-def test_T96_a_csv_file_read_as_another_number_of_records_is_refused(unit: Unit, prepared: str, tmp_path: Path) -> None:
+def test_a_csv_file_read_as_another_number_of_records_is_refused_T96(unit: Unit, prepared: str, tmp_path: Path) -> None:
     """One record more or fewer than RFC 4180 finds stops the owner. Control: the number it finds is accepted."""
     path = tmp_path / "data.csv"
     path.write_text("who,age,pay,city,note\nann,40,1,x,a\nann,41,2,y,\nbob,,,,\n,7,1,x,b\n", encoding="utf-8")
@@ -402,7 +402,7 @@ def test_it_is_checked_once_and_before_the_debit(tmp_path: Path, monkeypatch: py
     assert done == ["check", "debit", "debit", "debit"]
 
 
-def test_SR25_a_reading_of_several_records_stops_the_owner(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_reading_of_several_records_stops_the_owner_SR25(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One record's cell would have followed from all others; nothing is read and nothing spent. Control: unplanted."""
     real = cell_reading._clamped
     with connected(None, tmp_path / "people.parquet") as db:

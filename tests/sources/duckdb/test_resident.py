@@ -83,7 +83,7 @@ def vectors(engine: DuckEngine) -> int:
 
 @pytest.mark.parametrize("unit", [Unit(), Unit(neighbors="replace_one"), Unit(neighbors="zero_out")], ids=str)
 @pytest.mark.parametrize("most", [None, 0, 40_000, 60_000])
-def test_SR16_kept_or_streamed_the_sums_are_the_same(unit: Unit, most: int | None, tmp_path: Path) -> None:
+def test_kept_or_streamed_the_sums_are_the_same_SR16(unit: Unit, most: int | None, tmp_path: Path) -> None:
     """All, none or some of the columns in memory, from a frame or a prepared file, twice: the reference's sums."""
     data = numbers()
     tallies = asked(unit)
@@ -276,7 +276,7 @@ def test_columns_are_let_go_of(tmp_path: Path) -> None:
 
 @pytest.mark.by_hand
 @pytest.mark.parametrize("broken", ["vectors", "read"])
-def test_T30_what_fails_in_memory_is_streamed(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_in_memory_is_streamed_T30(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out depends on the rows, so it is no outcome: the same sums come from batches."""
     tallies = asked(Unit())
     expected = found(memory(numbers(), schema=SCHEMA), tallies)

@@ -29,7 +29,7 @@ def test_persons_and_places_that_were_not_kept_cannot_be_asked() -> None:
             look()
 
 
-def test_S4_13_rows_that_are_not_there_lack_every_cell_in_their_places() -> None:
+def test_rows_that_are_not_there_lack_every_cell_in_their_places_S4_13() -> None:
     """Of five rows of the source those in the places 3 and 1 are there, in any order; none was there: all lack all."""
     stored = {"age": (np.array([7, 8], dtype=np.int8), np.array([False, True]))}
     whole = RowBatch(SCHEMA, 2, stored, position=np.array([3, 1])).placed(5)

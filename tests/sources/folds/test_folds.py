@@ -70,7 +70,7 @@ def plain(tally: Tally, rows: RowBatch) -> list[list[int]]:
 
 @pytest.mark.parametrize("width", [np.int32, np.int64, np.float64])
 @pytest.mark.parametrize("bits", [1, 11, 15])
-def test_SR16_vectors_and_products_are_exact_in_any_parts(bits: int, width: type) -> None:
+def test_vectors_and_products_are_exact_in_any_parts_SR16(bits: int, width: type) -> None:
     """Stored integers of any width, in parts of any size, give what the row functions mean."""
     vector = Vector((col("x"), col("n"), col("x") * 2), bits)
     asked = [vector, outer(vector), lookup(col("g"), [[1, -2], [3.5, 4], [5, 2**22]])]
@@ -82,7 +82,7 @@ def test_SR16_vectors_and_products_are_exact_in_any_parts(bits: int, width: type
             assert fold(tally, rows, part_rows=size).tolist() == want
 
 
-def test_T4_parts_change_no_bit() -> None:
+def test_parts_change_no_bit_T4() -> None:
     """One part or a thousand: the same integers."""
     tally = random_tallies.question([outer([col("x"), col("n")]), col("n"), lit(1)], SCHEMA, by=(col("g"),))
     rows = batch(5_000)
@@ -91,14 +91,14 @@ def test_T4_parts_change_no_bit() -> None:
         assert fold(tally, rows, part_rows=5_000 // parts + 1).tolist() == want
 
 
-def test_T4_float_sums_would_not_agree() -> None:
+def test_float_sums_would_not_agree_T4() -> None:
     """Control: the same terms as doubles, with their fractions, give other bits in another order."""
     rng = np.random.default_rng(4)
     terms = rng.random(5_000) * 1e3
     assert len({float(np.cumsum(rng.permutation(terms))[-1]) for _ in range(20)}) > 1
 
 
-def test_T5_totals_beyond_64_bits_saturate_and_never_wrap() -> None:
+def test_totals_beyond_64_bits_saturate_and_never_wrap_T5() -> None:
     """Terms of 2^53 added past 2^62, and past 2^63, end at the clamp; below it they are exact."""
     block = Block(col("big"), Fraction(1), (-(2**53),), (2**53,), vector=False)
     tally = Tally(Table(), (block,), None, (), 1)
@@ -183,7 +183,7 @@ def learned(centres: int) -> list[Tally]:
 
 
 @pytest.mark.parametrize("centres", [1, 2, 16, 150])
-def test_SR16_what_learners_ask_is_exact_in_any_parts(centres: int) -> None:
+def test_what_learners_ask_is_exact_in_any_parts_SR16(centres: int) -> None:
     """Few cells and many, weights, balls, conditions, missing cells: the sums the row functions mean."""
     rows = batch(count("rows learned from", short=400, long=4_000), seed=centres)
     for tally in learned(centres):

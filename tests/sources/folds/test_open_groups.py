@@ -59,7 +59,7 @@ def test_what_sql_does_not_sum_is_grouped_by_hand(engine) -> None:
 
 
 @pytest.mark.parametrize("engine", [duck, memory])
-def test_T30_what_has_no_label_is_one_group(engine) -> None:
+def test_what_has_no_label_is_one_group_T30(engine) -> None:
     """A key that is None by its label and one that is missing are one group, whose people are counted once."""
     opened = engine(ROWS, Unit("who", 3))
     found = opened.groups(grouped(NullIf(OrMissing(col("city")), lit("x")))).open()
@@ -99,7 +99,7 @@ def test_sums_are_exact_and_saturated(reach: int) -> None:
 
 @pytest.mark.parametrize("engine", [duck, memory])
 @pytest.mark.parametrize("first", [-2.0, 2.0])
-def test_T29_a_key_of_zero_has_no_sign_of_one_row(engine, first: float) -> None:
+def test_a_key_of_zero_has_no_sign_of_one_row_T29(engine, first: float) -> None:
     """Of rows that give 0 and -0 the label does not tell which came first. Control: DuckDB's own groups do tell."""
     rows = table([("ann", 1, 512 + first, "x", "a"), ("bob", 1, 512 - first, "x", "a")])
     (key,) = engine(rows).groups(grouped((col("pay") - 512) % 2)).open().keys

@@ -77,7 +77,7 @@ def test_rows_with_a_missing_value_or_an_unknown_condition_do_not_count() -> Non
 
 
 @pytest.mark.parametrize("unit", [Unit(None, 1, "zero_out"), Unit(None, 1, "replace_one")], ids=str)
-def test_S4_13_with_blanks_every_row_is_listed_in_its_place(unit: Unit) -> None:
+def test_with_blanks_every_row_is_listed_in_its_place_S4_13(unit: Unit) -> None:
     """As many as there are, whatever they lack, on every engine; control: without blanks there are fewer."""
     rng = seeded(f"blanks {unit}")
     fewer = 0
@@ -113,7 +113,7 @@ CELLS = {
 
 
 @pytest.mark.parametrize("kind", CELLS)
-def test_SR10_a_number_that_is_no_vertex_is_missing_and_never_clamped(kind: str) -> None:
+def test_a_number_that_is_no_vertex_is_missing_and_never_clamped_SR10(kind: str) -> None:
     """Of vertices 3 to 5 those cells count that are one, in every kind of source column, on every engine.
 
     Control: the same column as an Int puts what is outside onto its bounds.

@@ -22,7 +22,7 @@ def test_it_reads_frames_and_files(tmp_path: Path) -> None:
     assert refused.value.code == "engine-not-available"
 
 
-def test_T31_a_failure_has_a_code_and_no_text(
+def test_a_failure_has_a_code_and_no_text_T31(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever goes wrong while summing is one constant error; the log has the kind of it alone."""

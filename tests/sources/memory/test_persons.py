@@ -63,13 +63,13 @@ def named(cells: list[int | None], kind: pa.DataType) -> list[str | None]:
 
 @pytest.mark.parametrize("fold", [None, "case", "spelling"])
 @pytest.mark.parametrize("form", SPECIAL)
-def test_T97_sql_and_python_name_the_same_people(form: person.Form, fold: str | None) -> None:
+def test_sql_and_python_name_the_same_people_T97(form: person.Form, fold: str | None) -> None:
     """Special cells of every form; which of them cannot be told exactly, too."""
     told, written = both(form, *SPECIAL[form], fold)
     assert told == written
 
 
-def test_T97_generated_ids_are_named_alike_and_apart() -> None:
+def test_generated_ids_are_named_alike_and_apart_T97() -> None:
     """Instants by the nanosecond and digits with needless zeros: equal values have one text, others another."""
     rng = counts.generator("persons")
     size = count("ids in SQL and in Python", short=300, long=20_000)
@@ -89,7 +89,7 @@ def test_T97_generated_ids_are_named_alike_and_apart() -> None:
     assert len(set(told)) == len({float(text) for text in digits})
 
 
-def test_T97_days_and_moments_of_the_years_1_to_9999_have_texts() -> None:
+def test_days_and_moments_of_the_years_1_to_9999_have_texts_T97() -> None:
     """In ISO form without needless zeros, as fine as they are stored; what is past these years names nobody."""
     assert named([0, -719_162, 2_932_896, 2_932_897, -719_163, None], pa.date32()) == [
         "1970-01-01", "0001-01-01", "9999-12-31", None, None, None,

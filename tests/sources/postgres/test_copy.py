@@ -139,7 +139,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPat
     assert len(copies(name)) == 1
 
 
-def test_T31_what_cannot_be_read_is_said_without_a_cell(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_cannot_be_read_is_said_without_a_cell_T31(caplog: pytest.LogCaptureFixture) -> None:
     """A view that fails on a cell: the owner hears that it failed, and nobody hears the cell."""
     name = filled(table([(CANARY, 1, 1.0, CANARY, CANARY)]))
     server().do(f"CREATE VIEW {name}_v AS SELECT city::integer AS x FROM {name}")

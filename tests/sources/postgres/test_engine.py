@@ -39,7 +39,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def test_T30_no_expression_fails_because_of_a_row(caplog: pytest.LogCaptureFixture) -> None:
+def test_no_expression_fails_because_of_a_row_T30(caplog: pytest.LogCaptureFixture) -> None:
     """More than 200 faulty expressions, with the worst rows there and not: integers, and nothing ever raises."""
     worst = WORST | {"w": [CANARY, "", None, "\\", "'"]}
     there = pa.table({name: pa.array(cells, KINDS[name]) for name, cells in worst.items()})
@@ -61,7 +61,7 @@ def test_T30_no_expression_fails_because_of_a_row(caplog: pytest.LogCaptureFixtu
 
 @pytest.mark.by_hand
 @pytest.mark.parametrize("what", ["sums", "groups", "listed", "sums_of"])
-def test_T30_T31_what_is_certified_is_run_or_nothing(
+def test_what_is_certified_is_run_or_nothing_T30_T31(
     what: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A statement that fails after all is one constant error, none of its text is heard of, and nothing else is run."""
@@ -106,7 +106,7 @@ def test_a_session_that_broke_between_questions_costs_nothing():
     opened.close()
 
 
-def test_T31_a_connection_lost_while_the_copy_is_read_costs_nothing(
+def test_a_connection_lost_while_the_copy_is_read_costs_nothing_T31(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The owner hears a sentence without a word of the server's, nothing is spent, and the next try works."""
@@ -170,7 +170,7 @@ def test_derived_rows_are_those_of_the_reference():
     assert sums(engine(at(filled())), *tallies) == sums(memory(table()), *tallies)
 
 
-def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_statement_is_certified_before_the_debit_SR5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clamp left out of the text is refused, free, before a row is read; control: with it there is an answer."""
     unit = Unit("who", 2)
     opened = engine(at(filled()), unit)
@@ -220,7 +220,7 @@ def test_what_cannot_be_opened_is_refused():
 
 
 @pytest.mark.parametrize("neighbors", ["zero_out", "replace_one"])
-def test_SR11_units_whose_places_are_public_are_refused(neighbors: str) -> None:
+def test_units_whose_places_are_public_are_refused_SR11(neighbors: str) -> None:
     """One row replaced moves others in a table of PostgreSQL; control: with a person no place is spoken of."""
     name = filled(pa.table({"who": ["a", "b", "c"], "age": [1, 2, 3]}))
     in_order = f"SELECT who FROM {name}"

@@ -102,7 +102,7 @@ def test_an_empty_table_has_no_rows():
     found.close()
 
 
-def test_T30_long_texts_are_no_outcome():
+def test_long_texts_are_no_outcome_T30():
     """A page can name texts of many megabytes: they are read a few pages at a time, whatever stands in them."""
     schema = Schema.of("data", {"w": Text()})
     name = filled(pa.table({"w": ["x"]}))

@@ -75,7 +75,7 @@ found.execute("SELECT count(*) FROM generate_series(1, 100000) AS a, generate_se
 """
 
 
-def test_T75_T76_a_database_stops_computing_when_its_client_is_killed() -> None:
+def test_a_database_stops_computing_when_its_client_is_killed_T75_T76() -> None:
     """Soon after, though nothing was sent and no statement has a limit; control: without the setting it goes on."""
     started = [
         subprocess.Popen([sys.executable, "-c", COMPUTING, whose, address()], stdout=subprocess.PIPE, text=True)
@@ -139,7 +139,7 @@ def test_texts_are_in_utf8_or_refused(encoding: str) -> None:
         "postgresql://sulq@/{canary}?host={host}",
     ],
 )
-def test_T31_a_database_that_is_not_there_is_said_to_be_so(url: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_database_that_is_not_there_is_said_to_be_so_T31(url: str, caplog: pytest.LogCaptureFixture) -> None:
     """No server, no such role, no such database: one sentence, with no password, role or text of the server's."""
     host = address().partition("host=")[2]
     with caplog.at_level(logging.DEBUG), pytest.raises(SetupError, match="unreadable-data") as refused:
@@ -249,7 +249,7 @@ def test_the_maker_of_a_reader_is_no_member_of_it():
         (None, "unreadable-data"),
     ],
 )
-def test_T31_what_an_error_means_holds_none_of_its_text(
+def test_what_an_error_means_holds_none_of_its_text_T31(
     state: str | None, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Chosen by its class; a cell in its text goes nowhere, not even into the log."""

@@ -62,7 +62,7 @@ def test_every_kind_of_column_is_read():
         assert total(lit(1), condition) == rows, condition
 
 
-def test_T16_long_decimal_ids_are_different_people():
+def test_long_decimal_ids_are_different_people_T16():
     """Numerics of thirty digits that are one double are as many people as they are; and 7 and 7.00 are one."""
     first, second = 10**29 + 1, 10**29 + 2
     assert float(first) == float(second)
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_said():
     assert sums(engine(at(f"public.{name}_v"), schema=schema), ask(col("x"), schema=schema)) == [[[5]]]
 
 
-def test_T71_names_of_tables_and_columns_are_only_names():
+def test_names_of_tables_and_columns_are_only_names_T71():
     """Whatever they hold."""
     hostile = 'x"; DROP TABLE people; --%s'
     name = named('odd".table')
@@ -151,7 +151,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("how", VIEWS)
-def test_T105_a_view_that_may_hide_rows_is_refused(how: str) -> None:
+def test_a_view_that_may_hide_rows_is_refused_T105(how: str) -> None:
     """Rows a policy hides from another role, and rows drawn by chance: what is read is not what there is."""
     name = made("x integer", "1", "2", "3")
     server().do(VIEWS[how].format(name))

@@ -152,7 +152,7 @@ def told(java: str, how: str, tmp_path: Path) -> str:
     return done.stdout
 
 
-def test_T78_a_cluster_gives_the_same_integers_and_outlives_its_workers(tmp_path: Path) -> None:
+def test_a_cluster_gives_the_same_integers_and_outlives_its_workers_T78(tmp_path: Path) -> None:
     """Shut with secrets and encryption; workers killed: charged, one outcome, the next works; no cell in files."""
     found = told("", "whole", tmp_path)
     for line in LINES:

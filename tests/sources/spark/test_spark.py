@@ -87,7 +87,7 @@ def refused(code: str, data: object, unit: Unit | None = None, schema: Schema = 
 # without a session
 
 
-def test_T78_a_session_that_is_open_is_named_setting_by_setting() -> None:
+def test_a_session_that_is_open_is_named_setting_by_setting_T78() -> None:
     """Everything is open by default; on a cluster more is asked than in this process; what is shut passes."""
     cluster, here = "spark://host:7077", "local[2]"
     assert settings.open_doors(dict(settings.SETTINGS), cluster) == []
@@ -163,7 +163,7 @@ def test_chunks_hold_what_they_were_given() -> None:
     assert list(chunks.tables([], schema)) == []
 
 
-def test_T5_sums_of_parts_are_added_without_wrapping() -> None:
+def test_sums_of_parts_are_added_without_wrapping_T5() -> None:
     """However large the sums of parts are, and in any order; what leaves 62 bits is saturated."""
     far = 2**62
     parts = [[np.array([[far, 1, -far]]), np.array([[3]])], [np.array([[far, 2, -far]]), np.array([[4]])]]
@@ -173,7 +173,7 @@ def test_T5_sums_of_parts_are_added_without_wrapping() -> None:
     assert [each.tolist() for each in statements.added([less, *parts])] == [[[far, 3, -far]], [[7]]]
 
 
-def test_T31_an_error_on_an_executor_says_its_kind_alone() -> None:
+def test_an_error_on_an_executor_says_its_kind_alone_T31() -> None:
     """Whatever fails there, its text, which Spark would log, stays there."""
 
     @work.silent
@@ -345,7 +345,7 @@ def test_an_ask_reads_one_copy_to_its_end(monkeypatch: pytest.MonkeyPatch) -> No
     engine.close()
 
 
-def test_SR15_what_is_checked_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_checked_is_what_is_kept_SR15(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table with a key is read once for its check and its copy, and is not kept twice after that."""
     engine = open_dataset(in_spark(dataset()))
     held, checked = [], []
@@ -359,7 +359,7 @@ def test_SR15_what_is_checked_is_what_is_kept(monkeypatch: pytest.MonkeyPatch) -
     engine.close()
 
 
-def test_SR15_a_chunk_holds_whole_persons() -> None:
+def test_a_chunk_holds_whole_persons_SR15() -> None:
     """Wherever batches are cut, all rows of a person are in one chunk; control: rows without a person."""
     schema = Schema.of("data", {"a": Int(0, 9)})
     owners = [f"{i:032}" for i, n in enumerate((3, 1, 5, 2, 4)) for _ in range(n)]
@@ -376,7 +376,7 @@ def test_SR15_a_chunk_holds_whole_persons() -> None:
         assert len(list(work.pack(wire.encode(schema), rows.drop_columns(["h", "o"]).to_batches()))) == 8
 
 
-def test_SR2_rows_that_are_not_as_the_facts_say_are_found_out() -> None:
+def test_rows_that_are_not_as_the_facts_say_are_found_out_SR2() -> None:
     """A cell outside its declaration, one that must not be missing; control: as declared, with its person's rows."""
     schema = Schema.of("data", {"a": Int(0, 9, missing=False, default=0)})
     owners = ["a" * 32, "b" * 32, "b" * 32]
@@ -390,7 +390,7 @@ def test_SR2_rows_that_are_not_as_the_facts_say_are_found_out() -> None:
             assert [sorted(batch.column("n").to_pylist()) for batch in told] == [[1, 2]]
 
 
-def test_SR2_persons_in_several_chunks_stop_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_persons_in_several_chunks_stop_the_owner_SR2(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the certificate of a partition's sums rests on is looked at when rows are prepared; control: as they are."""
     engine = opened(spark.frame(table()), Unit("who", 2))
     engine.ready()
@@ -402,7 +402,7 @@ def test_SR2_persons_in_several_chunks_stop_the_owner(monkeypatch: pytest.Monkey
     engine.close()
 
 
-def test_SR15_persons_that_were_not_read_are_not_there() -> None:
+def test_persons_that_were_not_read_are_not_there_SR15() -> None:
     """A statement that names them fails, whatever rows hold: were they NULL, all would be one. Control: with them."""
     schema = Schema("data", (("age", Int(0, 9)),))
     people = "SELECT sum(n * n) AS s FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)"
@@ -418,7 +418,7 @@ def test_SR15_persons_that_were_not_read_are_not_there() -> None:
                     statements.run([Scan(people)], tables)
 
 
-def test_SR5_every_statement_is_certified_before_the_debit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_statement_is_certified_before_the_debit_SR5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that a person moves twice as far is refused, free; control: the genuine one is answered."""
     db = sulq.connect(
         spark.frame(table()), columns=COLUMNS, unit=Unit("who", 2), budget=Epsilon(3), ledger=tmp_path / "x.ledger"
@@ -510,7 +510,7 @@ def many(address: str, tmp_path: Path, **more: object):
     )
 
 
-def test_SR15_a_public_table_is_counted_in_the_copy_that_is_read(tmp_path: Path) -> None:
+def test_a_public_table_is_counted_in_the_copy_that_is_read_SR15(tmp_path: Path) -> None:
     """Its number is the copy's; grown before or after, the owner hears of it before anything is spent."""
     place = f"{tmp_path}/regions.parquet"
     spark.frame(DATA["people"]).write.parquet(f"{tmp_path}/people.parquet")
@@ -528,7 +528,7 @@ def test_SR15_a_public_table_is_counted_in_the_copy_that_is_read(tmp_path: Path)
     db.close()
 
 
-def test_SR15_a_copy_that_comes_back_with_more_rows_is_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_comes_back_with_more_rows_is_not_joined_SR15(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows lost with an executor and read again may be more than a join was bounded by: no answer."""
     engine = open_dataset(in_spark(dataset()))
     assert total(engine, LIVING, lit(1), col("age")) == [2, 3]
@@ -538,7 +538,7 @@ def test_SR15_a_copy_that_comes_back_with_more_rows_is_not_joined(monkeypatch: p
     engine.close()
 
 
-def test_SR12_rows_prepared_again_must_be_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_prepared_again_must_be_as_many_SR12(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a session died: other rows under the same name stop the owner, and are not kept."""
     engine = opened(spark.frame(table()))
     engine.ready()
@@ -551,7 +551,7 @@ def test_SR12_rows_prepared_again_must_be_as_many(monkeypatch: pytest.MonkeyPatc
     engine.close()
 
 
-def test_SR12_a_table_by_its_address_is_renewed_by_its_owner(tmp_path: Path) -> None:
+def test_a_table_by_its_address_is_renewed_by_its_owner_SR12(tmp_path: Path) -> None:
     """Other files under the same name are noticed, at once and at the next connect; renew takes them, as a version."""
     place = f"{tmp_path}/visits.parquet"
     given = {"columns": COLUMNS, "budget": Epsilon(3), "unit": Unit("who", 2), "ledger": tmp_path / "visits.ledger"}
@@ -624,7 +624,7 @@ def test_rows_drawn_by_chance_are_refused() -> None:
     frame.check(whole.where("age > 1").distinct().withColumn("pay", f.col("pay") + 1))
 
 
-def test_T105_rows_that_may_be_others_when_read_again_are_refused() -> None:
+def test_rows_that_may_be_others_when_read_again_are_refused_T105() -> None:
     """Functions nobody can look into, RDDs, orders with ties and the time of day; control: what Spark hands over."""
     spark.needed()
     from pyspark.sql import Window
@@ -659,7 +659,7 @@ def test_T105_rows_that_may_be_others_when_read_again_are_refused() -> None:
         frame.check(sound)
 
 
-def test_T31_cells_that_cannot_be_read_stop_the_owner_and_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+def test_cells_that_cannot_be_read_stop_the_owner_and_are_not_shown_T31(caplog: pytest.LogCaptureFixture) -> None:
     """A frame that fails on a row fails before any question; neither error nor log names the row."""
     spark.needed()
     from pyspark.sql import functions as f
@@ -703,7 +703,7 @@ def test_the_executors_must_have_this_version(monkeypatch: pytest.MonkeyPatch) -
     assert "The executors have sulq" in refused("engine-not-available", spark.frame(table()))
 
 
-def test_T78_an_open_session_is_refused_before_a_row_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_session_is_refused_before_a_row_is_read_T78(monkeypatch: pytest.MonkeyPatch) -> None:
     """One setting amiss is enough; control: the same frame in the session as it is."""
     whole = spark.frame(table())
 
@@ -792,7 +792,7 @@ columns = {{ age = {{ int = [0, 120] }} }}
     assert getattr(failed.exception, "code", None) == "bad-config"
 
 
-def test_T67_nothing_is_drawn_on_executors() -> None:
+def test_nothing_is_drawn_on_executors_T67() -> None:
     """Where their functions run no source of noise is loaded, so a forked Python has none to copy; here it is."""
     engine = opened(spark.frame(table()), Unit("who", 2))
     assert len(sums_of(engine, ASKED)) == len(ASKED)

@@ -89,7 +89,7 @@ def test_expressions_are_read(text: str, expected: Node) -> None:
         "x::int[]", "RANK() OVER (ORDER BY x)", "b'1'", "make_date(2021, 2, 30)", "query('select 1')", "getenv('x')",
     ],
 )  # fmt: skip
-def test_T18_anything_else_is_refused(text: str) -> None:
+def test_anything_else_is_refused_T18(text: str) -> None:
     """A function or operator that is not on the list has no meaning here."""
     with pytest.raises(QuestionError) as caught:
         read(text)

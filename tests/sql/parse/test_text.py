@@ -101,7 +101,7 @@ def test_top_is_a_limit() -> None:
         "SELECT " + "a" * 300,
     ],
 )
-def test_T74_bombs_are_refused_quickly(text: str) -> None:
+def test_bombs_are_refused_quickly_T74(text: str) -> None:
     """Bytes, words, depth and chains are bounded before anything is planned."""
     start = time.perf_counter()
     assert code(text) in ("too-large", "sql-syntax")
@@ -114,7 +114,7 @@ def test_a_long_condition_is_no_bomb() -> None:
     assert parse(text).query
 
 
-def test_T71_odd_texts_are_refused_not_followed() -> None:
+def test_odd_texts_are_refused_not_followed_T71() -> None:
     """NUL, a stray quote, control characters, right-to-left marks: a code, never a crash."""
     for text in ("SELECT '\x00'", "SELECT 'a", 'SELECT "a', "SELECT \u202e1 FROM", "SELECT 1e999999999 FROM t", "\\"):
         assert code(text) in ("sql-syntax", "bad-literal", "sql-unsupported")
@@ -143,19 +143,19 @@ def test_a_remark_is_a_blank_wherever_it_stands() -> None:
         (100, lambda n: "SELECT CONCAT(" + ", ".join(["a"] * n) + ") FROM t"),
     ],
 )
-def test_T74_each_construct_has_its_limit(most: int, text: Callable[[int], str]) -> None:
+def test_each_construct_has_its_limit_T74(most: int, text: Callable[[int], str]) -> None:
     """So many are read; one more is refused. Control: the first line."""
     assert parse(text(most)).query
     assert code(text(most + 1)) == "too-large"
 
 
-def test_T71_half_a_character_is_no_text() -> None:
+def test_half_a_character_is_no_text_T71() -> None:
     """A lone surrogate cannot be written down again, so nobody may ask with it; a whole pair's character may."""
     assert code("SELECT '\ud83d' FROM t") == code('SELECT "\udc69" FROM t') == "sql-syntax"
     assert parse("SELECT '\U0001f469' FROM t").query
 
 
-def test_T39_a_text_is_read_once_for_each_asker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_read_once_for_each_asker_T39(monkeypatch: pytest.MonkeyPatch) -> None:
     """A short text that comes again is read again for another asker alone; refusals and long texts are not kept."""
     read: list[str] = []
     whole = module._parse

@@ -119,7 +119,7 @@ def test_what_cannot_be_released_is_refused(sql: str, code: str, place: int) -> 
     assert f"line 1, column {place}." in error.message
 
 
-def test_T11_a_persons_identity_is_no_key_through_a_subquery_either() -> None:
+def test_a_persons_identity_is_no_key_through_a_subquery_either_T11() -> None:
     """What is made of the person's column stays personal through joins, unions and per-person groups."""
     inner = {
         "SELECT PID + 1 AS k FROM bills": "raw-rows",

@@ -19,7 +19,7 @@ from tests.sql.programs import database
 ROWS = Stat("rows")
 
 
-def test_SR13_a_coarse_set_is_added_up_where_that_is_better():
+def test_a_coarse_set_is_added_up_where_that_is_better_SR13():
     """Few groups are added up for nothing; very many are asked for themselves, at a share (SR13)."""
     rollup = [(0, 1), (0,), ()]
     assert sources(rollup, [3, 2], gaussian=False) == [0, 0, 0]

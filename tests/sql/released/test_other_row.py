@@ -159,14 +159,14 @@ def covered(asked: PreparedQuery, released: list[Released], beta: float) -> dict
 
 
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
-def test_T28_SR14_the_intervals_of_the_rest_hold_it(spend: EpsilonDelta) -> None:
+def test_the_intervals_of_the_rest_hold_it_T28_SR14(spend: EpsilonDelta) -> None:
     """Over runs of noise and threshold each interval covers the rest of what is shown, at its level. Control: below."""
     missed = covered(*asked_of(QUERY, spend), 0.1)
     assert set(missed) == {"n", "known", "years", "mean", "spread", "r", "women", "ratio"}
     assert all(covers(times, RUNS, 0.1) for times in missed.values()), missed
 
 
-def test_T28_the_noise_of_the_total_alone_does_not_hold_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_of_the_total_alone_does_not_hold_the_rest_T28(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: intervals that forget the noise of the groups taken away are found out by the same runs."""
 
     def forgetful(total: Released, shown: Released) -> Released:
@@ -184,7 +184,7 @@ def pmf(scale: Fraction, reach: int) -> np.ndarray:
 
 @pytest.mark.parametrize("number", [0, 1, 7, 30])
 @pytest.mark.parametrize("scales", ["1/3 1/5", "1/2 3/2", "3/2 1/2", "3 1", "2 2", "20 9"])
-def test_T28_the_law_of_a_difference_is_never_too_short(scales: str, number: int) -> None:
+def test_the_law_of_a_difference_is_never_too_short_T28(scales: str, number: int) -> None:
     """By convolving exact probabilities: at most beta lies beyond, and where scales are 2 or more not much less."""
     total, group = map(Fraction, scales.split())
     reach = math.ceil(14 * float(max(total, group))) + 2

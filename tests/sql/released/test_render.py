@@ -90,7 +90,7 @@ def test_missing_values_are_ordered_as_asked(down, first):
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(1)], ids=str)
 @pytest.mark.parametrize("sets", [((0, 1), (0,), ()), ((0, 1), (1,), (0,), ()), ((0,), (1,)), ((1, 0), (1,))])
-def test_SR13_grouping_sets_are_their_own_or_summed(spend, sets):
+def test_grouping_sets_are_their_own_or_summed_SR13(spend, sets):
     """ROLLUP, CUBE and GROUPING SETS: all rows of all sets, whether asked or added up from finer ones (SR13)."""
     stats = (ROWS, Stat("mean", (AGE,)), Stat("persons"), Stat("count", (AGE,), distinct=True))
     columns = (
@@ -266,7 +266,7 @@ COVERED: list[tuple[str, TableProgram]] = [
 
 @pytest.mark.parametrize("spend", [Epsilon(2), Rho(0.5)], ids=str)
 @pytest.mark.parametrize(("name", "program"), COVERED, ids=[name for name, _ in COVERED])
-def test_T28_the_interval_of_every_cell_holds_the_tables_own(name, program, spend):
+def test_the_interval_of_every_cell_holds_the_tables_own_T28(name, program, spend):
     """Over runs of noise each cell's interval covers the same expression of exact statistics at its level (T28)."""
     asked, released = truth(program, spend)
     exact_cells = {labels(row): row for row in asked.read(released).rows}
@@ -293,7 +293,7 @@ def labels(row: tuple[object, ...]) -> tuple[object, ...]:
     return tuple(figure.value for figure in row if figure.origin is None)  # type: ignore[attr-defined]
 
 
-def test_T28_half_the_interval_of_a_cell_does_not_hold_it():
+def test_half_the_interval_of_a_cell_does_not_hold_it_T28():
     """Control: half of a count's, a sum's and a ratio's interval is found out by the same runs."""
     columns = (("n", StatAt(0)), ("s", StatAt(1)), ("r", apply("*", const(2), StatAt(0))))
     program = TableProgram(GroupStatistics(Table(), None, (), (), (ROWS, Stat("sum", (INCOME,), SMOKER))), columns)
@@ -334,7 +334,7 @@ def sparse(**more: object) -> sulq.Database:
 @pytest.mark.parametrize(
     "value", ["AVG(age)", "MEDIAN(age)", "MAX(age)", "MIN(age)", "STDDEV_POP(age)", "SUM(age) / COUNT(age)"]
 )
-def test_SR18_groups_without_rows_do_not_win(value: str) -> None:
+def test_groups_without_rows_do_not_win_SR18(value: str) -> None:
     """At epsilon 100 declared groups nobody is in, and NULL, come last in either order, and meet no condition.
 
     A group without rows is unknown: missing, with the whole range as its interval.
@@ -357,7 +357,7 @@ def test_SR18_groups_without_rows_do_not_win(value: str) -> None:
         assert found.to_arrow()["v"].null_count == len(TOWNS) + 1 - len(SOME)
 
 
-def test_SR18_the_whole_table_keeps_its_middle() -> None:
+def test_the_whole_table_keeps_its_middle_SR18() -> None:
     """Never the whole table: without a group a mean of nothing is the middle, with the whole range."""
     with sparse() as db:
         found = db.sql("SELECT AVG(age) FROM people WHERE age > 100", spend=Epsilon(100))
@@ -389,7 +389,7 @@ def test_aggregates_over_released_groups_leave_out_those_without_rows() -> None:
         assert db.sql(union, spend=Epsilon(50)).value == 8
 
 
-def test_SR18_noise_makes_no_groups() -> None:
+def test_noise_makes_no_groups_SR18() -> None:
     """At a small spend too: of 57 groups without rows hardly any passes for a group, in whatever is asked of it.
 
     Bar: more than eight, where each passes with probability 1e-3 at most, has a probability below 1e-16.
@@ -403,7 +403,7 @@ def test_SR18_noise_makes_no_groups() -> None:
         assert db.sql(count, spend=Epsilon(0.1)).value <= 4 + 8
 
 
-def test_SR18_top_airports_by_delay_have_flights() -> None:
+def test_top_airports_by_delay_have_flights_SR18() -> None:
     """Real data: of 1,459 declared airports those that lead by average delay at epsilon 100 have flights."""
     flights = pd.read_csv(need("tabular/flights-sample.csv"), usecols=["dest", "arr_delay"])
     codes = sorted(set(pd.read_csv(need("tabular/airports.csv"))["faa"]) | set(flights["dest"]))

@@ -71,7 +71,7 @@ def test_joins_keep_the_person(text: str, person: bool, rows: int) -> None:  # n
         ("people p JOIN visits v ON p.pid = v.pid AND p.sex = v.kind", "wrong-kind"),
     ],
 )
-def test_T15_joins_that_lose_the_person_are_refused(text: str, code: str) -> None:
+def test_joins_that_lose_the_person_are_refused_T15(text: str, code: str) -> None:
     """No pair of two persons' rows is ever made; the control is the test above."""
     error = refused(f"SELECT COUNT(*) FROM {text}")
     assert error.code == code

@@ -76,7 +76,7 @@ def test_names_that_are_not_known_are_answered_by_those_that_are() -> None:
     assert refused("SELECT COUNT(*) FROM people WHERE people.x = 1").code == "unknown-column"
 
 
-def test_SR15_names_are_no_declaration() -> None:
+def test_names_are_no_declaration_SR15() -> None:
     """Equating columns says that two rows are one person's only along a key and what is declared to refer to it."""
     key = item("o_orderkey", key_of="orders")
     line = item("l_orderkey", refers_to="orders")

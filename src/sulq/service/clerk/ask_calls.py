@@ -62,7 +62,7 @@ def check_length(oracle: Oracle, question: Question, spend: Loss | None) -> None
 
 
 def timed(held: OpenDataset, whose: str, work: Callable[[], T]) -> T:
-    """Do what reads rows, in a slot of its dataset; under a release schedule its outcome leaves at its tick (R14).
+    """Do what reads rows, in a slot of its dataset; under a release schedule its outcome leaves at its tick.
 
     The slot is free again when the work is done; until its tick nobody finds the answer in any book (`Paced`).
     """

@@ -2,7 +2,7 @@
 
 The clerk lets nobody in on the web's word: each call carries the token itself,
 which is hashed and looked up in the access store here. So a web process that
-was broken into can do no more than the tokens it is shown (R10), and what the
+was broken into can do no more than the tokens it is shown, and what the
 access store holds is no token: whoever reads it is not let in by it (T80). A
 dataset that does not exist and one that is not this principal's are answered alike.
 """
@@ -110,7 +110,7 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
 
 
 def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
-    """The reply to one frame; an error of ours goes back as it is, any other as one constant (R5, R9)."""
+    """The reply to one frame; an error of ours goes back as it is, any other as one constant."""
     begun = time.monotonic()
     name, outcome = "unknown", "ok"
     try:

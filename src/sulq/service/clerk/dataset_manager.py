@@ -368,7 +368,7 @@ class DatasetManager:
         return [self._kept(item, worker) for item in held for worker in cast("RemoteRows", item.rows).workers]
 
     def _kept(self, held: OpenDataset, worker: WorkerConnection) -> Frame:
-        """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it (R10)."""
+        """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it."""
         declared = self._declared.get(held.name)
         beside = declared is not None and declared.in_database and self.beside_rows
         return {**worker.isolation, **({"files": "shared"} if beside else {})}

@@ -4,7 +4,7 @@ A plan is certified by a worker before it is paid for. Then it goes to one worke
 with a receipt stamped for that worker alone and for this generation of it. Once that
 frame is sent whole it is never sent again, to anyone, unless the worker says that it
 does not know the plan: if it dies or overruns, the question stays charged and ends
-in the one outcome every failure has (R5, T32, T37).
+in the one outcome every failure has (T32, T37).
 """
 
 from __future__ import annotations

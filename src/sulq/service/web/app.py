@@ -1,7 +1,7 @@
 """The HTTP API as an application: routes under /v1, the OpenAPI document, and the console before them.
 
 It is given one function, `call`, that sends a frame to the clerk and brings its
-reply; it has no other way to data, ledger or access store (R10).
+reply; it has no other way to data, ledger or access store.
 """
 
 from __future__ import annotations

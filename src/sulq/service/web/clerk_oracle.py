@@ -1,7 +1,7 @@
 """The clerk as an Oracle: what the web process compiles SQL against.
 
 The web process holds no rows and no ledger; it sends questions with the caller's
-own token, and the clerk checks the token at each call (R10).
+own token, and the clerk checks the token at each call.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class Worker:
             return {"failed": error.code}
         except SulqError as error:
             return {"stopped": ipc.refusal(error)["error"]}
-        except Exception as error:  # noqa: BLE001 - one outcome for every failure after the debit (R5)
+        except Exception as error:  # noqa: BLE001 - one outcome for every failure after the debit
             _log.error("a question failed", extra={"error": type(error).__name__})
         return {"failed": "engine-failed"}
 

@@ -124,7 +124,7 @@ def test_the_body_is_the_api_s_own() -> None:
         ({"k0": "int", "a0": "0", "b0": "9"}, "person's own column"),
     ],
 )
-def test_T93_a_careless_declaration_is_warned_of(more: dict[str, str], word: str) -> None:
+def test_a_careless_declaration_is_warned_of_T93(more: dict[str, str], word: str) -> None:
     """A delta of 1/n, an epsilon over policy and a unit that hides too little are said before the end."""
     assert any(word in warning for warning in draft(**more).warnings())
     assert draft(way="both", delta="1e-9", size="100").warnings() == []

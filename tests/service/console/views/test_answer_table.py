@@ -39,7 +39,7 @@ def test_estimates_are_told_from_keys() -> None:
     assert len(found.charts()) == 1
 
 
-def test_SR18_an_unknown_estimate_is_said_and_not_drawn() -> None:
+def test_an_unknown_estimate_is_said_and_not_drawn_SR18() -> None:
     """A missing value in a column of estimates is unknown; a missing key is missing; the chart leaves it out."""
     found = table(rows=[["Lod", 10], [None, None]], low=[[None, 8], [None, 0]], high=[[None, 12], [None, 120]])
     assert [[cell.text for cell in row] for row in found.cells()] == [["Lod", "10"], ["missing", "unknown"]]
@@ -65,7 +65,7 @@ def test_digits_follow_the_interval() -> None:
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=6), st.tuples(st.text(max_size=8), st.text(max_size=8)))
-def test_T82_no_text_of_a_csv_starts_a_formula(rows: list[tuple[object, object]], names: tuple[str, str]) -> None:
+def test_no_text_of_a_csv_starts_a_formula_T82(rows: list[tuple[object, object]], names: tuple[str, str]) -> None:
     """Whatever the texts, no cell of the file begins like a formula unless it is a number; all rows are there."""
     blank = [[None, None]] * len(rows)
     tree = {"columns": list(names), "rows": [list(row) for row in rows], "low": blank, "high": blank, "level": 0.95}

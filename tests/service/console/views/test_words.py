@@ -45,7 +45,7 @@ def test_the_odds_are_those_of_the_unit() -> None:
     assert words.odds(Rho(1), Unit()) == ""
 
 
-def test_T93_the_promise_names_the_unit_the_loss_and_the_chance_of_failure() -> None:
+def test_the_promise_names_the_unit_the_loss_and_the_chance_of_failure_T93() -> None:
     """Whom it hides, what nobody can tell, how much, and except with which probability."""
     told = " ".join(words.guarantee(Unit("who", rows=4), EpsilonDelta(1, 1e-6)))
     for word in ("all of their rows (up to 4)", "in the data at all", "2.72", "1e-06"):
