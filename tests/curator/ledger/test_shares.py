@@ -187,18 +187,17 @@ def test_many_random_histories_are_decided_as_the_rules_say_T54() -> None:
 
 @pytest.mark.parametrize("forgotten", ["reserves", "shares"])
 def test_a_ledger_that_forgets_is_caught_T55(forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Control: without its reserves, or without its shares, a ledger differs from the rules in many histories."""
+    """Control: without its reserves, or without its shares, a ledger differs from the rules in some history.
+
+    Measured: one in four histories without shares, nearly all without reserves; so none of 60 with probability 1e-8.
+    """
     if forgotten == "reserves":
         monkeypatch.setattr(Accounts, "_covered", lambda *_: True)
     else:
         holds = Filter.holds
         monkeypatch.setattr(Filter, "holds", lambda self, totals, *_: holds(self, totals))
-    wrong = 0
-    for seed in range(40):
-        kind = list(BUDGETS)[seed % len(BUDGETS)]
-        ledger, model = begun(kind)
-        wrong += bool(enacted(ledger, model, kind, random_story(f"control {seed}", 80)))
-    assert wrong >= 10
+    kinds = list(BUDGETS) * 15
+    assert any(enacted(*begun(kind), kind, random_story(f"control {seed}", 80)) for seed, kind in enumerate(kinds))
 
 
 def promised(ledger: Ledger, kind: str, name: str) -> Event | None:
