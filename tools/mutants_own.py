@@ -195,11 +195,11 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, groups without rows, the value",
         "a declared group nobody is in has the middle of the bounds as its mean",
-        "answers/presence.py",
+        "answers/noise_sums.py",
         "    found: Truths = reading.least(released, beta_of(released.cells)) <= 0",
         "    found: Truths = np.zeros(released.cells, dtype=bool)",
         (
-            "tests/answers/test_presence.py::test_groups_without_rows_are_seldom_taken_for_groups_SR18",
+            "tests/answers/test_noise_sums_presence.py::test_groups_without_rows_are_seldom_taken_for_groups_SR18",
             "tests/sql/released/test_render.py::test_groups_without_rows_do_not_win_SR18",
         ),
     ),
@@ -294,10 +294,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, kept rows, the note",
         "an answer over a table of which some rows of a person are kept says nothing of it",
-        "answers/row_bounding.py",
+        "answers/released.py",
         '    return ("; ".join([note, *beside]),)',
         "    return ()",
-        ("tests/answers/test_row_bounding.py::test_an_answer_over_a_bounded_table_says_so",),
+        ("tests/answers/test_released_row_bounding.py::test_an_answer_over_a_bounded_table_says_so",),
     ),
     Mutant(
         "sulq 0.1.0, kept rows, the share",
@@ -318,19 +318,19 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, pre-checks of rho",
         "a check before the first ask knows less room than the ledger's filter",
-        "answers/spend_plan.py",
+        "answers/oracle.py",
         "        short = facts.rho is not None and spend.exact > facts.rho",
         "        short = facts.rho is not None and spend.exact > facts.rho * Fraction(9, 10)",
-        ("tests/answers/test_spend_plan.py::test_a_check_before_the_first_ask_says_what_the_ledger_says_SR3",),
+        ("tests/answers/test_oracle_spend_plan.py::test_a_check_before_the_first_ask_says_what_the_ledger_says_SR3",),
     ),
     Mutant(
         "sulq 0.1.0, sums over halves",
         "sums are centred on one noisy number, whose noise never averages out",
-        "answers/subset_covariance.py",
+        "answers/noise_sums.py",
         "    found: Floats = (a - a.mean(axis=0)).T @ (b - b.mean(axis=0)) / (len(a) - 1)",
         "    found: Floats = (a - a[0]).T @ (b - b[0]) / len(a)",
         (
-            "tests/answers/test_subset_covariance.py::test_it_is_the_covariance_whatever_is_added_to_a_column",
+            "tests/answers/test_noise_sums_subset_covariance.py::test_it_is_the_covariance_whatever_is_added_to_a_column",
             "tests/learn/test_vertical.py::test_errors_of_halves_are_as_large_as_they_say_where_noise_is_S0_12",
         ),
     ),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sulq import Epsilon, EpsilonDelta
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import KMeansTask

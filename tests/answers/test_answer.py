@@ -12,9 +12,8 @@ import pytest
 from scipy import stats
 
 from sulq.answers import wire
-from sulq.answers.answer import Answer, Answers
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.estimators import Covariance, FirstAbove, Mean, Placed, Plain, Reading
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Noise, Released
 from sulq.errors import QuestionError, SetupError
 from sulq.language.law import AboveLaw, LaplaceLaw, MetricLaw

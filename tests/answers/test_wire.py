@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sulq
-from sulq.answers import vocabulary, wire
-from sulq.answers.answer import Answer, Answers
+from sulq.answers import wire
+from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
 from sulq.answers.estimators import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
-from sulq.answers.receipt import Receipt, SignedReceipt
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
 from sulq.compile.plan import draw
@@ -300,8 +299,8 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
 
 def test_every_kind_of_the_vocabulary_is_tried():
     """The round trip below covers the whole table the wire reads and writes by."""
-    assert set(VALUES) == set(vocabulary.KINDS.values())
-    assert all(cls.__name__ == name for name, cls in vocabulary.KINDS.items())
+    assert set(VALUES) == set(wire.KINDS.values())
+    assert all(cls.__name__ == name for name, cls in wire.KINDS.items())
 
 
 @pytest.mark.parametrize("cls", VALUES, ids=lambda cls: cls.__name__)
@@ -557,7 +556,7 @@ def test_fuzz_a_mangled_text_is_refused_with_a_code_or_has_one_meaning_T51(value
 FIELDS = st.sampled_from(["kind", "value", "name", "shape", "type", "values", "item"])
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 TREES = st.recursive(
-    LEAVES | st.sampled_from(list(vocabulary.KINDS)),
+    LEAVES | st.sampled_from(list(wire.KINDS)),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS | st.text(max_size=3), inner, max_size=4),
     max_leaves=8,
 )

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sulq
-from sulq.answers.columns import ColumnChoice
 from sulq.answers.estimators import Average, CentredMean, Mean
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Plan
 from sulq.api.named_asks import NamedAsks
 from sulq.api.questions import binned

@@ -13,8 +13,8 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.answers import wire
+from sulq.answers.answer import Receipt
 from sulq.answers.plan import Part, Plan
-from sulq.answers.receipt import Receipt
 from sulq.compile import plan
 from sulq.compile.emit import emitter
 from sulq.compile.emit.emitter import Emitter

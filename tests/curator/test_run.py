@@ -10,7 +10,7 @@ import pytest
 
 from sulq import Above, Epsilon, Int, SubLinear, Sums, Unit, col
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.compile.plan import draw
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows

@@ -24,7 +24,7 @@ import pytest
 import sulq
 from sulq import Above, Epsilon, EpsilonDelta, Rho, SubLinear, Sums, Together, Unit, col, lit
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.curator import certificates
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 import sulq
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, whole
 from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner

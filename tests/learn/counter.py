@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import sulq
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import whole
 from sulq.learn.base import Learner
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import sulq.testing
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Part, Plan
 from sulq.api.database import Database
 from sulq.language.facts import Facts

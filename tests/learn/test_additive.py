@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Sums, learn
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
 from sulq.learn.attributes import Attributes

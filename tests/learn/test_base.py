@@ -7,8 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, SubLinear, Unit
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import whole
 from sulq.learn import ID3, PCA, KMeans
 from sulq.learn.base import Learner

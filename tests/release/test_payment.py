@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.api.named_asks import NamedAsks
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Lit

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from sulq import Epsilon, Unit, release
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.errors import QuestionError, SetupError
 from sulq.release import saving
 from sulq.release.base import Release

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sulq import Epsilon, Rho, Unit
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.errors import QuestionError, SetupError
 from sulq.language.law import ExponentialLaw, FlipLaw
 from sulq.select import Selected, load

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain, Reading
-from sulq.answers.presence import UNKNOWN, Counted, unknown
-from sulq.answers.receipt import Receipt
+from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
 from sulq.answers.released import Released
 from sulq.errors import SetupError
+from sulq.kernel.ledger.chain import Receipt
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Event, Loss, Unit, probability
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
     from matplotlib.axes import Axes
+
 
 Value = float | int | Floats | dict[object, object]
 
@@ -347,3 +350,93 @@ def extra(module: str, name: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         raise SetupError("missing-extra", f"This needs the extra {name!r}.", f"pip install 'sulq[{name}]'") from None
+
+
+LONGEST: Final = 40  # rows of a table in a text
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table: its name, the names of its columns, its rows; `more` rows are not shown."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: int = 0
+
+    def to_json(self) -> dict[str, object]:
+        """As a door shows it."""
+        found: dict[str, object] = {
+            "title": self.title, "columns": list(self.columns), "rows": [list(row) for row in self.rows],
+        }  # fmt: skip
+        return found | ({"more": self.more} if self.more else {})
+
+    def text(self) -> str:
+        """As a text whose columns stand below each other."""
+        lines = [self.columns, *(tuple(_said(cell) for cell in row) for row in self.rows[:LONGEST])]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
+        said = [
+            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+            for line in lines
+        ]
+        left = max(len(self.rows) - LONGEST, 0) + self.more
+        more = [f"... {left} more rows"] if left else []
+        return "\n".join([self.title, *(line.rstrip() for line in said), *more])
+
+
+def cell(value: object) -> Cell:
+    """A value as a cell; a number that is none (nan, infinite) is its name, as JSON has no other word for it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _said(value: Cell) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+__all__ = ["DOMAIN", "Receipt", "SignedReceipt"]
+
+DOMAIN: Final = b"sulq receipt 1\0"  # what is signed as a receipt is good for nothing else
+
+
+@dataclass(frozen=True, slots=True)
+class SignedReceipt:
+    """A receipt to keep: what one debit's entry says, signed by its ledger.
+
+    Whoever has the ledger's public key can check it with nothing else at hand
+    (`sulq ledger check`), and with the ledger that the entry is still there (T60).
+    """
+
+    space: str  # the person space whose ledger signed it
+    seq: int
+    entry: str  # the hash that chains the entry to all before it
+    plan: str  # digest of the plan that was paid for
+    question: str  # digest of the question and its price
+    epsilon: Fraction | None  # what it cost, as the event says
+    rho: Fraction
+    key_delta: Fraction
+    queries: int
+    analyst: str
+    time: str  # as the curator's clock showed it
+    public_key: str
+    signature: str = ""
+
+    @property
+    def message(self) -> bytes:
+        """The bytes that are signed: every field but the signature, in one order and one spelling."""
+        fields = [
+            self.space, self.seq, self.entry, self.plan, self.question,
+            None if self.epsilon is None else str(self.epsilon), str(self.rho), str(self.key_delta), self.queries,
+            self.analyst, self.time, self.public_key,
+        ]  # fmt: skip
+        return DOMAIN + json.dumps(fields, separators=(",", ":")).encode()
+
+    def __str__(self) -> str:
+        cost = f"rho {float(self.rho):.6g}" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
+        cost = f"{self.queries} queries" if self.queries else cost
+        who = f" by {self.analyst}" if self.analyst else ""
+        return f"entry {self.seq} ({self.entry[:12]}) of person space {self.space}: {cost}{who} at {self.time}"

@@ -18,7 +18,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from sulq.answers.presence import least_total
+from sulq.answers.noise_sums import least_total
 from sulq.answers.quantiles import Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats, Truths

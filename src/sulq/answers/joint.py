@@ -15,8 +15,7 @@ from statistics import NormalDist
 import numpy as np
 
 from sulq.answers.estimators import SLACK, Covariance
-from sulq.answers.noise_sums import added
-from sulq.answers.presence import least_total
+from sulq.answers.noise_sums import added, least_total
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats
 from sulq.language.law import GaussianLaw, LaplaceLaw

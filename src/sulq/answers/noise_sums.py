@@ -16,11 +16,12 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol, runtime_checkable
 
 import numpy as np
 
-from sulq.language.kinds import Floats
+from sulq.answers.released import Released
+from sulq.language.kinds import Floats, Truths
 from sulq.language.law import LARGEST_COINS, MIN_BETA, BinomialLaw, GaussianLaw, LaplaceLaw, Law, round_up
 
 FINE: Final = 40
@@ -148,3 +149,63 @@ def _wave(law: Added, theta: Floats) -> Floats:
     mass = np.array([law.pmf(z) for z in range(reach_ + 1)])
     found = mass[0] + 2 * np.cos(np.outer(theta, np.arange(1, reach_ + 1))) @ mass[1:]
     return found
+
+
+LEVEL: Final = 0.95  # the fixed level: no group without rows is taken for one with rows, over all groups of an answer
+UNKNOWN: Final = (
+    "unknown: the group may have no rows, as the interval of its count reaches 0 (at 95% for all groups at once)"
+)
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """A statistic that a group without rows does not have: a mean, spread, covariance, quantile or extreme."""
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the interval of each cell's number of values, except with probability beta a cell."""
+        ...
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The whole range of each column by public facts."""
+        ...
+
+
+def least_total(released: Released, columns: slice, beta: float, row: float = 1.0) -> Floats:
+    """The lower end of the interval of a sum of columns whose noise is of one law, to which a row adds `row`.
+
+    Rows are whole: an interval narrower than half a row on either side is taken as that,
+    so that a sum nearer to no row than to one reaches 0 however little noise it has.
+    """
+    units, noise = released.units[:, columns], released.noise[0]
+    away = 0.0 if released.exact else float(added(noise.law, units.shape[1]).accuracy(beta) * noise.step)
+    found: Floats = units.sum(axis=1) * float(noise.step) - max(away, row / 2)
+    return found
+
+
+def beta_of(groups: int) -> float:
+    """The error probability of one group's count, so that all counts of an answer hold at the fixed level."""
+    return (1 - LEVEL) / max(groups, 1)
+
+
+def unknown(reading: object, released: Released) -> Truths:
+    """Which groups may have no rows, so that a statistic they may not have is not claimed; released numbers alone."""
+    if not isinstance(reading, Counted):
+        return np.zeros(released.cells, dtype=bool)
+    found: Truths = reading.least(released, beta_of(released.cells)) <= 0
+    return found
+
+
+def covariance(a: Floats, b: Floats) -> Floats:
+    """The covariance of the columns of a with those of b, a row a subset; unbiased.
+
+    Centred on the subsets' own mean. Centred on noisy totals, the product of the totals' two noises would stay in the
+    mean however many subsets there are (docs/theory/vertical.md).
+    """
+    found: Floats = (a - a.mean(axis=0)).T @ (b - b.mean(axis=0)) / (len(a) - 1)
+    return found
+
+
+def covariance_errors(own_a: Floats, own_b: Floats, found: Floats, subsets: int) -> Floats:
+    """The standard errors of covariances: sqrt((var var' + cov^2)/(subsets - 1)), of pairs that are nearly normal."""
+    errors: Floats = np.sqrt((np.outer(own_a, own_b) + found**2) / (subsets - 1))
+    return errors

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Protocol, cast
 
-from sulq.answers.answer import Answer, Answers
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.plan import Plan
+from sulq.errors import BudgetExceeded, QuestionError
+from sulq.language.domain import Column
 from sulq.language.facts import Facts
-from sulq.language.privacy import Loss
-from sulq.language.question import Question
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
+from sulq.language.question import Holistic, Question, Single, Together
+from sulq.language.relation import Table
+from sulq.language.rowfn import Col, RowFn
+from sulq.language.space import Cube, Space
+from sulq.language.statistic import (
+    Degrees,
+    Edges,
+    Graph,
+    MinCut,
+    OfGraph,
+    SpanningTree,
+    ToBoundedDegree,
+    ToConnected,
+    Triangles,
+)
 
 
 class Oracle(Protocol):
@@ -31,3 +51,280 @@ class Oracle(Protocol):
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnChoice:
+    """Some declared columns of a database, as learners take them: X or y."""
+
+    names: tuple[str, ...]
+    oracle: Oracle
+
+    def __post_init__(self) -> None:
+        schema = self.oracle.facts.schema  # read once: at a far curator each reading is a call
+        for fn in self.row:
+            fn.kind(schema)  # refuses what is not declared, naming what is
+
+    @property
+    def domain(self) -> tuple[Column, ...]:
+        """The columns' declared domains."""
+        schema = self.oracle.facts.schema
+        found = [schema.find(name) for name in self.names]
+        return tuple(column for column in found if column is not None)
+
+    @property
+    def row(self) -> tuple[Col, ...]:
+        """The columns as row functions."""
+        return tuple(Col(name) for name in self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Columns({', '.join(self.names)} of {self.oracle.facts.table}; private)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphTable:
+    """A table whose rows are edges; what is asked of it hides edges, and a person's k rows all together.
+
+    Every ask takes `where`, a condition on edges, and gives a stored answer of the same question again
+    unless `fresh` (SR12). The graph's own columns are `graph`.
+    """
+
+    graph: Graph
+    oracle: Oracle
+    table: str = ""
+
+    def ask(
+        self,
+        statistic: OfGraph,
+        *,
+        spend: Loss | None,
+        where: RowFn | None = None,
+        space: Space | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """Any statistic of a graph; its answer may lie in a space."""
+        if not isinstance(fresh, bool):
+            raise QuestionError("bad-question", "fresh is True or False.")
+        question = Holistic(statistic, where, space, Table(self.table))
+        return cast("Answer", self.oracle.ask(question, spend=spend, reuse=not fresh))
+
+    def min_cut(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
+        """The least weight of edges whose removal disconnects the graph; 0 if it is not connected."""
+        return self.ask(MinCut(self.graph), spend=spend, where=where, fresh=fresh)
+
+    def spanning_tree_weight(
+        self, *, complete: bool = False, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
+    ) -> Answer:
+        """The weight of a minimum spanning tree, of one for each part together; `complete`: absent pairs weigh 1."""
+        return self.ask(SpanningTree(self.graph, complete), spend=spend, where=where, fresh=fresh)
+
+    def triangles(
+        self,
+        *,
+        degree: int | None = None,
+        spend: Loss | None = None,
+        where: RowFn | None = None,
+        fresh: bool = False,
+    ) -> Answer:
+        """How many triangles there are; `degree`: a bound on edges at a vertex, for far less noise."""
+        return self.ask(Triangles(self.graph, degree), spend=spend, where=where, fresh=fresh)
+
+    def degrees(
+        self, most: int, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
+    ) -> Answer:
+        """How many vertices have at least 1, 2, ... `most` edges."""
+        return self.ask(Degrees(self.graph, most), spend=spend, where=where, fresh=fresh)
+
+    def to_connected(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
+        """How many edges the graph lacks to be connected."""
+        return self.ask(ToConnected(self.graph), spend=spend, where=where, fresh=fresh)
+
+    def to_bounded_degree(
+        self, degree: int, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
+    ) -> Answer:
+        """How many edges must go so that no more than `degree` meet at a vertex; of 40 vertices at most.
+
+        Exact, and so slow to work out: of larger graphs ask for `degrees`.
+        """
+        return self.ask(ToBoundedDegree(self.graph, degree), spend=spend, where=where, fresh=fresh)
+
+    def edges(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
+        """For each pair of vertices whether it is an edge, each bit flipped with probability 1/(1 + e^(epsilon/S)).
+
+        S is how many pairs one person moves: the unit's rows, twice that under replace_one.
+        """
+        return self.ask(Edges(self.graph), spend=spend, where=where, space=Cube(), fresh=fresh)
+
+    def __repr__(self) -> str:
+        return f"GraphTable({', '.join(self.graph.columns)} of {self.table or self.oracle.facts.table}; private)"
+
+
+Progress = Callable[[int, int], None]
+GRAIN: Final = 10**15
+LEAST: Final[dict[type, Fraction]] = {Epsilon: Fraction(1, 10**5), Rho: Fraction(1, 10**11)}
+EDGE: Final = Fraction(1, 10**9)  # so near the end of a budget the rounding of parts counts
+HAIR: Final = 1 - Fraction(1, 10**9)
+
+
+class SpendPlan:
+    """What a fit may spend, and what it has spent.
+
+    A learner says before its first ask how many steps it plans at most, and for
+    each ask which part of the whole it takes. Parts of epsilon, and of rho, add
+    up (S2.6, SR3), so a fit whose parts sum to one costs its spend; one that stops
+    early has spent less. An (epsilon, delta) is divided as the rho it holds. Under a
+    SubLinear budget there is no spend: each scalar is a query, as in the papers [S0.8].
+    """
+
+    def __init__(self, oracle: Oracle, spend: Loss | None, progress: Progress | None = None) -> None:
+        self.oracle = oracle
+        self._progress = progress
+        self._done = 0
+        self._planned = 0
+        self._spends: list[Loss] = []
+        self._receipts: list[Receipt] = []
+        self.guarantee = "dp"
+        self.facts: Facts = oracle.facts  # read once: at a far curator each reading is a call
+        if isinstance(self.facts.budget, SubLinear):
+            if spend is not None and not isinstance(spend, Queries):
+                raise QuestionError("spend-kind", "A SubLinear budget is counted in queries; leave spend out.")
+            self.whole: Epsilon | Rho | None = None
+            self._tight = False
+            return
+        if spend is None:
+            raise QuestionError("spend-missing", "This has a price.", "Name it: spend=Epsilon(1).")
+        if isinstance(spend, EpsilonDelta):
+            spend = Rho(spend.rho)
+        if not isinstance(spend, (Epsilon, Rho)):
+            raise QuestionError("bad-loss", "spend is a loss such as Epsilon(1) or Rho(0.05).")
+        if spend.exact < LEAST[type(spend)]:  # its smallest parts would buy noise past what integers hold
+            raise QuestionError(
+                "bad-loss", f"Nothing is learned for {spend}.", f"Spend {float(LEAST[type(spend)]):g} or more."
+            )
+        self.whole = spend
+        affordable(spend, self.facts)
+        held = self.facts.rho if isinstance(self.facts.budget, EpsilonDelta) and isinstance(spend, Rho) else None
+        self._tight = held is not None and spend.exact > held - EDGE
+
+    @property
+    def pure(self) -> bool:
+        """Whether the noise is Laplace: sensitivities are then in L1."""
+        return isinstance(self.whole, Epsilon)
+
+    @property
+    def sublinear(self) -> bool:
+        """Whether the papers' own noise is used, at a price in queries."""
+        return self.whole is None
+
+    def plan(self, steps: int, *questions: Question) -> None:
+        """Say how many asks there will be at most; `questions` are asked once each, or stand for one step each.
+
+        Under a SubLinear budget all of them together must fit what remains, so that no fit
+        stops for want of queries in the middle.
+        """
+        self._planned = steps
+        self._tell()
+        if self.sublinear and questions:
+            needed = sum(queries(self.oracle, question) for question in questions)
+            left = self.facts.remaining
+            if isinstance(left, Queries) and needed > left.queries:
+                raise BudgetExceeded("budget-exceeded", f"This would ask {needed:,} queries; {left} is left.")
+
+    def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:
+        """Ask for a part of the whole spend; always new noise (SR12)."""
+        answer = self.oracle.ask(question, spend=self._within(self.share(part)))
+        self._spends.append(answer.spent)
+        self._receipts.append(answer.receipt)
+        self.guarantee = (answer.answers[0] if isinstance(answer, Answers) else answer).guarantee
+        self._done += 1
+        self._tell()
+        return answer
+
+    def one(self, question: Single, part: Fraction | float = 1) -> Answer:
+        """Ask one question."""
+        answer = self.ask(question, part)
+        assert isinstance(answer, Answer)  # noqa: S101 - for the type checker
+        return answer
+
+    def several(self, question: Together, part: Fraction | float = 1) -> Answers:
+        """Ask several questions at one debit."""
+        answers = self.ask(question, part)
+        assert isinstance(answers, Answers)  # noqa: S101 - likewise
+        return answers
+
+    def foresee(self, question: Question, part: Fraction | float = 1) -> Plan:
+        """What an ask for a part of the spend would be: its noise, its price; free."""
+        return self.oracle.foresee(question, spend=self.share(part))
+
+    def share(self, part: Fraction | float) -> Epsilon | Rho | None:
+        """A part of the whole, rounded down to what ledgers count in: parts that sum to one never pass it."""
+        if self.whole is None:
+            return None
+        grains = math.floor(self.whole.exact * Fraction(part) * GRAIN)
+        if self._tight and part != 1:  # the filter rounds each part's loss up: a grain less makes up for it
+            grains = max(grains - 1, 1)
+        return type(self.whole)(Fraction(grains, GRAIN))
+
+    def _within(self, spend: Epsilon | Rho | None) -> Epsilon | Rho | None:
+        """Parts that are floats may sum to a hair more than one: then the last ask gives way, and the budget need not.
+
+        Without it a fit that takes all of a budget would be refused its last question, after the others were paid.
+        """
+        if self.whole is None or spend is None:
+            return None
+        left = Fraction(math.floor((self.whole.exact - self._paid()) * GRAIN), GRAIN)
+        return type(self.whole)(left) if spend.exact * HAIR < left < spend.exact else spend
+
+    def _paid(self) -> Fraction:
+        # `amount`, since an answer from reports already given costs nothing (SR19).
+        return sum((s.amount for s in self._spends if not isinstance(s, Queries)), start=Fraction(0))
+
+    @property
+    def receipts(self) -> tuple[Receipt, ...]:
+        """Of every ask so far."""
+        return tuple(self._receipts)
+
+    @property
+    def spent(self) -> Loss:
+        """The sum of all asks so far."""
+        if self.whole is None:
+            return Queries(sum(spend.queries for spend in self._spends if isinstance(spend, Queries)))
+        return type(self.whole).total(self._paid())
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            self._progress(min(self._done, self._planned), self._planned)
+
+
+def queries(oracle: Oracle, question: Question) -> int:
+    """How many scalars of a SubLinear budget a question takes; free."""
+    price = oracle.foresee(question).spend
+    return price.queries if isinstance(price, Queries) else 0
+
+
+def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
+    """Refuse a fit that what is left cannot hold, before its first ask; what the ledger would take at once is let pass.
+
+    The ledger decides on each ask anyway; this keeps a fit from stopping half-way. Reports already given answer for
+    nothing, whatever spend is named (SR19).
+    """
+    left = facts.remaining
+    if isinstance(left, Epsilon) and isinstance(spend, Rho):
+        raise QuestionError("spend-kind", "A budget of Epsilon cannot hold a spend of Rho.")
+    if facts.whose == "reports":
+        return
+    short = False
+    if isinstance(left, (Epsilon, EpsilonDelta)) and isinstance(spend, Epsilon):
+        short = spend.exact > left.amount
+    elif isinstance(left, Rho):
+        short = (spend.exact if isinstance(spend, Rho) else spend.exact**2 / 2) > left.amount
+    elif isinstance(left, EpsilonDelta):
+        short = facts.rho is not None and spend.exact > facts.rho
+    if short:
+        most = (
+            f"{left}, or rho {float(facts.rho):.6g}" if isinstance(spend, Rho) and facts.rho is not None else f"{left}"
+        )
+        raise BudgetExceeded("budget-exceeded", f"This would cost {spend}; {most} is left.")

@@ -18,13 +18,39 @@ import types
 import typing
 from decimal import Decimal
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers import vocabulary
-from sulq.answers.answer import Answer, Answers
+from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
+from sulq.answers.estimators import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
+from sulq.answers.plan import Part, Plan, Whole
+from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
+from sulq.answers.released import Noise, Released
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
+from sulq.language.domain import COLUMNS, Schema
+from sulq.language.estimator import Certificate, Estimator
+from sulq.language.facts import Facts, Heavy, TableFacts
+from sulq.language.law import (
+    AboveLaw,
+    BinomialLaw,
+    BitLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    MetricLaw,
+    PassedLaw,
+)
+from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
+from sulq.language.question import QUESTIONS
+from sulq.language.relation import RELATIONS
+from sulq.language.rowfn import ROW_FUNCTIONS
+from sulq.language.score import SCORES
+from sulq.language.space import SPACES
+from sulq.language.statistic import STATISTICS, Graph
+from sulq.language.tally import Block, Key, Tally
 
 __all__ = ["FORMAT", "Writer", "decode", "digest", "digest_of", "encode", "from_json", "strict", "to_json"]
 
@@ -131,7 +157,7 @@ def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str] | None:
 
     None where not all its values are written with the same fields.
     """
-    if cls is Answers or vocabulary.KINDS.get(cls.__name__) is not cls or _optional(cls):
+    if cls is Answers or KINDS.get(cls.__name__) is not cls or _optional(cls):
         return None
     fields: list[tuple[str, str]] = []
     before = "{"
@@ -161,7 +187,7 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         return {"kind": "fraction", "value": f"{number.numerator}/{number.denominator}"}
     if kind is Answers:
         return {"kind": "Answers", "answers": _together(typing.cast("Answers", value).answers)}
-    if vocabulary.KINDS.get(kind.__name__) is kind:
+    if KINDS.get(kind.__name__) is kind:
         if known is not None and id(value) in known:
             return known[id(value)]
         tree: dict[str, object] = {"kind": kind.__name__}
@@ -237,7 +263,7 @@ def from_json(tree: object, depth: int = 0) -> object:
     }
     if kind == "array":
         return _array(given)
-    return built(kind, given, vocabulary.KINDS)
+    return built(kind, given, KINDS)
 
 
 def _apart(tree: dict[str, object], depth: int) -> dict[str, object]:
@@ -270,3 +296,21 @@ def _array(given: dict[str, object]) -> npt.NDArray[np.generic]:
         return np.array(values, dtype=_ARRAYS[str(kind)]).reshape(sizes)
     except (ValueError, OverflowError) as error:
         raise refuse("an array is out of range") from error
+
+
+LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho, SubLinear)
+EVENTS: Final = (Draw, Event, Receipt, SignedReceipt, Split, Unit)
+LAWS: Final = (
+    *(AboveLaw, BinomialLaw, BitLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw),
+    PassedLaw,
+)
+HOLISTIC: Final = (Certificate, Estimator, Graph, Whole, *SPACES, *STATISTICS)
+PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
+ANSWERS: Final = (
+    *(Answer, Answers, Average, Bed, CentredMean, Chosen, Covariance, Mean, Noise, Plain, Quantile, Quantiles),
+    *(FirstAbove, Picked, Placed, Released, Spread),
+)
+
+KINDS: Final[dict[str, type]] = {
+    cls.__name__: cls for cls in (*LOSSES, *EVENTS, *LAWS, *PLANS, *ANSWERS, *COLUMNS, *QUESTIONS, *ROW_FUNCTIONS)
+}

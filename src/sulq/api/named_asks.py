@@ -12,11 +12,9 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import ColumnChoice, GraphTable
 from sulq.answers.estimators import Average, Plain
-from sulq.answers.oracle import Oracle
-from sulq.answers.plan import Plan
-from sulq.answers.pricing import affordable, price_of_mean, price_of_sums, probe
+from sulq.answers.oracle import ColumnChoice, GraphTable, Oracle
+from sulq.answers.plan import Plan, affordable, price_of_mean, price_of_sums, probe
 from sulq.api import questions
 from sulq.api.pay import Pay
 from sulq.api.questions import By, Keys, Where

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from typer.core import TyperGroup
 
-from sulq.answers.spend_plan import Progress
+from sulq.answers.oracle import Progress
 from sulq.cli.query import Dataset
 from sulq.cli.show import console
 from sulq.errors import QuestionError

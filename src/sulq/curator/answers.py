@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sulq.answers.answer import Answer, Answers
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.plan import Part, Plan
-from sulq.answers.receipt import Receipt
-from sulq.answers.released import Released
-from sulq.answers.row_bounding import heavy_share, kept_rows
+from sulq.answers.released import Released, heavy_share, kept_rows
 from sulq.language.facts import Facts
 from sulq.language.question import Single, Together
 from sulq.language.rowfn import Col, RowFn

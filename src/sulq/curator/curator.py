@@ -8,9 +8,8 @@ from functools import lru_cache
 from typing import Final, cast
 
 from sulq.answers import wire
-from sulq.answers.answer import Answer, Answers
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.plan import Plan
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.answers.reuse import name_of
 from sulq.compile.plan import draw

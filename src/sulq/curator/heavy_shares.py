@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from typing import cast
 
 from sulq.answers import wire
-from sulq.answers.released import Released
+from sulq.answers.released import Released, heavy_share
 from sulq.answers.reuse import name_of, strength
-from sulq.answers.row_bounding import heavy_share
 from sulq.curator.ledger.ledger import Ledger
 from sulq.language.facts import Heavy
 from sulq.language.question import Holistic

@@ -13,8 +13,8 @@ from typing import Final, Generic, Self, TypeVar, cast, final
 import numpy as np
 
 from sulq.answers import wire
+from sulq.answers.answer import Receipt
 from sulq.answers.plan import Part, Plan
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.curator import certificates
 from sulq.errors import CuratorError, QuestionError, SulqError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from sulq.answers.answer import Receipt
 from sulq.answers.plan import Plan
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.answers.wire import Writer
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool, Category, Column, Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Text

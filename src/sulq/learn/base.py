@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
 
 from sulq.answers import wire
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Progress, SpendPlan
-from sulq.answers.vocabulary import LOSSES
+from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
+from sulq.answers.wire import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.signature import Form, signed
 from sulq.language.privacy import Loss, Unit

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.errors import QuestionError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Text, days, microseconds
 from sulq.language.rowfn import Col, RowFn, case, lit

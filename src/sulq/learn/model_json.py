@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from sulq.answers import wire
-from sulq.answers.vocabulary import KINDS
+from sulq.answers.wire import KINDS
 from sulq.errors import QuestionError, SulqError
 from sulq.language.attribute import Attribute
 from sulq.learn.attributes import Attributes, Labels

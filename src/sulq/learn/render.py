@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.text_table import Cell, Sheet, cell
+from sulq.answers.answer import Cell, Sheet, cell
 from sulq.learn.base import Learner
 from sulq.learn.features import Array, Features
 

@@ -10,11 +10,10 @@ from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.estimators import Estimated
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Part, Plan
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Noise, Released
 from sulq.answers.report_law import SLIP, ReportLaw
 from sulq.errors import QuestionError

@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, SpendPlan
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.forms.parameters import between, whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace, closure

@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers.answer import extra
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, SpendPlan
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats

@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers import wire
-from sulq.answers.oracle import Oracle
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.answers.released import Noise
-from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.forms.parameters import between, checked, number, whole
 from sulq.language.kinds import Floats, Integers
 from sulq.language.privacy import Loss

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, SpendPlan
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError, SulqError
 from sulq.forms.parameters import checked, whole
 from sulq.language.attribute import Attribute

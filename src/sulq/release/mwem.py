@@ -5,8 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, SpendPlan
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import whole
 from sulq.language.privacy import Loss

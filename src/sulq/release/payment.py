@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.answer import Receipt
+from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
 from sulq.version import __version__

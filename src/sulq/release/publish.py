@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.oracle import Oracle
-from sulq.answers.released import Released
+from sulq.answers.oracle import Oracle, Progress
+from sulq.answers.released import Released, kept_rows
 from sulq.answers.reuse import name_of, nothing, rearranged
-from sulq.answers.row_bounding import kept_rows
-from sulq.answers.spend_plan import Progress
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.facts import Facts, TableFacts

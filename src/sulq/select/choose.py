@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final, Literal
 
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, SpendPlan
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.kernel.scores import LARGEST_ENTRY

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import Progress, SpendPlan
+from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number
 from sulq.language.domain import Real, Schema

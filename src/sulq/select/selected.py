@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.answer import Receipt
+from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.parameters import number
 from sulq.language.law import ExponentialLaw, FlipLaw

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from sulq.answers.answer import Receipt
 from sulq.answers.plan import Plan
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.answers.wire import Writer
 from sulq.curator.runner import Runner

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sulq.answers.answer import Answers, bar, extra, paid
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Answers, Receipt, bar, extra, paid
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit

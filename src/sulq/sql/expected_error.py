@@ -10,8 +10,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers.plan import Plan
-from sulq.answers.released import Released
-from sulq.answers.row_bounding import kept_rows
+from sulq.answers.released import Released, kept_rows
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss

@@ -14,8 +14,7 @@ from typing import Final, cast
 from sulq.answers.answer import Answers
 from sulq.answers.estimators import Plain
 from sulq.answers.oracle import Oracle
-from sulq.answers.plan import Plan
-from sulq.answers.pricing import affordable, probe
+from sulq.answers.plan import Plan, affordable, probe
 from sulq.answers.reuse import nothing
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts

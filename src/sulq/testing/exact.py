@@ -7,10 +7,9 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from sulq.answers.answer import Answer, Answers
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
-from sulq.answers.receipt import Receipt
 from sulq.compile.plan import draw
 from sulq.curator.curator import Curator
 from sulq.curator.reuse import ReusingOracle

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.curator.ledger.ledger import Ledger
 from sulq.language.privacy import Budget, Draw, Epsilon, Event, Unit
 

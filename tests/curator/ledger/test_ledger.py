@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.curator.ledger import founding, history
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify

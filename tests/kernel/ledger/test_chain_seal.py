@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.ledger.chain import Seal
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure

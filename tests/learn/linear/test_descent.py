@@ -7,8 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.language.rowfn import Col
 from sulq.learn.linear.descent import FAR, LENGTHS, Descent, parts
 from sulq.learn.linear.discriminant import ClassMoments, Scores

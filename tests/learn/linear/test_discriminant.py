@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sulq
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.learn.linear.discriminant import ClassMoments, discriminant, metric
 from sulq.learn.linear.windows import Design
 from tests.learn.sq.noisy import Arrays

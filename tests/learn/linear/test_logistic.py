@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.learn import LogisticRegression
 from sulq.learn.linear import logistic
 from tests.learn.cases import exact, opened, refused

@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.released import Noise
 from sulq.errors import SulqError
 from sulq.language.law import SMALLEST_SCALE, GaussianLaw

@@ -8,7 +8,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.language.domain import Int
 from sulq.learn.linear.windows import BINS, SURE, WORTH, Design, Window, stands_out
 from tests.learn.cases import refused

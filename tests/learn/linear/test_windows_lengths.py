@@ -7,9 +7,8 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import SpendPlan
 from sulq.learn.linear.windows import RADII, WITHIN, Design, lengths, radius
 from sulq.learn.noisy_sums import deviations
 from tests.learn.sq.noisy import Arrays

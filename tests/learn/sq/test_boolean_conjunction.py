@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.errors import SulqError
 from sulq.learn import MonotoneConjunction, load, min_n
 from sulq.learn.sq import Adversarial, Exact

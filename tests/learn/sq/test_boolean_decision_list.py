@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.errors import SulqError
 from sulq.learn import DecisionList, load
 from sulq.learn.sq import Adversarial, Exact

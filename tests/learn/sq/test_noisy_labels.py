@@ -112,11 +112,11 @@ def test_learning_below_the_noise_rate_S2_14(learner: type) -> None:
 
 
 def database_columns(database: Arrays, count: int) -> object:
-    return sulq.answers.columns.ColumnChoice(tuple(f"x{i}" for i in range(count)), database)
+    return sulq.answers.oracle.ColumnChoice(tuple(f"x{i}" for i in range(count)), database)
 
 
 def label(database: Arrays) -> object:
-    return sulq.answers.columns.ColumnChoice(("y",), database)
+    return sulq.answers.oracle.ColumnChoice(("y",), database)
 
 
 def test_a_spend_behind_is_needed_for_the_best_of_it() -> None:

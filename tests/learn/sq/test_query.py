@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq import Epsilon, Rho, Sums, Unit, col, lit
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.language.law import LaplaceLaw
 from sulq.learn.sq.account import Account, Size
 from sulq.learn.sq.query import StatQuery

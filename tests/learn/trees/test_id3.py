@@ -12,8 +12,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, learn
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3

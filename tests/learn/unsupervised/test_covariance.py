@@ -9,7 +9,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Sums, Unit, col
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.language.rowfn import Outer, Vector
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations

@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.learn import KMeans
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import KMeansTask, LloydRound

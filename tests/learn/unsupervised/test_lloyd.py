@@ -9,7 +9,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import Rounds
 from sulq.learn.unsupervised.quantizer import nearest_of

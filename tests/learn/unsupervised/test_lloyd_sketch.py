@@ -7,7 +7,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.learn.features import Features
 from sulq.learn.unsupervised.lloyd import LOOK, KMeansTask, LloydRound, Shrink
 from sulq.learn.unsupervised.space import ColumnSpace

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from sulq import Rho
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError
 from sulq.release.space import CellSpace
 from sulq.release.synthetic import worst

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.curator.ledger import history, notes, remaining, transcript
 from sulq.curator.ledger.anchor import Anchor, AnchoredLedger, moment
 from sulq.curator.ledger.founding import compare, raised, refuse_lowered, widened

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.receipt import SignedReceipt
+from sulq.answers.answer import SignedReceipt
 from sulq.curator.ledger import history as histories
 from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import Charge, History

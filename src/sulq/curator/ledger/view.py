@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.curator.ledger import history, remaining, transcript
 from sulq.curator.ledger.founding import Founding
 from sulq.curator.ledger.history import History, load

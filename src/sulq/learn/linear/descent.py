@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bins, Lit, Lookup, RowFn, Scaled

@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together

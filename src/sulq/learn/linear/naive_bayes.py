@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats

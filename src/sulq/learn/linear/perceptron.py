@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan, queries
+from sulq.answers.oracle import ColumnChoice, SpendPlan, queries
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool, Category, Text

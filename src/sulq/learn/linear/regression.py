@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.answer import Answer
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.domain import Bool, Category, Column, Text

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.released import Released
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Column

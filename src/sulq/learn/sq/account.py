@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.oracle import SpendPlan
 from sulq.answers.plan import Plan
 from sulq.answers.report_law import of_reports
-from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.privacy import Epsilon, Loss, Queries, Rho

@@ -12,8 +12,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Bool

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from sulq.answers.plan import Plan
-from sulq.answers.pricing import price_of_mean, price_of_sums, width_of_mean
+from sulq.answers.plan import Plan, price_of_mean, price_of_sums, width_of_mean
 from sulq.answers.report_law import of_reports
 from sulq.language.kinds import Floats
 from sulq.language.privacy import SMALLEST, Loss

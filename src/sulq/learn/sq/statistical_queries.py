@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from typing import Final, Literal, Protocol, cast
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.oracle import Oracle
+from sulq.answers.oracle import ColumnChoice, Oracle, Progress, SpendPlan
 from sulq.answers.plan import Plan
-from sulq.answers.spend_plan import Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.facts import Facts

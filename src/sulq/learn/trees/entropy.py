@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.answers.spend_plan import queries
+from sulq.answers.oracle import queries
 from sulq.language.privacy import Queries
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import lit

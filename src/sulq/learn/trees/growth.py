@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats, Integers
 from sulq.language.question import Sums

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.learn.attributes import Attributes, Labels

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.question import Question, Sums

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.oracle import SpendPlan
 from sulq.answers.released import Released
-from sulq.answers.spend_plan import SpendPlan
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Nearest

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.oracle import Oracle
-from sulq.answers.spend_plan import GRAIN, Progress, SpendPlan, affordable, queries
+from sulq.answers.oracle import GRAIN, ColumnChoice, Oracle, Progress, SpendPlan, affordable, queries
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.domain import Column
 from sulq.language.kinds import Floats

@@ -10,9 +10,8 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
-from sulq.answers.columns import ColumnChoice
-from sulq.answers.spend_plan import Progress
-from sulq.answers.subset_covariance import covariance, covariance_errors
+from sulq.answers.noise_sums import covariance, covariance_errors
+from sulq.answers.oracle import ColumnChoice, Progress
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Loss

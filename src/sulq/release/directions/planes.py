@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.oracle import SpendPlan
 from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
-from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.domain import Bool, Column, Int, Real, Schema

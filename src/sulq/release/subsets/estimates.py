@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.subset_covariance import covariance, covariance_errors
+from sulq.answers.noise_sums import covariance, covariance_errors
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 

@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats, Integers
 from sulq.release.payment import Paid

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.question import Together
 from sulq.release.space import CellSpace

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Generic, Protocol, TypeVar
 
-from sulq.answers.spend_plan import SpendPlan
+from sulq.answers.oracle import SpendPlan
 from sulq.language.kinds import Floats
 from sulq.language.question import Together
 from sulq.release.space import CellSpace

@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.answer import Answers
+from sulq.answers.oracle import SpendPlan
 from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
-from sulq.answers.spend_plan import SpendPlan
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.law import LaplaceLaw

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar, cast
 
 from sulq.answers import wire
-from sulq.answers.vocabulary import LOSSES
+from sulq.answers.wire import LOSSES
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss
 from sulq.language.question import QUESTIONS, Question

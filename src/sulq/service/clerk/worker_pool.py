@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Final, cast
 
 from sulq.answers import wire
+from sulq.answers.answer import Receipt
 from sulq.answers.plan import Plan
-from sulq.answers.receipt import Receipt
 from sulq.answers.released import Released
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Seal

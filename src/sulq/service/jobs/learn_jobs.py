@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
-from sulq.answers.spend_plan import Progress
+from sulq.answers.oracle import Progress
 from sulq.api.named_asks import NamedAsks
 from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from sulq.answers.text_table import Cell, Sheet, cell
+from sulq.answers.answer import Cell, Sheet, cell
 from sulq.forms.signature import Form, form_of
 from sulq.release import RELEASES
 from sulq.release.base import Release

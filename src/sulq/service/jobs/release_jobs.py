@@ -10,8 +10,8 @@ from typing import Final, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from sulq.answers.spend_plan import Progress
-from sulq.answers.text_table import cell
+from sulq.answers.answer import cell
+from sulq.answers.oracle import Progress
 from sulq.api.named_asks import NamedAsks
 from sulq.release.payment import Chart
 from sulq.release.saving import Written

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from sulq.answers.spend_plan import Progress
+from sulq.answers.oracle import Progress
 from sulq.errors import CuratorError
 from sulq.service.jobs.kind import JobStep
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from sulq.answers import wire
-from sulq.answers.receipt import Receipt
+from sulq.answers.answer import Receipt
 from sulq.compile.statistics.owned import load
 from sulq.curator.ledger.registered_stores import sources_of
 from sulq.curator.run import Rows

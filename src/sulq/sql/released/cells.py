@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sulq.answers.estimators import Plain
-from sulq.answers.noise_sums import added
-from sulq.answers.presence import beta_of
+from sulq.answers.noise_sums import added, beta_of
 from sulq.answers.released import Released
 from sulq.sql.released.columns import Leaf
 from sulq.sql.released.functions import act, moment

@@ -14,8 +14,7 @@ from typing import Protocol, TypeVar, cast
 
 import numpy as np
 
-from sulq.answers.noise_sums import added
-from sulq.answers.presence import Counted, unknown
+from sulq.answers.noise_sums import Counted, added, unknown
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats, Integers, Truths
 from sulq.sql.released.other_row import rest

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from sulq.answers.presence import UNKNOWN
+from sulq.answers.noise_sums import UNKNOWN
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts

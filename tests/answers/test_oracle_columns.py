@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.answers.columns import ColumnChoice, GraphTable
+from sulq.answers.oracle import ColumnChoice, GraphTable
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Int, Schema
 from sulq.language.space import Cube

@@ -12,8 +12,7 @@ from scipy.stats import binom
 
 from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean
-from sulq.answers.noise_sums import added
-from sulq.answers.presence import LEVEL, Counted, beta_of, unknown
+from sulq.answers.noise_sums import LEVEL, Counted, added, beta_of, unknown
 from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw

@@ -13,7 +13,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
-from sulq.answers.spend_plan import SpendPlan, affordable
+from sulq.answers.oracle import SpendPlan, affordable
 from sulq.curator.ledger import registry, remaining
 from sulq.curator.ledger.shares import NOTHING, Accounts, Share
 from sulq.errors import BudgetExceeded

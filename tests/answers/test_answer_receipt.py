@@ -6,7 +6,7 @@ import dataclasses
 from fractions import Fraction
 
 from sulq.answers import wire
-from sulq.answers.receipt import DOMAIN, Receipt, SignedReceipt
+from sulq.answers.answer import DOMAIN, Receipt, SignedReceipt
 
 
 def test_a_receipt_crosses_the_wire_without_the_stored_answer() -> None:

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.answers.released import Noise, Released
-from sulq.answers.row_bounding import heavy_share, kept_rows
+from sulq.answers.released import Noise, Released, heavy_share, kept_rows
 from sulq.language.domain import Int, Schema
 from sulq.language.facts import Facts, Heavy, TableFacts
 from sulq.language.law import LaplaceLaw

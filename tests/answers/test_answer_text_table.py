@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from sulq.answers.text_table import LONGEST, Sheet, cell
+from sulq.answers.answer import LONGEST, Sheet, cell
 
 
 def test_a_table_is_a_text() -> None:
