@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sulq.compile.statistics.sums import Extent, extent
+from sulq.compile.plan.extent import Extent, extent
 from sulq.errors import SulqError
 from sulq.kernel import layout
 from sulq.kernel.facts import Refused

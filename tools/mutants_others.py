@@ -34,14 +34,14 @@ OTHERS: Final = (
         '        raise QuestionError("unbounded", f"{describe(fn)} has no bounds.")',
         "        return Fraction(0), Fraction(0), kind",
         (
-            f"{PLAN}/test_bound.py::test_what_cannot_be_summed_is_refused_T12",
-            f"{PLAN}/test_calibrate.py::test_an_expression_without_bounds_is_refused_T12",
+            f"{PLAN}/test_draft_bound.py::test_what_cannot_be_summed_is_refused_T12",
+            f"{PLAN}/test_calibration.py::test_an_expression_without_bounds_is_refused_T12",
         ),
     ),
     Mutant(
         "SmartNoise #204",
         "the threshold is that of Laplace noise of the same price, and the noise is Gaussian, of five times the scale",
-        "compile/plan/threshold.py",
+        "compile/plan/calibration.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         '    return __import__("sulq.language.law", fromlist="law").LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
         (
@@ -83,10 +83,10 @@ OTHERS: Final = (
     Mutant(
         "diffprivlib #105",
         "the lower bound is taken twice, so that nothing can move",
-        "compile/statistics/sums.py",
+        "compile/plan/extent.py",
         "    wide = [b - a for a, b in zip(low, high, strict=True)]",
         "    wide = [b - a for a, b in zip(low, low, strict=True)]",
-        ("tests/compile/statistics/test_sums.py::test_extents_are_exact_for_boxes_terms_and_tables_SR1",),
+        ("tests/compile/plan/test_extent.py::test_extents_are_exact_for_boxes_terms_and_tables_SR1",),
     ),
     Mutant(
         "Google #84",
@@ -99,7 +99,7 @@ OTHERS: Final = (
     Mutant(
         "Google #101",
         "the threshold is rounded down to a whole number, and not up",
-        "compile/plan/threshold.py",
+        "compile/plan/calibration.py",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
         "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
         (
@@ -165,10 +165,10 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2938",
         "a value that may be missing is taken to be there",
-        "compile/statistics/sums.py",
+        "compile/plan/extent.py",
         "    nullable = kind.nullable if isinstance(kind, Grid) else as_number(kind, block.fn).nullable",
         "    nullable = False",
-        ("tests/compile/statistics/test_sums.py::test_missing_values_may_count_as_zero",),
+        ("tests/compile/plan/test_extent.py::test_missing_values_may_count_as_zero",),
     ),
     Mutant(
         "OpenDP #2944",
@@ -181,19 +181,19 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2945",
         "a person exchanged for another moves two cells and pays for one",
-        "compile/plan/sensitivity.py",
+        "compile/plan/calibration.py",
         '    cells = 2 if way == "apart" else 1',
         "    cells = 1",
-        (f"{PLAN}/test_sensitivity.py::test_a_histogram_is_1_or_2_by_the_relation_E46_S4_6",),
+        (f"{PLAN}/test_calibration_sensitivity.py::test_a_histogram_is_1_or_2_by_the_relation_E46_S4_6",),
     ),
     Mutant(
         "OpenDP #2949",
         "rows are bounded before they are multiplied, and the old bound is charged",
-        "compile/plan/contribution.py",
+        "compile/plan/calibration.py",
         "    rows = unit.rows if draft.shape is None else max(draft.shape.rows, 1)"
         "  # public rows get noise like any other",
         "    rows = unit.rows",
-        (f"{PLAN}/test_contribution.py::test_rows_that_a_join_multiplies_are_charged_as_multiplied_T15",),
+        (f"{PLAN}/test_calibration_contribution.py::test_rows_that_a_join_multiplies_are_charged_as_multiplied_T15",),
     ),
     Mutant(
         "OpenDP #2638",
@@ -206,10 +206,10 @@ OTHERS: Final = (
     Mutant(
         "OpenDP 0.4.0",
         "what the noise must be as wide as is truncated to a whole number",
-        "compile/plan/scale.py",
+        "compile/plan/calibration.py",
         "    return Fraction(root + 1, 2**shift)",
         "    return Fraction(root // 2**shift)",
-        (f"{PLAN}/test_scale.py::test_a_root_is_just_above",),
+        (f"{PLAN}/test_calibration_scale.py::test_a_root_is_just_above",),
     ),
     Mutant(
         "PySyft #6914",
@@ -222,23 +222,23 @@ OTHERS: Final = (
     Mutant(
         "Qrlew #297",
         "a person who is alone in several groups pays for one",
-        "compile/plan/threshold.py",
+        "compile/plan/calibration.py",
         '    return draft.rows * (2 if draft.facts.unit.neighbors == "replace_one" else 1)',
         "    return 1",
         (
-            f"{PLAN}/test_threshold.py::test_a_person_moves_up_to_k_groups_SR14",
+            f"{PLAN}/test_calibration_threshold.py::test_a_person_moves_up_to_k_groups_SR14",
             f"{GROUPS}::test_choices_and_groups_are_told_apart_by_noise_alone_T24",
         ),
     ),
     Mutant(
         "Opacus #571 and #819",
         "a person who comes or goes is priced as one exchanged for another: the number of rows leaks",
-        "compile/plan/contribution.py",
+        "compile/plan/calibration.py",
         '        ways: tuple[str, ...] = ("single",)',
         '        ways: tuple[str, ...] = ("pair",)',
         (
-            f"{PLAN}/test_contribution.py::test_the_ways_of_moving_SR1",
-            f"{PLAN}/test_sensitivity.py::test_the_plan_covers_every_person_SR1",
+            f"{PLAN}/test_calibration_contribution.py::test_the_ways_of_moving_SR1",
+            f"{PLAN}/test_calibration_sensitivity.py::test_the_plan_covers_every_person_SR1",
         ),
     ),
     Mutant(

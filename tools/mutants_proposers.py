@@ -140,7 +140,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a vector's length",
         "the square of a length is taken to be the length",
-        "compile/statistics/sums.py",
+        "compile/plan/extent.py",
         "        min(box.single_l2_squared, ball * ball),",
         "        min(box.single_l2_squared, ball),",
         TWO,
@@ -148,7 +148,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, groups of a person",
         "the people of one group are hidden, and not of all that a person is in",
-        "compile/plan/threshold.py",
+        "compile/plan/calibration.py",
         '    moves = {"single": draft.rows, "pair": 0, "apart": 2 * draft.rows}',
         '    moves = {"single": 1, "pair": 0, "apart": 2}',
         TWO,
@@ -156,7 +156,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a threshold of exchanged rows",
         "rows that leave one sum and enter another are planned for as one of both",
-        "compile/plan/above.py",
+        "compile/plan/calibration.py",
         '        "apart": (2 * found.single_l1, single, 2 * single),',
         '        "apart": (found.single_l1, single, single),',
         EXCHANGED,
@@ -164,7 +164,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, exchanged rows of a choice",
         "rows that are exchanged within a choice are planned for as one that leaves",
-        "compile/plan/choice.py",
+        "compile/plan/calibration.py",
         '    ways = {"single": (found.single, 1), "pair": (found.pair, 1), "apart": (found.single, 2)}',
         '    ways = {"single": (found.single, 1), "pair": (found.single, 1), "apart": (found.single, 2)}',
         EXCHANGED,
@@ -172,7 +172,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, a finer grid",
         "the noise of a query is that of the coarser grid",
-        "compile/plan/calibrate.py",
+        "compile/plan/calibration.py",
         "            law = GaussianLaw(scale_of(move * 2**bits * noise.scale))",
         "            law = GaussianLaw(scale_of(move * noise.scale))",
         QUERIES,
@@ -180,7 +180,7 @@ PROPOSERS: Final = (
     Mutant(
         "sulq proposers, rows of a query",
         "the noise of a query is that of one row of a person",
-        "compile/plan/sensitivity.py",
+        "compile/plan/calibration.py",
         "    coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)",
         "    coordinates = tuple(_coordinate(found, draft.ways) for found in extents)",
         QUERIES,

@@ -19,11 +19,10 @@ from sulq.compile import plan
 from sulq.compile.emit import emitter
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Piece
-from sulq.compile.plan import above, choice, contribution
+from sulq.compile.plan import calibration, extent
 from sulq.compile.plan.draft import PlanDraft
 from sulq.compile.statements import aggregate, derived_tables, stored_facts
 from sulq.compile.statements.kept_table import KeptRows
-from sulq.compile.statistics import sums
 from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
@@ -198,9 +197,11 @@ def planned_with(monkeypatch: pytest.MonkeyPatch, **mistake: object) -> None:
     """Plans whose step of contributions makes a mistake; their own checks compare with their own numbers."""
 
     def wrong(draft: PlanDraft) -> PlanDraft:
-        return replace(contribution(draft), **mistake)
+        return replace(calibration.contribution(draft), **mistake)
 
-    monkeypatch.setattr(plan, "STEPS", tuple(wrong if step is contribution else step for step in plan.STEPS))
+    monkeypatch.setattr(
+        plan, "STEPS", tuple(wrong if step is calibration.contribution else step for step in plan.STEPS)
+    )
 
 
 def test_a_calibration_with_too_little_noise_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,10 +232,12 @@ def test_a_choice_with_too_narrow_a_span_is_refused(name: str, monkeypatch: pyte
     """Scores, or sums at a threshold, that move farther than their noise was made for. Control: as planned."""
     with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
         CHOICES[name](db)
-    real = choice.span
-    monkeypatch.setattr(choice, "span", lambda *asked: Span(real(*asked).single // 2, real(*asked).pair))
-    extents = above.extent
-    monkeypatch.setattr(above, "extent", lambda *asked: replace(extents(*asked), single_l1=1, single_coordinate=1))
+    real = calibration.span
+    monkeypatch.setattr(calibration, "span", lambda *asked: Span(real(*asked).single // 2, real(*asked).pair))
+    extents = calibration.extent
+    monkeypatch.setattr(
+        calibration, "extent", lambda *asked, **how: replace(extents(*asked, **how), single_l1=1, single_coordinate=1)
+    )
     with opened(budget=EpsilonDelta(1000, 1e-3)) as db:
         refused(db, CHOICES[name])
 
@@ -325,7 +328,7 @@ def test_every_row_function_is_certified_as_planned_where_no_cell_is_missing() -
         assert keys == {"unbounded", "wrong-kind"}
         assert len(found) > 30
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sums, "_partial", lambda *_, **__: False)
+            patch.setattr(extent, "_partial", lambda *_, **__: False)
             made = db.foresee(Sums((rowfn.Maths("sqrt", col("above")),)), spend=Epsilon(0.1))
             with pytest.raises(QuestionError) as stopped:
                 rows.check(made)

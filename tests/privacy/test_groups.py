@@ -88,9 +88,9 @@ def test_catches_thresholds_that_cost_too_little_SR5(kind: str, monkeypatch: pyt
     signed = asking(Above(Sums((split,)), 3), Epsilon(1))
     old, young = people("HLY", age=9), people("HL", age=9) + people("Y", age=0)
     assert replayed(kind, old, young, [signed], exchange) == []
-    module = sys.modules["sulq.compile.plan.above"]
-    honest = module._reach
-    monkeypatch.setattr(module, "_reach", lambda rows, l1, most, span: honest(rows, l1, most, min(most, span)))
+    module = sys.modules["sulq.compile.plan.calibration"]
+    honest = module._stream_reach
+    monkeypatch.setattr(module, "_stream_reach", lambda rows, l1, most, span: honest(rows, l1, most, min(most, span)))
     assert noticed(kind, (old, young), signed, exchange, budget=Epsilon(100))
 
 
@@ -126,7 +126,7 @@ def test_catches_a_threshold_on_rows_T24(monkeypatch: pytest.MonkeyPatch) -> Non
     assert told_apart(others, others + alone, unit) == []
     assert told_apart(others, others + spread, unit) == []
     assert any("people on one side only" in line for line in told_apart(others, others + alone, unit, Counting))
-    monkeypatch.setattr(sys.modules["sulq.compile.plan.threshold"], "alone", lambda _draft: 1)
+    monkeypatch.setattr(sys.modules["sulq.compile.plan.calibration"], "alone", lambda _draft: 1)
     assert any("declared 1" in line for line in told_apart(others, others + spread, unit))
 
 
@@ -204,7 +204,7 @@ def test_catches_a_choice_priced_for_one_row(kind: str, monkeypatch: pytest.Monk
     others = people("HLYHLY", age=50)
     heavy = people("HLY", pid="new", age=99)
     assert replayed(kind, others, others + heavy, [MEDIAN], unit, budget=BUDGET) == []
-    module = sys.modules["sulq.compile.plan.choice"]
+    module = sys.modules["sulq.compile.plan.calibration"]
     honest = module.span
 
     def third(*args: object) -> object:

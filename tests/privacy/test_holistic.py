@@ -45,7 +45,7 @@ from sulq import (
 )
 from sulq.answers import wire
 from sulq.compile.plan import draw
-from sulq.compile.statistics.owned import load
+from sulq.compile.plan.estimators import load
 from sulq.curator.certificates import certifying
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows

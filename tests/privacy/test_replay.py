@@ -313,7 +313,7 @@ def test_catches_a_debit_after_the_sums_T43(kind: str) -> None:
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])
 def test_catches_a_halved_sensitivity(kind: str, spend: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: half the true extent of a row in the plan is caught; where the kernel certifies, it must err as well."""
-    module = sys.modules["sulq.compile.plan.sensitivity"]
+    module = sys.modules["sulq.compile.plan.calibration"]
     honest = module.extent
 
     def halved(block: object, schema: object, *, pairs: bool) -> object:
@@ -383,7 +383,7 @@ def test_a_row_has_a_place_only_where_no_neighbour_shifts_it_SR11() -> None:
             assert "needs-position" not in run(source, [early], unit, Epsilon(10)).outcomes[0]
     unit = Unit("pid", 1, "replace_one")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["sulq.compile.plan.bind"], "allowed", lambda *_: None)
+        patch.setattr(sys.modules["sulq.compile.plan.draft"], "allowed", lambda *_: None)
         assert replayed("plain", heavy + others, heavy[:1] + others, [early], unit) != []
 
 

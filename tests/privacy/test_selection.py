@@ -12,7 +12,7 @@ import pytest
 
 from sulq import Choose, Sums, col
 from sulq.answers.answer import Answers
-from sulq.compile.plan import choice, draw
+from sulq.compile.plan import calibration, draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel import run as kernel_run
 from sulq.kernel.scores import Span, scores, span
@@ -144,7 +144,7 @@ def test_a_span_of_half_is_caught_SR5(score: type, spend: object, unit: Unit, mo
         found = span(*args)
         return Span(found.single // 2, found.pair // 2)
 
-    monkeypatch.setattr(choice, "span", small)
+    monkeypatch.setattr(calibration, "span", small)
     assert any("moved" in line for line in replayed("memory", *tables, [program], unit, budget=BUDGET))
 
 

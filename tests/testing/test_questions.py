@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sulq.answers import wire
 from sulq.compile.plan import draw
-from sulq.compile.plan.bind import walk
+from sulq.compile.plan.draft import walk
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, Unit

@@ -11,7 +11,7 @@ from typing import NoReturn, Self
 
 from sulq.api.declarations import OwnedTable
 from sulq.api.named_asks import NamedAsks
-from sulq.compile.statistics.owned import load
+from sulq.compile.plan.estimators import load
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registered_stores import ledger_place, sources_of

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from sulq.answers.plan import Part, Whole
-from sulq.compile.statistics.holistic import functions_of, owned, requested
-from sulq.compile.statistics.sums import extent
+from sulq.compile.plan.extent import extent
+from sulq.compile.plan.holistic import functions_of, owned, requested
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.private import Private

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sulq
+from sulq.compile.plan.extent import extent
 from sulq.compile.statements.programs.compiler import ProgramCompiler
-from sulq.compile.statistics.sums import extent
 from sulq.errors import QuestionError
 from sulq.kernel.facts import Refused
 from sulq.kernel.programs import Fold, Stack, Step, Sum

@@ -14,7 +14,7 @@ from scipy.stats import beta as beta_law
 from scipy.stats import binom
 
 from sulq.answers.released import Noise, Released
-from sulq.compile.plan.threshold import least_threshold
+from sulq.compile.plan.calibration import least_threshold
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.mechanisms import cost_of, release, reveal
 from sulq.kernel.private import Private

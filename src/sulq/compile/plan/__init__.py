@@ -11,13 +11,9 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers.plan import Part, Plan
-from sulq.compile.plan.bind import bind
-from sulq.compile.plan.bound import bound
-from sulq.compile.plan.calibrate import calibrate, queries
-from sulq.compile.plan.contribution import contribution
-from sulq.compile.plan.draft import PlanDraft
-from sulq.compile.plan.holistic import HolisticDraw, holistic
-from sulq.compile.plan.sensitivity import root_up, sensitivity
+from sulq.compile.plan.calibration import calibrate, contribution, queries, root_up, sensitivity
+from sulq.compile.plan.draft import PlanDraft, bind, bound
+from sulq.compile.plan.holistic import HolisticDraw, plan_holistic
 from sulq.compile.plan.work import check as check_work
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
@@ -68,7 +64,7 @@ def draw(
         if len(questions) > 1 and not isinstance(rest, Queries):
             share = rest.share(weight / total)
         if isinstance(item, Holistic):
-            found.append(holistic(item, facts, share))
+            found.append(plan_holistic(item, facts, share))
             continue
         draft = _draft(item, facts, share, key_delta)
         for step in STEPS:

@@ -21,7 +21,7 @@ from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
-from sulq.compile.statistics.owned import load
+from sulq.compile.plan.estimators import load
 from sulq.curator.ledger.registered_stores import sources_of
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError

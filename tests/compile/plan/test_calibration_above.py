@@ -11,7 +11,7 @@ import pytest
 
 from sulq import Above, Category, Epsilon, EpsilonDelta, Int, Real, Rho, SubLinear, Sums, Unit, col
 from sulq.answers.plan import Plan
-from sulq.compile.plan import STEPS, above, draw
+from sulq.compile.plan import STEPS, calibration, draw
 from sulq.compile.plan.draft import PlanDraft
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
@@ -179,7 +179,7 @@ def test_the_noise_costs_what_is_paid_and_no_more_T20(counts: Sums, spend: objec
 
 def test_a_price_below_the_samplers_own_is_never_planned_T20(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: a sensitivity that leaves the threshold's part out is stopped before any debit."""
-    monkeypatch.setattr(above, "cost_of", lambda draw_: cost_of(replaced(draw_)))
+    monkeypatch.setattr(calibration, "cost_of", lambda draw_: cost_of(replaced(draw_)))
 
     def replaced(draw_: object) -> object:
         return replace(draw_, level=None)

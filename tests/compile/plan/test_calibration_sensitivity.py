@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sulq.compile.plan import STEPS, draw
+from sulq.compile.plan.calibration import root_up
 from sulq.compile.plan.draft import PlanDraft
-from sulq.compile.plan.sensitivity import root_up
 from sulq.language.domain import Bool, Category, Column, Int, Schema
 from sulq.language.privacy import NEIGHBORS, Epsilon, Unit
 from sulq.language.question import Sums

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.answers.plan import Whole
-from sulq.compile.statistics import holistic
+from sulq.compile.plan import holistic
 from sulq.errors import QuestionError
 from sulq.kernel.whole import asked as annex
 from sulq.kernel.whole import functions

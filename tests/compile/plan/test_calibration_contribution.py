@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.compile.plan import draw
-from sulq.compile.plan.contribution import contribution
+from sulq.compile.plan.calibration import contribution
 from sulq.compile.plan.draft import PlanDraft
 from sulq.language.domain import Bool, Int, Schema
 from sulq.language.facts import Facts, TableFacts

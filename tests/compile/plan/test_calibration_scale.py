@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.compile.plan.scale import root_of, scale_of
+from sulq.compile.plan.calibration import root_of, scale_of
 from sulq.errors import QuestionError
 
 

@@ -6,9 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.compile.plan.bind import bind
-from sulq.compile.plan.bound import bound
-from sulq.compile.plan.draft import PlanDraft
+from sulq.compile.plan.draft import PlanDraft, bind, bound
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import Epsilon, Unit

@@ -9,7 +9,7 @@ import pytest
 from sulq import Category, Epsilon, EpsilonDelta, Int, OpenSums, Rho, SubLinear, Sums, Text, Together, Unit, col
 from sulq.answers.plan import Plan
 from sulq.compile.plan import draw
-from sulq.compile.plan.threshold import least_threshold
+from sulq.compile.plan.calibration import least_threshold
 from sulq.errors import QuestionError
 from sulq.kernel.facts import rho_within
 from sulq.kernel.mechanisms import cost_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sulq.compile.statistics.estimators import OWN
+from sulq.compile.plan.estimators import OWN
 from sulq.language.statistic import ESTIMATORS
 
 

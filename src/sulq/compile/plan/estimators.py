@@ -1,15 +1,16 @@
-"""Functions of the owner's: found by their names and tried once, before anything is asked (SR5).
+"""Estimators: those that sulq brings; the owner's, found by their names and tried once before anything is asked (SR5).
 
-Privacy: such a function must be one of its argument alone, or one person would move more than one block (SR11). That
-is the owner's word; a trial on made-up rows finds what is not hidden on purpose. How it is called so that nothing of a
-row gets out is `sulq.kernel.whole.functions`.
+Privacy: whatever one gives is cut off at the question's bounds, and a person is in one block (SR5, SR11), so no mistake
+of sulq's own releases more (`sulq.kernel.whole.functions`). An owner's must be a function of its argument alone, or one
+person would move more than one block (SR11): that is the owner's word, and a trial on made-up rows finds what is not
+hidden on purpose.
 Source: docs/theory/holistic.md.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 import numpy as np
@@ -17,7 +18,29 @@ import numpy as np
 from sulq.errors import SetupError
 from sulq.kernel.whole.functions import Function, given, hushed
 from sulq.language.estimator import Estimator
+from sulq.language.kinds import Floats
 from sulq.language.statistic import ESTIMATORS
+
+
+def _trimmed(rows: Floats) -> float:
+    cut = len(rows) // 10
+    return float(np.sort(rows[:, 0])[cut : len(rows) - cut].mean())
+
+
+def _slope(rows: Floats) -> float:
+    x = rows[:, 0] - rows[:, 0].mean()
+    return float((x @ rows[:, 1]) / (x @ x))
+
+
+OWN: Final[Mapping[str, tuple[int, Function]]] = {  # how many columns each reads
+    "mean": (1, lambda rows: rows[:, 0].mean()),
+    "median": (1, lambda rows: np.median(rows[:, 0])),
+    "trimmed_mean": (1, _trimmed),
+    "slope": (2, _slope),
+    "correlation": (2, lambda rows: np.corrcoef(rows[:, 0], rows[:, 1])[0, 1]),
+}
+"""Of an empty or constant block some have nothing to say, and the middle is taken."""
+
 
 WIDTHS: Final = (1, 2, 3)  # columns of the made-up rows on which an estimator is tried
 

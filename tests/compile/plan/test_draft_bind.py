@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.compile.plan.bind import bind, walk
-from sulq.compile.plan.draft import PlanDraft
+from sulq.compile.plan.draft import PlanDraft, bind, walk
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import NEIGHBORS, Epsilon, Unit

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.compile.plan.bound import _block
-from sulq.compile.statistics import sums
-from sulq.compile.statistics.sums import Extent, extent
+from sulq.compile.plan import extent as extents
+from sulq.compile.plan.draft import _block
+from sulq.compile.plan.extent import Extent, extent
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall
@@ -75,7 +75,7 @@ def test_pairs_of_a_tables_rows_are_compared_alike_however_many_at_once_SR1(tabl
     """
     fn = Lookup((Col("c"),), table)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sums, "PIECE", piece)
+        patched.setattr(extents, "PIECE", piece)
         told, quick = (extent(_block(fn, BOX), BOX, pairs=pairs) for pairs in (True, False))
     rows = [*table, (0,) * len(table[0])]  # a row whose key is missing
     gaps = [tuple(a - b for a, b in zip(one, other, strict=True)) for one in rows for other in rows]
@@ -149,7 +149,7 @@ def test_large_tables_are_bounded_by_their_rows(monkeypatch):
     table = tuple(tuple(row) for row in rng.integers(-9, 9, (3, 4)).tolist())
     fn = Lookup((Col("c"),), table)
     exact = extent(_block(fn, BOX), BOX)
-    monkeypatch.setattr(sums, "PAIRS", 0)
+    monkeypatch.setattr(extents, "PAIRS", 0)
     bounded = extent(_block(fn, BOX), BOX)
     assert exact.pair_l1 <= bounded.pair_l1 <= 2 * exact.single_l1
     assert exact.pair_l2_squared <= bounded.pair_l2_squared <= 4 * exact.single_l2_squared

@@ -20,7 +20,7 @@ from sulq.language.privacy import NEIGHBORS, Epsilon, EpsilonDelta, Loss, Querie
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Each, Lit, Lookup, Nearest, Outer, Vector, WithinBall
 from sulq.language.tally import Tally
-from tests.compile.plan.test_sensitivity import UNITS, every_row, people
+from tests.compile.plan.test_calibration_sensitivity import UNITS, every_row, people
 from tests.stub import facts
 
 SCHEMA = Schema.of("t", {"x": Int(0, 2), "y": Int(-1, 2), "f": Bool(), "city": Category(["a", "b"])})

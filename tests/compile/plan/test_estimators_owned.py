@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from sulq.compile.statistics.owned import load
+from sulq.compile.plan.estimators import load
 from sulq.errors import SetupError
 from sulq.kernel.whole.functions import Function
 from sulq.language.estimator import Certificate, Estimator
