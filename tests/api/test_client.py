@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import threading
 from collections.abc import Iterator
@@ -164,7 +165,13 @@ def test_connect_opens_the_door_by_the_address() -> None:
     client = sulq.connect("http://127.0.0.1:1/survey", token="t")
     assert isinstance(client, Client)
     client.close()
-    for options in ({}, {"token": "t", "budget": sulq.Epsilon(1)}, {"token": "t", "engine": "memory"}):
+    owners = [
+        {"token": "t", name: "given" if one.default in (None, "duckdb") else True}
+        for name, one in inspect.signature(sulq.connect).parameters.items()
+        if name not in {"data", "token", "insecure"}
+    ]
+    assert {"token": "t", "references": "given"} in owners
+    for options in ({}, *owners):
         with pytest.raises(SetupError) as caught:
             sulq.connect("http://127.0.0.1:1/survey", **options)
         assert caught.value.code == "bad-declaration"

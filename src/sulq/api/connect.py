@@ -113,9 +113,9 @@ def connect(
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
     """
     if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
-        declared = (table, columns, unit, budget, size, ledger, prepared, progress, keys, public, persons)
+        declared = (table, columns, unit, budget, size, ledger, anchor, prepared, progress, keys, public, persons)
         changed = synthetic or renew or new_people or engine != "duckdb"
-        told = changed or any(item is not None for item in (*declared, graph, estimators))
+        told = changed or any(item is not None for item in (*declared, references, graph, estimators))
         return _remote(data, token, insecure=insecure, told=told)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
