@@ -17,8 +17,11 @@ SOURCES = {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) fo
 BESIDE = {"benchmarks", "browser", "conformance", "plans", "privacy"}  # suites over a seam rather than over a file
 
 # Where an import may wait until it is needed: connect's doors, tables that name parts without loading them,
-# commands that start fast. Elsewhere only the packages of the extras wait, since they may be absent.
-LAZY_FILES = {"__init__.py", "api/connect.py"}
+# commands and a web process that start fast. Elsewhere only the packages of the extras wait, since they may be absent.
+LAZY_FILES = {
+    "__init__.py", "api/connect.py", "service/console/views/answer_table.py", "service/jobs/manager.py",
+    "service/web/routes/asking.py", "service/web/routes/ledger.py",
+}  # fmt: skip
 LAZY_FOLDERS = {"cli"}
 EXTRAS = {"matplotlib", "pandas", "polars", "psycopg", "pyspark", "scipy"}
 FREE = {"learn", "release", "select", "audit", "sql", "client"}

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
-from sulq.service.web.app import document
+from sulq.service.web.routes import document
 from tests.service.matrix import MATRIX
 
 NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"

@@ -29,8 +29,8 @@ from sulq.api.named_asks import NamedAsks
 from sulq.errors import SulqError
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner
-from sulq.service.web.answer_json import sql_json
 from sulq.service.web.app import create_app
+from sulq.service.web.sql_answers import sql_json
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload

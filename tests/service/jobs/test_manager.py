@@ -11,10 +11,10 @@ import pytest
 
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError
-from sulq.service.jobs import manager
-from sulq.service.jobs.forwarding import LocalJobs
+from sulq.service.jobs import kinds, manager
 from sulq.service.jobs.kind import JobKind, JobStep
-from sulq.service.jobs.manager import KINDS, MAX_LIVE_JOBS, Job, Jobs
+from sulq.service.jobs.kinds import KINDS
+from sulq.service.jobs.manager import MAX_LIVE_JOBS, Job, Jobs, LocalJobs
 from sulq.service.web.requests import Body
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -46,7 +46,7 @@ class Slow:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     made = Slow()
-    monkeypatch.setattr(manager, "KINDS", (*KINDS, JobKind("slow", "Slow", Nothing, made.run)))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, JobKind("slow", "Slow", Nothing, made.run)))
     return made
 
 
@@ -175,7 +175,7 @@ def test_results_are_kept_up_to_a_size_T85(several: Jobs, desk: NamedAsks, monke
     def run(_desk: NamedAsks, asked: Sized) -> Iterator[JobStep]:
         yield JobStep(1, 1, {"text": "x" * asked.size})
 
-    monkeypatch.setattr(manager, "KINDS", (JobKind("sized", "Sized", Sized, run),))
+    monkeypatch.setattr(kinds, "KINDS", (JobKind("sized", "Sized", Sized, run),))
     monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1000)
 
     def made(owner: str, size: int) -> Job:
@@ -259,7 +259,7 @@ def test_an_unexpected_failure_is_a_constant_T31(
         yield JobStep(1, 2, {})
         raise RuntimeError("CANARY")
 
-    monkeypatch.setattr(manager, "KINDS", (JobKind("broken", "Broken", Nothing, broken),))
+    monkeypatch.setattr(kinds, "KINDS", (JobKind("broken", "Broken", Nothing, broken),))
     job = several.start("alice", "survey", "broken", {}, desk)
     until(job, "failed")
     assert job.error["code"] == "engine-failed"

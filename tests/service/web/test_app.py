@@ -14,9 +14,10 @@ from sulq.answers import wire
 from sulq.errors import CODES, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.service.ipc import Frame, refusal
 from sulq.service.settings import Service
-from sulq.service.web.app import create_app, document
+from sulq.service.web.app import create_app
 from sulq.service.web.limits import MAX_BODY_BYTES, MAX_QUESTION_BYTES
 from sulq.service.web.responses import FAILED, HEADERS
+from sulq.service.web.routes import document
 from tests.service.door import Door
 from tests.service.office import Office, survey
 

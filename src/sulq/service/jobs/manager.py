@@ -1,34 +1,40 @@
 """Work that takes longer than a request: progress while it runs, results while it lasts, an end when asked.
 
-A job runs in a web process (the first, `job_calls`) with its maker's token, and every question it asks
+A job runs in a web process with its maker's token, and every question it asks
 is checked by the clerk like any other: a revoked token stops it. Jobs are kept in
 memory, their results up to MAX_RESULTS_BYTES; after a restart their answers are still in the ledger,
-and asking the same again is free (SR12). Each kind of job is one entry of KINDS.
+and asking the same again is free (SR12).
+
+Of several web processes the first runs all jobs (`LocalJobs`); the others pass on to it what they are
+asked (`ForwardedJobs`), over a socket beside the clerk's in the folder that nobody else reaches. It
+takes nobody's word for whose a job is: what is passed on comes with the caller's token, and the clerk
+says whose that is.
 """
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
-from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.kernel.entropy import random_bytes
+from sulq.service import ipc
+from sulq.service.ipc import Frame, SocketPool
 from sulq.service.jobs.kind import JobKind, JobStep
-from sulq.service.jobs.learn_jobs import learners
-from sulq.service.jobs.release_jobs import releases
-from sulq.service.web.answer_json import loss_of, sql_json
-from sulq.service.web.limits import MAX_PLANNED_QUERIES
-from sulq.service.web.openapi import Spend
+from sulq.service.web.clerk_oracle import Call, ClerkClient, ClerkOracle
 from sulq.service.web.requests import Body, mistakes
 from sulq.service.web.responses import told
+
+if TYPE_CHECKING:
+    from sulq.api.named_asks import NamedAsks
 
 MAX_LIVE_JOBS: Final = 4  # jobs of one principal that wait or run
 MAX_JOBS_REMEMBERED: Final = 50  # jobs of one principal that are remembered
@@ -36,40 +42,11 @@ MAX_RESULTS_BYTES: Final = 96 * 2**20  # of one principal's results, as JSON; th
 MAX_JOBS_RUNNING: Final = 4  # jobs that run at a time
 
 
-class QueriesBody(Body):
-    """Several queries: at one total that is divided so that the worst error is smallest, or each at its own spend."""
+def kinds() -> tuple[JobKind, ...]:
+    """The kinds of job; all learners and releases are loaded for the first who asks, and by no start of the service."""
+    from sulq.service.jobs.kinds import KINDS
 
-    model_config = ConfigDict(title="Queries")
-
-    queries: Annotated[list[str], Field(min_length=1, max_length=256)]
-    spend: Spend | None = None
-    spends: list[Spend] | None = None
-    beta: Annotated[float, Field(gt=0, lt=1)] = 0.05
-
-
-def _queries(desk: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
-    if (asked.spend is None) == (asked.spends is None):
-        raise QuestionError("spend-missing", "Name one total as spend, or one of spends for each query.")
-    if asked.spends is not None:
-        spends = [loss_of(tree) for tree in asked.spends]
-    else:
-        if len(asked.queries) > MAX_PLANNED_QUERIES:
-            raise QuestionError("bad-question", f"A total is divided over {MAX_PLANNED_QUERIES} queries at most.")
-        total = loss_of(asked.spend)
-        spends = [] if total is None else list(desk.plan(asked.queries, spend=total, beta=asked.beta).spends)
-    if len(spends) != len(asked.queries):
-        raise QuestionError("bad-question", "Give one spend for each query.")
-    answers: list[dict[str, object]] = []
-    yield JobStep(0, len(spends), {"answers": []})
-    for text, spend in zip(asked.queries, spends, strict=True):
-        answers.append(sql_json(desk.sql(text, spend=spend)))
-        yield JobStep(len(answers), len(spends), {"answers": list(answers)})
-
-
-# A learner joins by its name in LEARNERS, a release in RELEASES or SELECTIONS; parameters are those of a signature.
-KINDS: Final[tuple[JobKind, ...]] = (
-    JobKind("queries", "Several queries at one total", QueriesBody, _queries), *learners(), *releases(),
-)  # fmt: skip
+    return KINDS
 
 
 @dataclass(slots=True)
@@ -116,9 +93,9 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._pool = ThreadPoolExecutor(MAX_JOBS_RUNNING, "job")
 
-    def start(self, owner: str, dataset: str, kind: str, parameters: object, desk: NamedAsks) -> Job:
+    def start(self, owner: str, dataset: str, kind: str, parameters: object, asks: NamedAsks) -> Job:
         """Take a job on; its parameters are checked now."""
-        known = {item.name: item for item in KINDS}
+        known = {item.name: item for item in kinds()}
         if kind not in known:
             raise QuestionError("bad-request", f"A job is one of: {', '.join(known)}.")
         try:
@@ -133,19 +110,19 @@ class Jobs:
             for old in [item for item in mine if not item.live][: max(len(mine) - MAX_JOBS_REMEMBERED + 1, 0)]:
                 del self._jobs[old.id]
             self._jobs[job.id] = job
-        self._pool.submit(self._run, job, asked, desk)
+        self._pool.submit(self._run, job, asked, asks)
         return job
 
-    def _run(self, job: Job, asked: Body, desk: NamedAsks) -> None:
-        self._work(job, asked, desk)
+    def _run(self, job: Job, asked: Body, asks: NamedAsks) -> None:
+        self._work(job, asked, asks)
         self._let_go(job)
 
-    def _work(self, job: Job, asked: Body, desk: NamedAsks) -> None:
+    def _work(self, job: Job, asked: Body, asks: NamedAsks) -> None:
         if not self._advance(job, "running", None):
             return
         state = "done"
         try:
-            for step in job.kind.run(desk, asked):
+            for step in job.kind.run(asks, asked):
                 if not self._advance(job, "running", step):
                     return
         except SulqError as error:
@@ -206,3 +183,60 @@ class Jobs:
                 if job.live:
                     job.state = "cancelled"
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class LocalJobs:
+    """Jobs of this process."""
+
+    def __init__(self, jobs: Jobs, call: Call) -> None:
+        self._jobs = jobs
+        self._call = call
+
+    def do(self, what: str, body: Mapping[str, object], *, token: str, owner: str) -> Frame:
+        """`what`: start, find, of or end; the job as its maker sees it, or all of them as `jobs`."""
+        if what == "start":
+            from sulq.api.named_asks import NamedAsks
+
+            dataset = str(body["dataset"])
+            asks = NamedAsks(ClerkOracle(ClerkClient(self._call, token), dataset))
+            return self._jobs.start(owner, dataset, str(body["kind"]), body["parameters"], asks).json()
+        if what == "of":
+            return {"jobs": [job.json() | {"result": None} for job in self._jobs.of(owner)]}
+        asked = {"find": self._jobs.find, "end": self._jobs.end}[what]
+        return asked(owner, str(body["id"])).json()
+
+    def serve(self, listener: socket.socket) -> None:
+        """Do what other web processes pass on, a thread for each connection, as long as this process lives."""
+        while True:
+            try:
+                sock, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
+
+    def _talk(self, sock: socket.socket) -> None:
+        try:
+            with sock:
+                while True:
+                    ipc.send(sock, self._passed_on(ipc.receive(sock)))
+        except (EOFError, OSError, QuestionError):
+            pass  # the other process is gone, or what was found is too long for a frame
+
+    def _passed_on(self, frame: Frame) -> Frame:
+        token = str(frame["token"])
+        try:
+            owner = str(ClerkClient(self._call, token).ask("whoami")["name"])
+            return {"ok": self.do(str(frame["what"]), frame["body"], token=token, owner=owner)}  # type: ignore[arg-type]  # written by ForwardedJobs
+        except SulqError as error:
+            return ipc.refusal(error)
+
+
+class ForwardedJobs:
+    """Jobs of another web process."""
+
+    def __init__(self, line: SocketPool) -> None:
+        self._line = line
+
+    def do(self, what: str, body: Mapping[str, object], *, token: str, owner: str) -> Frame:
+        """Have it done; whose the token is they find out there."""
+        return ipc.opened(self._line.call({"what": what, "body": dict(body), "token": token}))

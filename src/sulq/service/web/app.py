@@ -14,23 +14,22 @@ from urllib.parse import urlsplit
 from anyio import to_thread
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.service.console import mount_console
-from sulq.service.jobs.forwarding import LocalJobs
-from sulq.service.jobs.manager import Jobs
+from sulq.service.jobs.manager import Jobs, LocalJobs
 from sulq.service.settings import Service
 from sulq.service.web.clerk_oracle import Call
 from sulq.service.web.limits import Limits
 from sulq.service.web.middleware import LOOPBACK, RequestCounts, RequestGuard, host_of
 from sulq.service.web.requests import Asker
 from sulq.service.web.responses import Json, refused
-from sulq.service.web.routes import routes
+from sulq.service.web.routes import document, routes
 from sulq.version import __version__
 
 RATE: Final = 1200  # calls a minute for each token, where the owner names none
@@ -84,24 +83,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 async def _openapi(request: Request, caller: Asker) -> Json:
     """GET /v1/openapi.json, for whoever has a token."""
     await caller.ask("whoami")
-    return Json(document(request.app))
-
-
-def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the routes under /v1."""
-    if app.openapi_schema is None:
-        found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=routes())
-        bearer = {"type": "http", "scheme": "bearer"}
-        found.setdefault("components", {})["securitySchemes"] = {"token": bearer}
-        for path, methods in found["paths"].items():
-            for operation in methods.values():
-                operation["responses"].pop("422", None)  # what does not fit is refused with 400
-                if path != "/v1/health":
-                    operation["security"] = [{"token": []}]
-        for unused in ("HTTPValidationError", "ValidationError"):
-            found["components"].get("schemas", {}).pop(unused, None)
-        app.openapi_schema = found
-    return app.openapi_schema
+    return Json(await run_in_threadpool(document, request.app))
 
 
 def _hosts(service: Service) -> frozenset[str]:

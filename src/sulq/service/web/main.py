@@ -20,7 +20,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sulq.service.ipc import SocketPool
-from sulq.service.jobs.forwarding import ForwardedJobs
+from sulq.service.jobs.manager import ForwardedJobs
 from sulq.service.settings import Service, Tree
 from sulq.service.supervisor import child
 from sulq.service.web.app import create_app

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from pydantic import BaseModel, Field, WithJsonSchema
+from pydantic import BaseModel, Field
+from starlette.responses import Response
 
 from sulq.service.web.requests import Body
-
-_NUMBER: Final = {"type": "number", "exclusiveMinimum": 0}
-
-
-def _loss(*names: str) -> dict[str, object]:
-    fields = {name: dict(_NUMBER) for name in names}
-    return {"type": "object", "properties": fields, "required": list(names), "additionalProperties": False}
-
-
-# A tree of the canonical JSON: which fields it has is said by its kind.
-_WIRE: Final = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
-_SPEND: Final = {
-    "description": "What to pay: canonical JSON, or a short form of it.",
-    "anyOf": [_loss("epsilon"), _loss("epsilon", "delta"), _loss("rho"), _WIRE],
-}
-Tree = Annotated[dict[str, Any], WithJsonSchema(_WIRE)]
-Spend = Annotated[dict[str, Any], WithJsonSchema(_SPEND)]
-Cells = list[list[str | float | bool | None]]
 
 
 class ErrorDetail(BaseModel):
@@ -42,7 +27,7 @@ class ErrorReply(BaseModel):
     error: ErrorDetail
 
 
-_ANY: Final = {
+ANY: Final[Mapping[int, str]] = {
     400: "The request or the question is refused; nothing was spent.",
     401: "No token, or one that is not good.",
     403: "The role does not reach this.",
@@ -51,37 +36,47 @@ _ANY: Final = {
     500: "The curator failed; a constant text.",
     503: "Not ready; try again.",
 }
-_BODY: Final = {
+OF_A_BODY: Final = {
     408: "The body came too slowly.",
     413: "The body is too long.",
     415: "The body is not application/json.",
 }
-_PAID: Final = {
+OF_A_DEBIT: Final[Mapping[int, str]] = {
     402: "The budget does not hold this; nothing was spent.",
     409: "The idempotency key belongs to another question, or its answer is lost.",
 }
-_TAKEN: Final = {409: "The name is taken."}
+OF_A_NAME: Final[Mapping[int, str]] = {409: "The name is taken."}
 
 
-def documented(
-    reply: type[BaseModel] | None,
-    *,
-    body: type[Body] | None = None,
-    paid: bool = False,
-    named: bool = False,
-    status: int = 200,
-) -> dict[str, Any]:
-    """A route's part of the document."""
-    told = _ANY | (_BODY if body is not None else {}) | (_PAID if paid else {}) | (_TAKEN if named else {})
-    responses: dict[int | str, dict[str, object]] = {
-        code: {"model": ErrorReply, "description": text} for code, text in sorted(told.items())
-    }
-    found: dict[str, Any] = {"responses": responses, "status_code": status, "response_model": reply}
-    if body is not None:
-        schema = _whole(body.model_json_schema())
-        content = {"application/json": {"schema": schema}}
-        found["openapi_extra"] = {"requestBody": {"required": True, "content": content}}
-    return found
+def refusals(told: Mapping[int, str]) -> dict[int | str, Any]:
+    """Statuses and what they mean, as FastAPI documents errors."""
+    return {code: {"model": ErrorReply, "description": text} for code, text in sorted(told.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """A route's part of the document; schemas are made when the document is asked for, not at every start."""
+
+    reply: type[BaseModel] | None = None
+    body: type[Body] | None = None
+    errors: Mapping[int, str] = field(default_factory=dict)  # beside those of any route
+    status: int = 200
+    responses: Mapping[int | str, Any] | None = None  # in place of what any route answers
+
+    def options(self) -> dict[str, Any]:
+        """As FastAPI takes it."""
+        told = {**ANY, **(OF_A_BODY if self.body is not None else {}), **self.errors}
+        found: dict[str, Any] = {
+            "responses": refusals(told) if self.responses is None else self.responses,
+            "status_code": self.status,
+            "response_model": self.reply,
+        }
+        if self.reply is None:
+            found["response_class"] = Response
+        if self.body is not None:
+            content = {"application/json": {"schema": _whole(self.body.model_json_schema())}}
+            found["openapi_extra"] = {"requestBody": {"required": True, "content": content}}
+        return found
 
 
 def _whole(schema: dict[str, Any]) -> dict[str, Any]:

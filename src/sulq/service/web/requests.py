@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import Depends, Request
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, WithJsonSchema
 from starlette.concurrency import run_in_threadpool
 
 from sulq.answers import wire
-from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SulqError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho
 from sulq.service.clerk.access import hashed
 from sulq.service.web.clerk_oracle import Call, ClerkClient, ClerkOracle
 from sulq.service.web.limits import (
@@ -33,7 +33,27 @@ MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
 MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
 DENIED: Final = frozenset({"unauthorized", "token-expired"})
+LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"queries"}): Queries,
+}
 
+
+def _short(*names: str) -> dict[str, object]:
+    fields = {name: {"type": "number", "exclusiveMinimum": 0} for name in names}
+    return {"type": "object", "properties": fields, "required": list(names), "additionalProperties": False}
+
+
+# A tree of the canonical JSON: which fields it has is said by its kind.
+_WIRE: Final = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
+_SPEND: Final = {
+    "description": "What to pay: canonical JSON, or a short form of it.",
+    "anyOf": [_short("epsilon"), _short("epsilon", "delta"), _short("rho"), _WIRE],
+}
+Tree = Annotated[dict[str, Any], WithJsonSchema(_WIRE)]
+Spend = Annotated[dict[str, Any], WithJsonSchema(_SPEND)]
 T = TypeVar("T")
 B = TypeVar("B", bound="Body")
 
@@ -72,9 +92,9 @@ class Caller:
         """The clerk, for this caller's token."""
         return ClerkClient(self._call, self._token)
 
-    def desk(self, dataset: str) -> NamedAsks:
-        """A dataset's desk: SQL is compiled in this process, questions are asked of the clerk."""
-        return NamedAsks(ClerkOracle(self.clerk, dataset))
+    def oracle(self, dataset: str) -> ClerkOracle:
+        """A dataset, asked of the clerk with this caller's token."""
+        return ClerkOracle(self.clerk, dataset)
 
     async def work(self, task: Callable[[], T]) -> T:
         """Do something that waits, beside the event loop; note how the token fared.
@@ -152,6 +172,21 @@ def mistakes(error: ValidationError) -> str:
         for item in error.errors(include_url=False, include_context=False, include_input=False)[:MAX_MISTAKES_SHOWN]
     ]
     return "; ".join(found)
+
+
+def loss_of(tree: Mapping[str, object] | None) -> Loss | None:
+    """A spend: canonical JSON, or short {"epsilon": 0.1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.01}."""
+    if tree is None:
+        return None
+    if "kind" in tree:
+        found = wire.from_json(tree)
+        if not isinstance(found, (Epsilon, EpsilonDelta, Rho, Queries)):
+            raise QuestionError("bad-loss", "A spend is an Epsilon, EpsilonDelta, Rho or Queries.")
+        return found
+    kind = LOSSES.get(frozenset(tree))
+    if kind is None:
+        raise QuestionError("bad-loss", "A spend names epsilon, epsilon and delta, rho, or queries.")
+    return kind(**tree)  # type: ignore[arg-type]  # each loss checks what it is given
 
 
 async def known(request: Request) -> Caller:

@@ -12,9 +12,8 @@ import pytest
 from sulq import learn
 from sulq.learn.base import Learner
 from sulq.service.console.views.job_result import LearnedModel
-from sulq.service.jobs import manager
-from sulq.service.jobs.learn_jobs import kind_of
-from sulq.service.jobs.manager import KINDS
+from sulq.service.jobs import kinds
+from sulq.service.jobs.kinds import KINDS, learner_kind
 from tests.learn.averages import Averages, Majority
 from tests.learn.programs import people, program
 from tests.service.console.visiting import ORIGIN, Page, Visitor, shown
@@ -27,10 +26,8 @@ PLACE = "/datasets/survey/learn"
 @pytest.fixture(autouse=True)
 def _joined(monkeypatch: pytest.MonkeyPatch) -> None:
     """The learners of this test beside those that ship."""
-    for place in ("sulq.service.jobs.manager.KINDS", "sulq.service.web.routes.jobs.KINDS"):
-        monkeypatch.setattr(place, (*KINDS, *map(kind_of, TRIED)))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, *map(learner_kind, TRIED)))
     monkeypatch.setattr(learn, "LEARNERS", (*learn.LEARNERS, *TRIED))
-    assert len(manager.KINDS) == len(KINDS) + 2
 
 
 @pytest.fixture

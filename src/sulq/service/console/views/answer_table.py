@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from markupsafe import Markup
 
 from sulq.service.console.refusal import Refusal
@@ -165,6 +163,9 @@ def to_csv(table: AnswerTable) -> bytes:
 
 def to_parquet(table: AnswerTable) -> bytes:
     """The same as Parquet, typed column by column."""
+    import pyarrow as pa  # large, and needed by nobody who downloads nothing
+    import pyarrow.parquet as pq
+
     made = table.named()
     arrays = [pa.array(_alike(cells)) for _, cells in made]
     out = io.BytesIO()

@@ -6,76 +6,90 @@ Imports the web process's requests and replies, and jobs; never a curator, a led
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any, Final
 
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
-from starlette.responses import Response
 
-from sulq.service.web.openapi import ErrorReply, documented
-from sulq.service.web.routes import analysts, ask, datasets, jobs, ledger, service, sql
+from sulq.service.web.openapi import ANY, OF_A_DEBIT, OF_A_NAME, Documented, refusals
+from sulq.service.web.routes import asking, jobs, ledger, registry
 
-_HEALTH: Final[dict[str, Any]] = {
-    "response_model": service.HealthReply,
-    "responses": {
-        503: {"model": service.HealthReply, "description": "The clerk does not answer."},
-        429: {"model": ErrorReply, "description": "Too many calls."},
-        400: {"model": ErrorReply, "description": "Refused."},
-    },
+_AWAY: Final[dict[int | str, Any]] = {503: {"model": registry.HealthReply, "description": "The clerk does not answer."}}
+_HEALTH: Final = refusals({400: "Refused.", 429: "Too many calls."}) | _AWAY
+_TEXT: Final[dict[int | str, Any]] = {
+    200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
-_METRICS: Final = {200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
-_TEXT: Final = documented(None)
-_EMPTY: Final = documented(None, status=204) | {"response_class": Response}
+_EMPTY: Final = Documented(status=204)
 ONE: Final = "/datasets/{name}"
 
 # Method, address below /v1, what it does, its tag and its part of the OpenAPI document.
-ROUTES: Final = (
-    ("GET", "/health", service.health, "service", _HEALTH),
-    ("GET", "/me", service.me, "service", documented(service.MeReply)),
-    ("GET", "/datasets", datasets.datasets, "datasets", documented(datasets.DatasetsReply)),
-    ("GET", ONE, datasets.facts, "datasets", documented(datasets.FactsReply)),
+ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] = (
+    ("GET", "/health", registry.health, "service", Documented(registry.HealthReply, responses=_HEALTH)),
+    ("GET", "/me", registry.me, "service", Documented(registry.MeReply)),
+    ("GET", "/datasets", registry.datasets, "datasets", Documented(registry.DatasetsReply)),
+    ("GET", ONE, registry.facts, "datasets", Documented(registry.FactsReply)),
     (
-        "POST", "/datasets", datasets.register, "datasets",
-        documented(datasets.RegisterReply, body=datasets.RegisterBody, named=True, status=201),
+        "POST", "/datasets", registry.register, "datasets",
+        Documented(registry.RegisterReply, registry.RegisterBody, OF_A_NAME, status=201),
     ),
-    ("DELETE", ONE, datasets.withdraw, "datasets", _EMPTY),
-    ("POST", "/look", datasets.look, "datasets", documented(datasets.LookReply, body=datasets.LookBody)),
-    ("POST", f"{ONE}/ask", ask.ask, "asking", documented(ask.AskReply, body=ask.AskBody, paid=True)),
-    ("POST", f"{ONE}/foresee", ask.foresee, "asking", documented(ask.ForeseeReply, body=ask.ForeseeBody)),
-    ("POST", f"{ONE}/sql", sql.sql, "asking", documented(sql.SqlReply, body=sql.SqlBody, paid=True)),
-    ("POST", f"{ONE}/explain", sql.explain, "asking", documented(sql.ExplainReply, body=sql.ExplainBody)),
-    ("POST", f"{ONE}/plan", sql.plan, "asking", documented(sql.PlanReply, body=sql.PlanBody)),
-    ("GET", f"{ONE}/budget", ledger.budget, "ledger", documented(ledger.BudgetReply)),
-    ("GET", f"{ONE}/transcript", ledger.transcript, "ledger", documented(ledger.TranscriptReply)),
-    ("GET", f"{ONE}/receipts/{{seq}}", ledger.receipt, "ledger", documented(ledger.ReceiptReply)),
-    ("POST", f"{ONE}/verify", ledger.verify, "ledger", documented(ledger.LedgerReport)),
-    ("GET", f"{ONE}/export", ledger.export, "ledger", documented(ledger.LedgerReport)),
+    ("DELETE", ONE, registry.withdraw, "datasets", _EMPTY),
+    ("POST", "/look", registry.look, "datasets", Documented(registry.LookReply, registry.LookBody)),
+    ("POST", f"{ONE}/ask", asking.ask, "asking", Documented(asking.AskReply, asking.AskBody, OF_A_DEBIT)),
+    ("POST", f"{ONE}/foresee", asking.foresee, "asking", Documented(asking.ForeseeReply, asking.ForeseeBody)),
+    ("POST", f"{ONE}/sql", asking.sql, "asking", Documented(asking.SqlReply, asking.SqlBody, OF_A_DEBIT)),
+    ("POST", f"{ONE}/explain", asking.explain, "asking", Documented(asking.ExplainReply, asking.ExplainBody)),
+    ("POST", f"{ONE}/plan", asking.plan, "asking", Documented(asking.PlanReply, asking.PlanBody)),
+    ("GET", f"{ONE}/budget", ledger.budget, "ledger", Documented(ledger.BudgetReply)),
+    ("GET", f"{ONE}/transcript", ledger.transcript, "ledger", Documented(ledger.TranscriptReply)),
+    ("GET", f"{ONE}/receipts/{{seq}}", ledger.receipt, "ledger", Documented(ledger.ReceiptReply)),
+    ("POST", f"{ONE}/verify", ledger.verify, "ledger", Documented(ledger.LedgerReport)),
+    ("GET", f"{ONE}/export", ledger.export, "ledger", Documented(ledger.LedgerReport)),
+    ("PUT", f"{ONE}/shares/{{analyst}}", ledger.share, "ledger", Documented(ledger.LedgerReport, ledger.ShareBody)),
+    ("GET", "/analysts", registry.principals, "analysts", Documented(registry.PrincipalsReply)),
     (
-        "PUT", f"{ONE}/shares/{{analyst}}", ledger.share, "ledger",
-        documented(ledger.LedgerReport, body=ledger.ShareBody),
+        "POST", "/analysts", registry.add, "analysts",
+        Documented(registry.TokenReply, registry.PrincipalBody, OF_A_NAME, status=201),
     ),
-    ("GET", "/analysts", analysts.principals, "analysts", documented(analysts.PrincipalsReply)),
-    (
-        "POST", "/analysts", analysts.add, "analysts",
-        documented(analysts.TokenReply, body=analysts.PrincipalBody, named=True, status=201),
-    ),
-    ("DELETE", "/analysts/{name}", analysts.revoke, "analysts", _EMPTY),
-    ("GET", "/kinds", jobs.kinds, "jobs", documented(jobs.KindsReply)),
-    ("POST", f"{ONE}/jobs", jobs.start, "jobs", documented(jobs.JobReply, body=jobs.JobBody, status=202)),
-    ("GET", "/jobs", jobs.mine, "jobs", documented(jobs.JobsReply)),
-    ("GET", "/jobs/{key}", jobs.progress, "jobs", documented(jobs.JobReply)),
-    ("DELETE", "/jobs/{key}", jobs.end, "jobs", documented(jobs.JobReply)),
-    (
-        "GET", "/metrics", service.metrics, "service",
-        _TEXT | {"response_class": Response, "responses": _TEXT["responses"] | _METRICS},
-    ),
+    ("DELETE", "/analysts/{name}", registry.revoke, "analysts", _EMPTY),
+    ("GET", "/kinds", jobs.kinds, "jobs", Documented(jobs.KindsReply)),
+    ("POST", f"{ONE}/jobs", jobs.start, "jobs", Documented(jobs.JobReply, jobs.JobBody, status=202)),
+    ("GET", "/jobs", jobs.mine, "jobs", Documented(jobs.JobsReply)),
+    ("GET", "/jobs/{key}", jobs.progress, "jobs", Documented(jobs.JobReply)),
+    ("DELETE", "/jobs/{key}", jobs.end, "jobs", Documented(jobs.JobReply)),
+    ("GET", "/metrics", registry.metrics, "service", Documented(responses=refusals(ANY) | _TEXT)),
 )  # fmt: skip
 
 
 @functools.cache
 def routes() -> list[APIRoute]:
-    """The list as FastAPI has it."""
+    """The list as FastAPI serves it."""
+    return _listed(documented=False)
+
+
+def _listed(*, documented: bool) -> list[APIRoute]:
+    """The list as FastAPI has it; what the document alone needs is left out where it serves."""
     router = APIRouter(prefix="/v1")
     for method, path, act, tag, document in ROUTES:
-        router.add_api_route(path, act, methods=[method], tags=[tag], **document)
+        options = document.options() if documented else {"response_model": None}
+        router.add_api_route(path, act, methods=[method], tags=[tag], **options)
     return [route for route in router.routes if isinstance(route, APIRoute)]
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document of the routes under /v1."""
+    if app.openapi_schema is None:
+        listed = _listed(documented=True)
+        found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=listed)
+        bearer = {"type": "http", "scheme": "bearer"}
+        found.setdefault("components", {})["securitySchemes"] = {"token": bearer}
+        for path, methods in found["paths"].items():
+            for operation in methods.values():
+                operation["responses"].pop("422", None)  # what does not fit is refused with 400
+                if path != "/v1/health":
+                    operation["security"] = [{"token": []}]
+        for unused in ("HTTPValidationError", "ValidationError"):
+            found["components"].get("schemas", {}).pop(unused, None)
+        app.openapi_schema = found
+    return app.openapi_schema

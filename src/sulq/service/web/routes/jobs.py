@@ -8,9 +8,8 @@ from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 
 from sulq.errors import AccessDenied
-from sulq.service.jobs.forwarding import ForwardedJobs, LocalJobs
-from sulq.service.jobs.kind import JobKind
-from sulq.service.jobs.manager import KINDS
+from sulq.service.jobs import manager
+from sulq.service.jobs.manager import ForwardedJobs, LocalJobs
 from sulq.service.web.openapi import ErrorDetail
 from sulq.service.web.requests import Asker, Body, Caller
 from sulq.service.web.responses import Json
@@ -20,10 +19,10 @@ ASKERS: Final = ("owner", "analyst")
 
 def _of_each_kind(schema: dict[str, Any]) -> None:
     """Say in the document which parameters go with which kind."""
-    schema["properties"]["kind"] = {"type": "string", "enum": [kind.name for kind in KINDS]}
+    schema["properties"]["kind"] = {"type": "string", "enum": [kind.name for kind in manager.kinds()]}
     schema["anyOf"] = [
         {"properties": {"kind": {"const": kind.name}, "parameters": kind.parameters.model_json_schema()}}
-        for kind in KINDS
+        for kind in manager.kinds()
     ]
 
 
@@ -88,12 +87,14 @@ async def _name(caller: Caller, *roles: str) -> str:
 async def kinds(caller: Asker) -> Json:
     """The kinds of job and their parameters."""
     await _name(caller)
-    return Json({"kinds": [_offered(kind) for kind in KINDS]})
+    return Json({"kinds": await run_in_threadpool(_offers)})
 
 
-def _offered(kind: JobKind) -> dict[str, object]:
-    schema = kind.parameters.model_json_schema()
-    return {"name": kind.name, "title": kind.title, "parameters": schema, "form": kind.form}
+def _offers() -> list[dict[str, object]]:
+    return [
+        {"name": kind.name, "title": kind.title, "parameters": kind.parameters.model_json_schema(), "form": kind.form}
+        for kind in manager.kinds()
+    ]
 
 
 async def start(name: str, caller: Asker) -> Json:

@@ -12,7 +12,7 @@ import pytest
 import sulq
 from sulq.errors import CuratorError, QuestionError
 from sulq.service.clerk import ledger_calls
-from sulq.service.web import transcript_export
+from sulq.service.web.routes import ledger
 from tests.service.door import Door
 from tests.service.office import Office, survey
 
@@ -59,7 +59,7 @@ def whole(clerk: Clerk) -> bytes:
     async def read() -> bytes:
         text = b""
         try:
-            async for part in transcript_export.whole(clerk, await transcript_export.first_part(clerk)):
+            async for part in ledger.exported(clerk, await ledger.page(clerk, "export", 0)):
                 text += part
         except CuratorError:
             pass

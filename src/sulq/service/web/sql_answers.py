@@ -1,51 +1,47 @@
-"""Answers, explanations and plans as the JSON of the HTTP API: for callers that have no sulq of their own.
+"""SQL over HTTP: queries asked, explained and planned; answers as JSON for callers that have no sulq of their own.
 
 A number's error bar stands in `low` and `high`, cell by cell; null where a cell
 has none, or none on that side. The `answer` beside them is the whole release in
 the canonical JSON, from which sulq reads every other level again, free.
+Loaded at the first query: it needs the SQL compiler.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 
 from sulq.answers import wire
+from sulq.answers.oracle import Oracle
 from sulq.answers.reuse import nothing
-from sulq.errors import QuestionError
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho
+from sulq.api.named_asks import NamedAsks
+from sulq.language.privacy import Loss
+from sulq.service.web.routes.asking import LEVEL, ExplainBody, PlanBody, SqlBody
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload
 
-LEVEL: Final = 0.95
-LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {
-    frozenset({"epsilon"}): Epsilon,
-    frozenset({"epsilon", "delta"}): EpsilonDelta,
-    frozenset({"rho"}): Rho,
-    frozenset({"queries"}): Queries,
-}
+
+def answered(oracle: Oracle, body: SqlBody) -> dict[str, object]:
+    """The answer to one query."""
+    found = NamedAsks(oracle).sql(body.sql, **body.price(), beta=body.beta, fresh=body.fresh, other=body.other)
+    return sql_json(found, body.level)
 
 
-def loss_of(tree: Mapping[str, object] | None) -> Loss | None:
-    """A spend: canonical JSON, or short {"epsilon": 0.1}, {"epsilon": 1, "delta": 1e-6}, {"rho": 0.01}."""
-    if tree is None:
-        return None
-    if "kind" in tree:
-        found = wire.from_json(tree)
-        if not isinstance(found, (Epsilon, EpsilonDelta, Rho, Queries)):
-            raise QuestionError("bad-loss", "A spend is an Epsilon, EpsilonDelta, Rho or Queries.")
-        return found
-    kind = LOSSES.get(frozenset(tree))
-    if kind is None:
-        raise QuestionError("bad-loss", "A spend names epsilon, epsilon and delta, rho, or queries.")
-    return kind(**tree)  # type: ignore[arg-type]  # each loss checks what it is given
+def explained(oracle: Oracle, body: ExplainBody) -> dict[str, object]:
+    """What one query would cost and be worth."""
+    return explained_json(NamedAsks(oracle).explain(body.sql, **body.price(), beta=body.beta, other=body.other))
+
+
+def planned(oracle: Oracle, body: PlanBody) -> dict[str, object]:
+    """A total, divided over queries."""
+    return workload_json(NamedAsks(oracle).plan(body.queries, spend=body.total(), beta=body.beta))
 
 
 def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str, object]:

@@ -16,10 +16,9 @@ import pytest
 
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.service.ipc import SocketPool
-from sulq.service.jobs import manager
-from sulq.service.jobs.forwarding import ForwardedJobs, LocalJobs
+from sulq.service.jobs import kinds
 from sulq.service.jobs.kind import JobKind
-from sulq.service.jobs.manager import Jobs
+from sulq.service.jobs.manager import ForwardedJobs, Jobs, LocalJobs
 from tests.service.jobs.test_manager import COUNT, LONG, PLACE, Nothing, Slow
 from tests.service.office import Office, survey
 from tests.service.service import service
@@ -54,7 +53,7 @@ def test_a_job_is_started_found_and_ended_from_another_process(
 ) -> None:
     """As in the process it runs in; what does not fit is refused with the same words."""
     slow = Slow()
-    monkeypatch.setattr(manager, "KINDS", (*manager.KINDS, JobKind("slow", "Slow", Nothing, slow.run)))
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, JobKind("slow", "Slow", Nothing, slow.run)))
     token = office.tokens["analyst"]
 
     def do(what: str, **body: object) -> dict:

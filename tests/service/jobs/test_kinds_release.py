@@ -14,10 +14,10 @@ import sulq
 from sulq.errors import QuestionError
 from sulq.release.base import Release
 from sulq.service.ipc import MAX_FRAME_BYTES as MOST_OF_A_FRAME
-from sulq.service.jobs import release_jobs
-from sulq.service.jobs.manager import KINDS, Job, Jobs
+from sulq.service.jobs import kinds
+from sulq.service.jobs.kinds import KINDS, release_kind
+from sulq.service.jobs.manager import Job, Jobs
 from sulq.service.jobs.publication import ALL, Published, form
-from sulq.service.jobs.release_jobs import kind_of
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from tests.release.programs import EACH, PROGRAMS, Program, people
 from tests.service.door import Door
@@ -84,9 +84,9 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, program: Prog
 def test_a_job_is_no_larger_than_a_web_process_holds_T85(several: Jobs) -> None:
     """Rows and models that only a machine of one's own should hold are refused. Control: the most that is taken."""
     good = PROGRAMS["aim"].job()["parameters"]
-    kind = kind_of(PROGRAMS["aim"].release)
+    kind = release_kind(PROGRAMS["aim"].release)
     with people() as db:
-        for name, most in release_jobs.MAX_PARAMETERS.items():
+        for name, most in kinds.MAX_PARAMETERS.items():
             with pytest.raises(QuestionError) as refused:
                 several.start("alice", "survey", "aim", good | {name: most + 1}, db)
             assert name in refused.value.message
@@ -114,7 +114,7 @@ def test_a_releases_own_refusal_is_the_jobs(several: Jobs, change: dict[str, obj
 def test_an_ended_job_asks_nothing_more() -> None:
     """Whoever leaves the steps ends the release before its next question. Control: going on asks more."""
     with people() as db:
-        kind = kind_of(PROGRAMS["mwem"].release)
+        kind = release_kind(PROGRAMS["mwem"].release)
         asked = kind.parameters.model_validate(PROGRAMS["mwem"].job()["parameters"] | {"rounds": 50})
         steps = kind.run(db, asked)
         for _ in range(3):
@@ -134,7 +134,7 @@ def test_rows_that_nobody_named_are_not_more_than_a_job_makes_T85(
     several: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as the data have, but no more than a web process holds. Control: elsewhere there are more."""
-    monkeypatch.setattr(release_jobs, "MAX_SYNTHETIC_ROWS", 25)
+    monkeypatch.setattr(kinds, "MAX_SYNTHETIC_ROWS", 25)
     asked = {"columns": ["smoker", "ill"], "rounds": 1, "spend": {"epsilon": 300}}
     with people() as db:
         job = over(several.start("alice", "survey", "mwem", asked, db))
@@ -147,7 +147,7 @@ def test_rows_that_nobody_named_are_not_more_than_a_job_makes_T85(
 
 def test_a_job_plans_as_few_questions_as_a_request_T85(several: Jobs) -> None:
     """Each is compiled and priced many times, free. Control: as many as a request may; more that are not planned."""
-    kind = kind_of(PROGRAMS["publish"].release).parameters
+    kind = release_kind(PROGRAMS["publish"].release).parameters
     many = ["SELECT COUNT(*) FROM people"] * (MAX_PLANNED_QUERIES + 1)
     with people() as db:
         for more in ({}, {"division": "planned"}):
@@ -177,7 +177,7 @@ def test_tables_and_charts_are_made_once_for_a_result(monkeypatch: pytest.Monkey
 
     counted("tables")
     counted("charts")
-    assert release_jobs.told(Published(found), "parquet")["archive"]
+    assert kinds.release_result(Published(found), "parquet")["archive"]
     assert sorted(calls) == ["charts", "tables"]
     shown = Published(found)
     shown.save(tmp_path)
@@ -190,14 +190,14 @@ def test_a_whole_result_is_no_larger_than_a_job_keeps_T85(monkeypatch: pytest.Mo
     with people() as db:
         questions = [f"SELECT city, COUNT(*) FROM people WHERE age > {age} GROUP BY city" for age in range(30)]
         found = PROGRAMS["publish"].release(db, questions, division="even", spend=sulq.Epsilon(9))
-    whole = release_jobs.told(Published(found), "parquet")
+    whole = kinds.release_result(Published(found), "parquet")
     assert whole["left_out"] == []
     assert len(whole["tables"]) == len(questions)
     size = len(json.dumps(whole))
     seen = set()
     for most in range(0, size + 1000, size // 30):
-        monkeypatch.setattr(release_jobs, "MAX_RESULT_BYTES", most)
-        told = release_jobs.told(Published(found), "parquet")
+        monkeypatch.setattr(kinds, "MAX_RESULT_BYTES", most)
+        told = kinds.release_result(Published(found), "parquet")
         assert len(json.dumps(told, separators=(",", ":"))) <= most + 500  # names of parts, and nulls
         missing = {name for name in ("archive", "charts") if not told[name]}
         missing |= {name for name in ("facts", "schema", "title") if told["release"][name] is None}
@@ -214,13 +214,13 @@ def test_a_result_is_short_and_an_archive_too_large_is_left_out(monkeypatch: pyt
     """Tables are cut and say so; without files what is said is still told. Control: small files are kept."""
     with people() as db:
         found = PROGRAMS["mwem"].release(db, ["smoker", "ill"], rounds=1, rows=1500, spend=sulq.Epsilon(1))
-    told = release_jobs.told(Published(found), "csv")
+    told = kinds.release_result(Published(found), "csv")
     rows = next(sheet for sheet in told["tables"] if sheet["title"] == "rows")
     assert (len(rows["rows"]), rows["more"]) == (1000, 500)
     assert told["archive"]
     assert told["charts"][0]["error"]
-    monkeypatch.setattr(release_jobs, "MAX_RESULT_BYTES", 1500)
-    cut = release_jobs.told(Published(found), "csv")
+    monkeypatch.setattr(kinds, "MAX_RESULT_BYTES", 1500)
+    cut = kinds.release_result(Published(found), "csv")
     assert cut["archive"] is None
     assert cut["left_out"][0] == "archive"
     assert cut["release"]["paid"] == told["release"]["paid"]

@@ -15,10 +15,10 @@ from sulq import learn
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
 from sulq.learn.base import Learner
-from sulq.service.jobs import manager
+from sulq.service.jobs import kinds
 from sulq.service.jobs.kind import JobKind
-from sulq.service.jobs.learn_jobs import MAX_COLUMNS, kind_of
-from sulq.service.jobs.manager import KINDS, Job, Jobs
+from sulq.service.jobs.kinds import KINDS, MAX_COLUMNS, learner_kind
+from sulq.service.jobs.manager import Job, Jobs
 from tests.learn.averages import Averages, Majority
 from tests.learn.programs import SPEND, people, program
 from tests.service.door import Door
@@ -33,8 +33,7 @@ GOOD = {"x": ["age", "income"], "spend": {"epsilon": 1}, "rounds": 4}
 @pytest.fixture(autouse=True)
 def _joined(monkeypatch: pytest.MonkeyPatch) -> None:
     """The learners of this test beside those that ship."""
-    monkeypatch.setattr(manager, "KINDS", (*KINDS, *map(kind_of, TRIED)))
-    monkeypatch.setattr("sulq.service.web.routes.jobs.KINDS", (*KINDS, *map(kind_of, TRIED)))
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, *map(learner_kind, TRIED)))
     monkeypatch.setattr(learn, "LEARNERS", (*learn.LEARNERS, *TRIED))
 
 
@@ -142,7 +141,7 @@ def test_progress_is_the_purses() -> None:
     """As many steps as the fit planned, one an ask."""
     with people() as db:
         seen = []
-        kind = kind_of(Averages)
+        kind = learner_kind(Averages)
         for step in kind.run(db, kind.parameters.model_validate(GOOD)):
             seen.append((step.done, step.total, sorted(step.result)))
             assert len(db.transcript()) == min(len(seen) - 1, 4), "no ask runs ahead of the job"
@@ -152,7 +151,7 @@ def test_progress_is_the_purses() -> None:
 def test_an_ended_job_asks_nothing_more() -> None:
     """Whoever leaves the steps ends the fit before its next question; what was asked stays paid. Control: going on."""
     with people() as db:
-        kind = kind_of(Averages)
+        kind = learner_kind(Averages)
         asked = kind.parameters.model_validate(GOOD | {"rounds": 100})
         steps = kind.run(db, asked)
         for _ in range(3):
@@ -220,9 +219,9 @@ def test_the_openapi_document_says_which_parameters_go_with_which_kind(door: Doo
     """POST .../jobs names every kind that ships, with its fields."""
     paths = door.get("/v1/openapi.json", "owner").json()["paths"]
     schema = paths["/v1/datasets/{name}/jobs"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert schema["properties"]["kind"]["enum"] == [kind.name for kind in KINDS]
+    assert schema["properties"]["kind"]["enum"] == [kind.name for kind in kinds.KINDS]
     each = {option["properties"]["kind"]["const"]: option["properties"]["parameters"] for option in schema["anyOf"]}
-    assert set(each) == {kind.name for kind in KINDS}
+    assert set(each) == {kind.name for kind in kinds.KINDS}
     assert "queries" in each["queries"]["properties"]
 
 
@@ -230,7 +229,7 @@ def test_kinds_are_made_of_the_learners() -> None:
     """One each, in their order, beside the others."""
     names = [kind.name for kind in KINDS if kind.form and kind.form["kind"] not in ("release", "selection")]
     assert names == [learner.__name__ for learner in learn.LEARNERS if learner not in TRIED]
-    assert isinstance(kind_of(Averages), JobKind)
+    assert isinstance(learner_kind(Averages), JobKind)
 
 
 def test_where_sums_are_counted_no_spend_is_named(several: Jobs) -> None:

@@ -1,0 +1,192 @@
+"""Asking: structured questions in the canonical JSON, and SQL; their prices, and a total divided over queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final, cast
+
+from pydantic import BaseModel, Field
+
+from sulq.answers import wire
+from sulq.language.privacy import Loss
+from sulq.service.web.clerk_oracle import ClerkOracle
+from sulq.service.web.limits import MAX_PLANNED_QUERIES
+from sulq.service.web.requests import Asker, Body, Caller, Spend, Tree, loss_of
+from sulq.service.web.responses import Json
+
+LEVEL: Final = 0.95
+Level = Annotated[float, Field(gt=0, lt=1)]
+Cells = list[list[str | float | bool | None]]
+
+
+class ForeseeBody(Body):
+    """A question and what would be paid; a SubLinear budget needs no spend."""
+
+    question: Tree
+    spend: Spend | None = None
+
+
+class AskBody(ForeseeBody):
+    """A question and what to pay.
+
+    `key`: an idempotency key; a repeat with it is answered alike and charged once.
+    `reuse`: take a stored answer that is as accurate, free.
+    """
+
+    key: str | None = None
+    reuse: bool = False
+
+
+class AskReply(BaseModel):
+    """An Answer, or the Answers to questions asked together."""
+
+    answer: Tree
+
+
+class ForeseeReply(BaseModel):
+    """The plan: price, sensitivity, mechanism and accuracy."""
+
+    plan: Tree
+
+
+class ExplainBody(Body):
+    """A query and its price: a spend, or the accuracy wished for (a width, or one for each column).
+
+    `other`: the label of a row for the groups that are not shown, where keys are found in the data.
+    """
+
+    sql: str
+    spend: Spend | None = None
+    within: float | dict[str, float] | None = None
+    beta: Level = 0.05
+    at_most: Spend | None = None
+    other: str | None = None
+
+    def price(self) -> dict[str, Any]:
+        """What is named of the price, as a query takes it."""
+        return {"spend": loss_of(self.spend), "within": self.within, "at_most": loss_of(self.at_most)}
+
+
+class SqlBody(ExplainBody):
+    """Likewise. `fresh`: new noise at full price instead of a stored answer. `level`: of the error bars."""
+
+    fresh: bool = False
+    level: Level = LEVEL
+
+
+class PlanBody(Body):
+    """Queries and the total to divide over them."""
+
+    queries: Annotated[list[str], Field(min_length=1, max_length=MAX_PLANNED_QUERIES)]
+    spend: Spend
+    beta: Level = 0.05
+
+    def total(self) -> Loss:
+        """What is divided."""
+        return cast("Loss", loss_of(self.spend))
+
+
+class SqlReply(BaseModel):
+    """The rows of a query, each number with its error bar; null where a cell has none."""
+
+    columns: list[str]
+    rows: Cells
+    low: Cells
+    high: Cells
+    level: float
+    spent: Tree
+    remaining: Tree
+    unit: str
+    guarantee: str
+    reused: bool
+    receipt: Tree | None
+    notes: list[str]
+    answer: Tree | None
+
+
+class ColumnWidths(BaseModel):
+    """How far a column may be off, for each number of rows a group is supposed to have."""
+
+    name: str
+    widths: list[float | None]
+    sure: bool
+
+
+class ExplainReply(BaseModel):
+    """What a query would cost and be worth; nothing was spent."""
+
+    text: str
+    price: Tree | None
+    remaining: Tree
+    beta: float
+    rows: list[int]
+    columns: list[ColumnWidths]
+    notes: list[str]
+
+
+class ColumnWidth(BaseModel):
+    """How far a column may be off."""
+
+    name: str
+    width: float | None
+
+
+class QueryShare(BaseModel):
+    """A query's part of the total."""
+
+    sql: str
+    spend: Tree
+    error: float | None
+    columns: list[ColumnWidth]
+
+
+class PlanReply(BaseModel):
+    """A total, divided; nothing was spent."""
+
+    total: Tree
+    rows: int
+    queries: list[QueryShare]
+
+
+async def ask(name: str, caller: Asker) -> Json:
+    """Pay and answer; the debit is durable before a row is read."""
+    body = await caller.body(AskBody, large=True)
+    spend = wire.to_json(loss_of(body.spend))
+    told = {"question": body.question, "spend": spend, "key": body.key, "reuse": body.reuse}
+    return await caller.reply("ask", told, dataset=name)
+
+
+async def foresee(name: str, caller: Asker) -> Json:
+    """What an answer would cost and be worth; free, reads no row."""
+    body = await caller.body(ForeseeBody, large=True)
+    return await caller.reply(
+        "foresee", {"question": body.question, "spend": wire.to_json(loss_of(body.spend))}, dataset=name
+    )
+
+
+async def sql(name: str, caller: Asker) -> Json:
+    """Answer one SELECT at one debit, an error bar on every cell; EXPLAIN SELECT is explained, free."""
+    return await _compiled(name, caller, SqlBody, "answered")
+
+
+async def explain(name: str, caller: Asker) -> Json:
+    """What a query would ask, cost and be worth; spends nothing, reads no row."""
+    return await _compiled(name, caller, ExplainBody, "explained")
+
+
+async def plan(name: str, caller: Asker) -> Json:
+    """Divide a total over queries so that the worst error is smallest; spends nothing."""
+    return await _compiled(name, caller, PlanBody, "planned")
+
+
+async def _compiled(name: str, caller: Caller, kind: type[Body], act: str) -> Json:
+    """Have SQL compiled in this process, beside the event loop; the clerk is asked with the caller's token."""
+    body = await caller.body(kind)
+
+    def work() -> dict[str, object]:
+        from sulq.service.web import sql_answers  # the SQL compiler, which no start of the service waits for
+
+        do: Callable[[ClerkOracle, Body], dict[str, object]] = getattr(sql_answers, act)
+        return do(caller.oracle(name), body)
+
+    return Json(await caller.work(work))

@@ -1,0 +1,234 @@
+"""The service itself, its datasets and its people: health, metrics, tokens; registering; letting in and ending."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import Request
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import PlainTextResponse, Response
+
+from sulq.errors import SulqError
+from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
+from sulq.service.sandbox.isolation import files, rights
+from sulq.service.web.clerk_oracle import ClerkClient
+from sulq.service.web.requests import Asker, Body, Tree
+from sulq.service.web.responses import Json
+from sulq.version import __version__
+
+_NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]+")
+
+
+class HealthReply(BaseModel):
+    """Whether the curator answers, and how its processes are kept apart on this machine."""
+
+    status: str
+    version: str
+    clerk: dict[str, Any]
+    web: dict[str, str]
+
+
+class MeReply(BaseModel):
+    """The token's holder."""
+
+    name: str
+    role: str
+    datasets: list[str] | None
+    expires: int | str | None
+
+
+class DatasetEntry(BaseModel):
+    """A dataset the caller may see; facts once it is ready."""
+
+    name: str
+    ready: bool
+    facts: Tree | None
+
+
+class DatasetsReply(BaseModel):
+    """The datasets the caller may see."""
+
+    datasets: list[DatasetEntry]
+
+
+class FactsReply(BaseModel):
+    """Declarations, unit, budget and what remains of it."""
+
+    facts: Tree
+
+
+class TableBody(Body):
+    """One of several tables: its file, its columns, and how it hangs together with the others.
+
+    `key`: the column that differs from row to row. `public`: rows that need no protection. `person`: the column that
+    says whose row it is, where it is not the unit's. `references`: columns that name a row of another private table by
+    its key, {column: table}.
+    """
+
+    file: str
+    columns: dict[str, Tree]
+    key: str | None = None
+    public: bool = False
+    person: str | None = None
+    references: dict[str, str] | None = None
+    size: int | None = None
+
+
+class RegisterBody(Body):
+    """The owner's declarations: columns, unit and budget in the canonical JSON, files below data_root.
+
+    One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
+    whose rows are edges, the columns of both ends and of the weight, if there is one.
+    """
+
+    name: str
+    budget: Tree
+    file: str | None = None
+    columns: dict[str, Tree] | None = None
+    tables: Annotated[dict[str, TableBody], Field(min_length=1)] | None = None
+    unit: Tree | None = None
+    table: str | None = None
+    size: int | None = None
+    synthetic: bool = False
+    graph: Annotated[list[str], Field(min_length=2, max_length=3)] | None = None
+
+
+class LookBody(Body):
+    """A data file below the server's data_root; none: which files there are."""
+
+    file: str | None = None
+
+
+class RegisterReply(BaseModel):
+    """The new dataset's name, and whether it can be asked yet; a large one is still being opened."""
+
+    name: str
+    ready: bool
+
+
+class LookReply(BaseModel):
+    """Names and types of a file's columns, or the files there are; no value, no count."""
+
+    model_config = {"extra": "allow"}
+
+
+class PrincipalsReply(BaseModel):
+    """Everybody who was ever let in; no token, no hash of one."""
+
+    principals: list[dict[str, Any]]
+
+
+class PrincipalBody(Body):
+    """Whom to let in: role, the datasets they may see (null: all), and for how many days."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
+    role: Literal["owner", "analyst", "auditor"] = "analyst"
+    datasets: list[str] | None = None
+    days: Annotated[int, Field(ge=1, le=MAX_TOKEN_DAYS)] = TOKEN_DAYS
+
+
+class TokenReply(BaseModel):
+    """The token; it is shown this once."""
+
+    token: str
+
+
+async def datasets(caller: Asker) -> Json:
+    """The datasets the caller may see."""
+    return await caller.reply("datasets")
+
+
+async def facts(name: str, caller: Asker) -> Json:
+    """A dataset's public facts."""
+    return await caller.reply("facts", dataset=name)
+
+
+async def register(caller: Asker) -> Json:
+    """Register a dataset (owner); if its rows cannot be opened nothing is registered, and the reply says why."""
+    body = await caller.body(RegisterBody)
+    return await caller.reply("register", body.model_dump(exclude_none=True), status=201)
+
+
+async def withdraw(name: str, caller: Asker) -> Response:
+    """Take away a dataset that was registered over HTTP; its data and its ledger stay (owner)."""
+    await caller.ask("withdraw", dataset=name)
+    return Response(status_code=204)
+
+
+async def look(caller: Asker) -> Json:
+    """Names and types of a data file's columns (owner)."""
+    return await caller.reply("look", (await caller.body(LookBody)).model_dump(exclude_none=True))
+
+
+async def principals(caller: Asker) -> Json:
+    """Everybody who was ever let in (owner)."""
+    return await caller.reply("principals")
+
+
+async def add(caller: Asker) -> Json:
+    """Let somebody in; the reply shows the token this once (owner)."""
+    return await caller.reply("add_principal", (await caller.body(PrincipalBody)).model_dump(), status=201)
+
+
+async def revoke(name: str, caller: Asker) -> Response:
+    """End somebody's token, from the next call on (owner)."""
+    await caller.ask("revoke", {"name": name})
+    return Response(status_code=204)
+
+
+async def health(request: Request) -> Json:
+    """Whether the service stands."""
+    state = request.app.state
+    state.limits.addresses.take(request.client.host if request.client is not None else "")
+    told = {"version": __version__, "web": {"files": files(), "rights": rights()}}
+    try:
+        clerk = await run_in_threadpool(ClerkClient(state.call, None).ask, "health")
+    except SulqError:
+        return Json({"status": "away", "clerk": {}} | told, status_code=503)
+    return Json({"status": "ok", "clerk": clerk} | told)
+
+
+async def me(caller: Asker) -> Json:
+    """Name, role, datasets and expiry of the token."""
+    return await caller.reply("whoami")
+
+
+async def metrics(caller: Asker) -> Response:
+    """Counts and standing budgets, in Prometheus' text form (owner)."""
+    found = await caller.ask("metrics")
+    lines = [*_lines("sulq", found), *_requests(caller.request.app.state.tally.snapshot())]
+    return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+
+def _requests(counts: Mapping[tuple[str, int], int]) -> Iterator[str]:
+    yield "# TYPE sulq_http_requests_total counter"
+    for (route, status), number in sorted(counts.items()):
+        yield f'sulq_http_requests_total{{route="{_quoted(route)}",status="{status}"}} {number}'
+
+
+def _lines(prefix: str, tree: Mapping[str, object], labels: str = "") -> Iterator[str]:
+    """Numbers of a tree: nested names join with _, a list of objects labels its items by their texts."""
+    for name, value in tree.items():
+        full = f"{prefix}_{_NOT_A_NAME.sub('_', name.lower())}"
+        if isinstance(value, bool) or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+            yield f"{full}{{{labels}}} {float(value):.17g}" if labels else f"{full} {float(value):.17g}"
+        elif isinstance(value, Mapping):
+            yield from _lines(full, value, labels)
+        elif isinstance(value, list):
+            for item in value:
+                if isinstance(item, Mapping):
+                    words = [
+                        f'{_NOT_A_NAME.sub("_", k.lower())}="{_quoted(v)}"'
+                        for k, v in item.items()
+                        if isinstance(v, str)
+                    ]
+                    rest = {k: v for k, v in item.items() if not isinstance(v, str)}
+                    yield from _lines(full, rest, ",".join(filter(None, [labels, *words])))
+
+
+def _quoted(text: str) -> str:
+    """A label's value: newlines, quotes and backslashes cannot end it (T88)."""
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
