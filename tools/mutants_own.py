@@ -278,7 +278,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, EXPLAIN of open groups",
         "a query that counts nothing but people ends in NumPy's error",
-        "sql/released/forecast.py",
+        "sql/forecast.py",
         "    columns = [np.zeros((frame.size, 0), dtype=object)]  # of open keys there may be nothing but the people",
         "    columns = []",
         ("tests/privacy/test_doors_fuzz.py::test_what_once_ended_in_a_foreign_exception_does_not_T30",),

@@ -12,10 +12,8 @@ from sulq.language.privacy import EpsilonDelta, Unit
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.parse.syntax import Node, SelectQuery
 from sulq.sql.parse.text import parse
-from sulq.sql.released.program import TableProgram
-from sulq.sql.rows.names import resolve
-from sulq.sql.rows.row_set import Maker, RowSet
-from sulq.sql.rows.statistics import GroupStatistics
+from sulq.sql.released.program import GroupStatistics, TableProgram
+from sulq.sql.rows.row_set import Maker, RowSet, resolve
 
 TABLES: dict[str, dict[str, Column]] = {
     "people": {

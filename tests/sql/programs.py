@@ -15,9 +15,8 @@ from sulq.language.privacy import Loss
 from sulq.language.relation import Table
 from sulq.language.rowfn import RowFn
 from sulq.sql.parse.syntax import Aggregate, Call, Constant, Literal, Node
-from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
+from sulq.sql.released.program import GroupStatistics, KeyLabel, Stat, StatAt, TableProgram
 from sulq.sql.released.render import PreparedQuery, prepare
-from sulq.sql.rows.statistics import GroupStatistics, Stat
 from sulq.testing import exact
 from tests.stub import noise
 

@@ -15,9 +15,8 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
+from sulq.sql.released.program import GroupStatistics, KeyLabel, Stat, StatAt, TableProgram
 from sulq.sql.released.render import prepare
-from sulq.sql.rows.statistics import GroupStatistics, Stat
 from sulq.testing import exact
 from tests.sql.programs import apply, const, database, table
 

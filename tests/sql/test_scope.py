@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq.language.relation import Join, PerPerson, Select, Table
-from sulq.sql.rows.statistics import GroupStatistics
+from sulq.sql.released.program import GroupStatistics
 from tests.sql.asking import facts, groups, program, refused
 from tests.sql.suites import pums
 

@@ -29,11 +29,10 @@ from sulq.language.rowfn.vectors import bounded
 from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, HeavyPersons, Occurring, ToSorted, ToUnique
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.explain import Explanation
+from sulq.sql.explain import Explanation, Workload
 from sulq.sql.named_asks import count_distinct, or_missing, parts, quantiles
-from sulq.sql.rows.statistics import Stat
+from sulq.sql.released.program import Stat
 from sulq.sql.session import Sql, Within
-from sulq.sql.workload import Workload
 
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before a mean is priced (SR7)
 

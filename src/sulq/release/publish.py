@@ -25,7 +25,7 @@ from sulq.release.base import Release
 from sulq.release.payment import Chart, Paid, unreadable
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
-from sulq.sql.price import amount
+from sulq.sql.forecast import amount
 from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.sql.session import Sql
 

@@ -12,17 +12,34 @@ from dataclasses import dataclass, replace
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.rowfn import Col
-from sulq.sql.parse.refusal import SqlRefused, unsupported
-from sulq.sql.parse.syntax import Aggregate, Literal, Node, Place, Query, SelectQuery, UnionQuery, conjuncts, holds
+from sulq.sql.parse.syntax import (
+    Aggregate,
+    Literal,
+    Node,
+    Place,
+    Query,
+    SelectQuery,
+    SqlRefused,
+    UnionQuery,
+    conjuncts,
+    holds,
+    unsupported,
+)
 from sulq.sql.parse.text import Parsed, parse
-from sulq.sql.prune import pruned, read
-from sulq.sql.released.expressions import ReleasedTable
-from sulq.sql.released.grouped_query import PerPersonValues, SelectList, aggregates, grouped, listed, released
-from sulq.sql.released.program import TableProgram
-from sulq.sql.released.queries import over_released, stacked
-from sulq.sql.rows.names import Item, resolve
-from sulq.sql.rows.row_set import RowSet, called
-from sulq.sql.rows.unions import united
+from sulq.sql.released.grouped_query import (
+    PerPersonValues,
+    SelectList,
+    aggregates,
+    distinct_aggregates,
+    grouped,
+    listed,
+    over_released,
+    released,
+    stacked,
+)
+from sulq.sql.released.program import ReleasedTable, TableProgram, pruned, read
+from sulq.sql.rows.joins import united
+from sulq.sql.rows.row_set import Item, RowSet, column_name, resolve
 from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, cell
 from sulq.sql.scope import Env, Scope
 from sulq.sql.semijoin import SemiJoins, subqueries
@@ -161,17 +178,16 @@ class SqlCompiler:
         if query.limit is not None or query.offset:
             raise SqlRefused("raw-rows", "LIMIT over single persons picks them by their place", query.at)
         express = rows.express()
-        values = PerPersonValues(express)
         having = None if query.having is None else resolve(query.having, rows.items)
-        for node in (*columns.nodes, *(() if having is None else (having,))):
-            values.collect(node)
+        wanted = distinct_aggregates((*columns.nodes, *(() if having is None else (having,))))
+        values = list(map(PerPersonValues(express).value, wanted))
         others = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Cell)]
         persons = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, PersonValue)]
         fixed = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Fixed)]
         declared = [term.cell for _, term in persons if term.cell is not None]
         maker = self.scope.maker
         extra: list[tuple[Term, int]] = [(term, node.at) for node, term in others]
-        aggregated = [*values.values, *(("min", item.fn, item.type, called(item.fn)) for item in declared)]
+        aggregated = [*values, *(("min", item.fn, item.type, column_name(item.fn)) for item in declared)]
         extra += [(cell(fn, kind, rows.schema, query.at), query.at) for _, fn, kind, _ in aggregated if fn is not None]
         laid = maker.columns(replace(rows, items=()), extra)
         names = list(laid.beside)
@@ -185,15 +201,15 @@ class SqlCompiler:
         bound: dict[Node, Term] = dict(fixed)
         for (node, term), name in zip(others, key_names, strict=False):
             bound[node] = cell(Col(name), term.type, found.schema, node.at)
-        own = [name for name, _, _ in made[len(values.values) :]]
+        own = [name for name, _, _ in made[len(values) :]]
         columns_of = iter(own)
         for node, person in persons:
             inner = person.cell
             bound[node] = PersonValue(
                 None if inner is None else cell(Col(next(columns_of)), inner.type, found.schema, node.at)
             )
-        for node, place in values.places.items():
-            bound[node] = cell(Col(made[place][0]), aggregated[place][2], found.schema, node.at)
+        for i, aggregate in enumerate(wanted):
+            bound[aggregate] = cell(Col(made[i][0]), aggregated[i][2], found.schema, aggregate.at)
         express = type(express)(found.schema, bound)
         items = tuple(
             Item(name, term=express.term(node)) for node, name in zip(columns.nodes, columns.names, strict=True)

@@ -18,9 +18,9 @@ from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.privacy import Loss
 from sulq.language.question import WHOLE
 from sulq.language.rowfn import Col, Each, OrMissing, RowFn
+from sulq.sql.released.columns import RowGroups, SumCollector, labels
+from sulq.sql.released.program import Stat
 from sulq.sql.released.questions import leaves_of
-from sulq.sql.released.sum_collector import RowGroups, SumCollector, labels
-from sulq.sql.rows.statistics import Stat
 
 
 def quantiles(

@@ -8,12 +8,10 @@ from typing import Final
 
 from sulq.language.facts import Facts
 from sulq.sql.parse import syntax
-from sulq.sql.parse.refusal import SqlRefused, unsupported
-from sulq.sql.parse.syntax import Node
-from sulq.sql.released.expressions import ReleasedTable
+from sulq.sql.parse.syntax import Node, SqlRefused, unsupported
+from sulq.sql.released.program import ReleasedTable
 from sulq.sql.rows.joins import Joins, linked
-from sulq.sql.rows.names import ColumnName, find, known, resolve
-from sulq.sql.rows.row_set import Maker, RowSet
+from sulq.sql.rows.row_set import ColumnName, Maker, RowSet, find, known, resolve
 
 MAX_TABLES: Final = 32
 

@@ -13,13 +13,23 @@ from dataclasses import dataclass, replace
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Where
 from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
-from sulq.sql.parse.refusal import SqlRefused, unsupported
-from sulq.sql.parse.syntax import Call, Exists, Node, Place, Query, SelectQuery, Within, conjuncts, parts
-from sulq.sql.released.expressions import ReleasedTable
+from sulq.sql.parse.syntax import (
+    Call,
+    Exists,
+    Node,
+    Place,
+    Query,
+    SelectQuery,
+    SqlRefused,
+    Within,
+    conjuncts,
+    parts,
+    unsupported,
+)
+from sulq.sql.released.program import ReleasedTable
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.joins import SAME_PERSON, alike
-from sulq.sql.rows.names import Item, known, refers, resolve
-from sulq.sql.rows.row_set import RowSet, shaped
+from sulq.sql.rows.row_set import Item, RowSet, known, refers, resolve, shaped
 from sulq.sql.rows.values import Fixed, PersonValue, Term, cell, valued
 from sulq.sql.scope import Env, Scope
 

@@ -24,16 +24,12 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import IsMissing, Lit, Not
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
-from sulq.sql.expected_error import UNDECLARED_SIZE_ROWS, ErrorForecast, slip, wished
-from sulq.sql.explain import Explanation
+from sulq.sql.explain import Explanation, Planned, Workload
+from sulq.sql.forecast import LEANS, UNDECLARED_SIZE_ROWS, ErrorForecast, Off, amount, divided, price, slip, wished
 from sulq.sql.parse.text import reader
-from sulq.sql.price import Off, amount, divided, price
-from sulq.sql.released.forecast import LEANS
-from sulq.sql.released.program import TableProgram
+from sulq.sql.released.program import GroupStatistics, TableProgram
 from sulq.sql.released.render import prepare, sources_of
-from sulq.sql.rows.statistics import GroupStatistics
 from sulq.sql.rows.values import both
-from sulq.sql.workload import Planned, Workload
 
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy counts bought before a quotient is priced (SR7)
 REST: Final = "a total less the groups shown, so each group adds its noise"

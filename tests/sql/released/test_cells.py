@@ -12,8 +12,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Col
 from sulq.sql.parse.syntax import CaseExpression
 from sulq.sql.released.cells import At, NoisyValue, Unclear, applied, either, interval, leaves
-from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
-from sulq.sql.rows.statistics import GroupStatistics, Stat
+from sulq.sql.released.program import GroupStatistics, KeyLabel, Stat, StatAt, TableProgram
 from tests.sql.programs import apply, const, truth
 
 GROUPS = GroupStatistics(

@@ -11,9 +11,9 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
 from sulq.language.question import OpenSums
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bins, Col, OrMissing
+from sulq.sql.released.columns import SumCollector
 from sulq.sql.released.grouping_sets import adds, ascending, ask, sources
-from sulq.sql.released.sum_collector import SumCollector
-from sulq.sql.rows.statistics import GroupStatistics, Stat
+from sulq.sql.released.program import GroupStatistics, Stat
 from tests.sql.programs import database
 
 ROWS = Stat("rows")

@@ -11,9 +11,9 @@ import pytest
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import WHOLE, Sums
 from sulq.language.rowfn import Arith, Bernstein, Col, Lit
+from sulq.sql.released.columns import RowGroups, SumCollector
+from sulq.sql.released.program import Stat
 from sulq.sql.released.questions import leaves_of
-from sulq.sql.released.sum_collector import RowGroups, SumCollector
-from sulq.sql.rows.statistics import Stat
 from tests.sql.programs import database, people, table, truth
 
 SPENDS: list[Loss] = [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)]

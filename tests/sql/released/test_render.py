@@ -17,9 +17,18 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Col, Each, OrMissing
 from sulq.sql.parse.syntax import Call, CaseExpression, Node, Place
 from sulq.sql.released.cells import interval
-from sulq.sql.released.program import KeyLabel, LeftOut, Regroup, StackedPrograms, StatAt, SubqueryValue, TableProgram
+from sulq.sql.released.program import (
+    GroupStatistics,
+    KeyLabel,
+    LeftOut,
+    Regroup,
+    StackedPrograms,
+    Stat,
+    StatAt,
+    SubqueryValue,
+    TableProgram,
+)
 from sulq.sql.released.render import prepare, sources_of
-from sulq.sql.rows.statistics import GroupStatistics, Stat
 from sulq.testing import exact
 from tests.answers.test_estimators import covers
 from tests.counts import count

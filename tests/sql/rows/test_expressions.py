@@ -24,7 +24,7 @@ from sulq.language.rowfn import (
     RowFn,
     ToTimestamp,
 )
-from sulq.sql.parse.refusal import SqlRefused
+from sulq.sql.parse.syntax import SqlRefused
 from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 

@@ -6,7 +6,7 @@ import pytest
 
 from sulq.language.kinds import Code
 from sulq.language.rowfn import Col, Concat, IsIn, Length, Like, Lit, Lowered, Relabel, RowFn, Substring, Trimmed, Value
-from sulq.sql.parse.refusal import SqlRefused
+from sulq.sql.parse.syntax import SqlRefused
 from sulq.sql.rows.values import Cell, Fixed
 from tests.sql.asking import node, same, table
 

@@ -8,8 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.language.rowfn import Arith, Col, Lit, Moment, Value
-from sulq.sql.parse.refusal import SqlRefused
-from sulq.sql.parse.syntax import Interval
+from sulq.sql.parse.syntax import Interval, SqlRefused
 from sulq.sql.rows.values import (
     Cell,
     Fixed,

@@ -24,8 +24,7 @@ from sulq.api.named_asks import NamedAsks
 from sulq.language.privacy import Loss
 from sulq.service.web.routes.asking import LEVEL, ExplainBody, PlanBody, SqlBody
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.explain import Explanation
-from sulq.sql.workload import Workload
+from sulq.sql.explain import Explanation, Workload
 
 
 def answered(oracle: Oracle, body: SqlBody) -> dict[str, object]:

@@ -11,9 +11,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from sulq.sql.parse import intervals, syntax, whitelist
-from sulq.sql.parse.refusal import SqlRefused, unsupported
-from sulq.sql.parse.syntax import Node
+from sulq.sql.parse import syntax, whitelist
+from sulq.sql.parse.syntax import Node, SqlRefused, unsupported
 
 MAX_NAME_LETTERS: Final = 128
 MAX_NUMBER_DIGITS: Final = 100
@@ -229,7 +228,7 @@ def _interval(reader: ExpressionReader, node: exp.Expr) -> Node:
     at, unit = reader.at(node), node.args.get("unit")
     if type(node.this) is not exp.Literal or (unit is not None and type(unit) is not exp.Var):
         unsupported("An INTERVAL that is not a constant", at)
-    found = intervals.interval(str(node.this.this), None if unit is None else str(unit.this))
+    found = syntax.interval(str(node.this.this), None if unit is None else str(unit.this))
     if found is None:
         raise SqlRefused("bad-literal", "This INTERVAL cannot be read", at)
     return syntax.Literal(found, "interval", at)

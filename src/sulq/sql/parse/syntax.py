@@ -1,16 +1,54 @@
 """The syntax of a query in our own words: what the parser's tree is checked into, and all that is ever read of it.
 
 Every node knows the place in the text where it stands (`at`), which plays no part
-in equality: two expressions are the same if they say the same.
+in equality: two expressions are the same if they say the same. A refusal (`SqlRefused`)
+carries that place and leaves `sql/` as a QuestionError with line and column.
 """
 
 from __future__ import annotations
 
+import calendar
 import datetime
+import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Final, NoReturn
 
+from sulq.errors import QuestionError
+
+
+class SqlRefused(Exception):
+    """What is refused, why, and where in the text."""
+
+    def __init__(self, code: str, message: str, at: int, remedy: str = "") -> None:
+        super().__init__(code, message, at, remedy)
+        self.code, self.message, self.at, self.remedy = code, message, at, remedy
+
+    def located(self, text: str) -> QuestionError:
+        """The refusal as the analyst reads it."""
+        line = text.count("\n", 0, self.at) + 1
+        column = self.at - (text.rfind("\n", 0, self.at) + 1) + 1
+        return QuestionError(self.code, f"{self.message.rstrip('.')}, at line {line}, column {column}.", self.remedy)
+
+
+def unsupported(what: str, at: int, remedy: str = "") -> NoReturn:
+    """Refuse a construct of SQL by its name."""
+    raise SqlRefused("sql-unsupported", f"{what} is not answered here", at, remedy)
+
+
+@contextmanager
+def placed(at: int) -> Iterator[None]:
+    """Tell the place in the text of what is refused inside."""
+    try:
+        yield
+    except QuestionError as error:
+        raise SqlRefused(error.code, error.message, at, error.remedy) from None
+
+
+MAX_GROUPING_SETS = 64
+MAX_SELECT_ITEMS = 1024
 NUMERIC = ("int", "float")
 TYPES = (*NUMERIC, "bool", "text", "date", "timestamp", "interval", "null")
 
@@ -349,3 +387,52 @@ def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
         return found
     inner = parts(node)
     return rebuilt(node, tuple(changed(part, change) for part in inner)) if inner else node
+
+
+MAX_UNITS: Final = 10**6  # of any unit: beyond it no date is left
+UNITS: Final[dict[str, tuple[int, int, int]]] = {
+    "year": (12, 0, 0),
+    "month": (1, 0, 0),
+    "week": (0, 7, 0),
+    "day": (0, 1, 0),
+    "hour": (0, 0, 3_600_000_000),
+    "minute": (0, 0, 60_000_000),
+    "second": (0, 0, 1_000_000),
+}
+SHORT: Final = {"mon": "month", "min": "minute", "sec": "second", "yr": "year", "h": "hour", "d": "day"}
+PIECE: Final = re.compile(r"\s*([+-]?\d{1,9})\s*([a-z]+)?\s*,?")
+
+
+def interval(text: str, unit: str | None) -> Interval | None:
+    """Read '90' with its unit beside, or '1 month 2 days'; None where it cannot be read."""
+    months = days = micros = place = 0
+    text = text.lower().strip()
+    while place < len(text):
+        found = PIECE.match(text, place)
+        word = None if found is None else found.group(2) or (unit or "").lower()
+        if found is None or not word:
+            return None
+        word = word[:-1] if word.endswith("s") and len(word) > 1 else word
+        each = UNITS.get(SHORT.get(word, word))
+        number = int(found.group(1))
+        if each is None or abs(number) > MAX_UNITS:
+            return None
+        months, days, micros = months + number * each[0], days + number * each[1], micros + number * each[2]
+        place = found.end()
+    return Interval(months, days, micros) if text else None
+
+
+def moved(moment: datetime.date, by: Interval) -> datetime.datetime | None:
+    """A date or moment and an interval after it, as PostgreSQL adds them: months first, the day cut to the month's."""
+    start = moment if isinstance(moment, datetime.datetime) else datetime.datetime.combine(moment, datetime.time())
+    count = start.year * 12 + start.month - 1 + by.months
+    year, month = divmod(count, 12)
+    if not 1 <= year <= 9999:
+        return None
+    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    try:
+        return start.replace(year=year, month=month + 1, day=day) + datetime.timedelta(
+            days=by.days, microseconds=by.microseconds
+        )
+    except OverflowError:
+        return None

@@ -1,21 +1,22 @@
-"""Grouped queries: keys, aggregates, HAVING, ORDER BY and LIMIT over rows that are to be released.
+"""Grouped queries: keys, aggregates, HAVING, ORDER BY and LIMIT, over rows that are to be released or that are.
 
-What is aggregated becomes statistics of private rows (sql/rows/statistics.py); what is done
-with them becomes a program over released values (sql/released/program.py). A key made of a
-person's identity would list the persons and is refused.
+What is aggregated becomes statistics of private rows; what is done with them becomes a
+program over released values (both in sql/released/program.py). A key made of a person's
+identity would list the persons and is refused. A query over a released table is free.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
 from sulq.language.rowfn.vectors import bounded
-from sulq.sql.parse.refusal import SqlRefused, placed, unsupported
 from sulq.sql.parse.syntax import (
+    MAX_GROUPING_SETS,
+    MAX_SELECT_ITEMS,
     NUMERIC,
     Aggregate,
     Call,
@@ -24,24 +25,36 @@ from sulq.sql.parse.syntax import (
     Literal,
     Node,
     Order,
+    Place,
     Query,
     SelectQuery,
     Sets,
+    SqlRefused,
     Star,
+    UnionQuery,
     holds,
     parts,
+    placed,
+    unsupported,
 )
-from sulq.sql.released.expressions import ReleasedExpressions, ReleasedTable
-from sulq.sql.released.program import KeyLabel, Regroup, StatAt, TableProgram
+from sulq.sql.released.program import (
+    PAIRS,
+    GroupStatistics,
+    KeyLabel,
+    Regroup,
+    ReleasedExpressions,
+    ReleasedTable,
+    StackedPrograms,
+    Stat,
+    StatAt,
+    TableProgram,
+    There,
+)
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.keys import key
-from sulq.sql.rows.names import ColumnName, alias_of, called, expand, known, resolve
-from sulq.sql.rows.row_set import RowSet
-from sulq.sql.rows.statistics import GroupStatistics, Stat
+from sulq.sql.rows.row_set import ColumnName, RowSet, alias_of, expand, known, resolve, result_name
 from sulq.sql.rows.values import Cell, Fixed, PersonValue, both
 
-MAX_GROUPING_SETS: Final = 64
-MAX_SELECT_ITEMS: Final = 1024
 CLOCKS: Final = {"date": "cast date", "timestamp": "cast timestamp"}
 
 
@@ -84,7 +97,7 @@ def listed(select: SelectQuery, items: Sequence[ColumnName]) -> SelectList:
                 raise SqlRefused("too-large", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", node.at)
             continue
         nodes.append(resolve(node, items))
-        names.append(alias or called(node, items))
+        names.append(alias or result_name(node, items))
         aliases.append(alias or (names[-1] if isinstance(node, ColumnRef) else None))
     return SelectList(tuple(nodes), tuple(names), tuple(aliases))
 
@@ -159,20 +172,16 @@ def aggregates_of(node: Node) -> list[Aggregate]:
     return found
 
 
+def distinct_aggregates(nodes: Iterable[Node]) -> list[Aggregate]:
+    """The aggregates of several expressions, each once."""
+    return list(dict.fromkeys(item for node in nodes for item in aggregates_of(node)))
+
+
 class Statistics:
-    """Collects the statistics of one query's groups, each once."""
+    """Makes the aggregates of private rows statistics."""
 
     def __init__(self, express: RowExpressions) -> None:
         self.express = express
-        self.stats: list[Stat] = []
-        self.bound: dict[Node, Node] = {}
-
-    def collect(self, node: Node) -> None:
-        """Take every aggregate of an expression."""
-        for item in aggregates_of(node):
-            if item not in self.bound:
-                self.bound[item] = StatAt(len(self.stats))
-                self.stats.append(self.stat(item))
 
     def stat(self, node: Aggregate) -> Stat:
         """An aggregate of private rows as a statistic."""
@@ -206,7 +215,7 @@ class Statistics:
     def _count(self, node: Aggregate, where: RowFn | None) -> Stat:
         found = self.express.term(node.args[0])
         if isinstance(found, PersonValue):
-            where = both(where, _present(found))
+            where = both(where, _person_present(found))
             return Stat("persons" if node.distinct else "rows", where=where)
         if isinstance(found, Fixed):
             if found.value is None:
@@ -244,15 +253,23 @@ def released(
         bound[node] = Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
-    statistics = Statistics(express)
-    orders = [ordering(order, columns, rows.items) for order in select.order]
     having = None if select.having is None else resolve(select.having, rows.items)
-    for node in (*columns.nodes, *orders, *(() if having is None else (having,))):
-        statistics.collect(node)
-    after = ReleasedExpressions(bound | statistics.bound, rows.items, single, grouped=bool(keys))
-    source = GroupStatistics(rows.relation, rows.where(), tuple(keys), sets, tuple(statistics.stats))
+    wanted = distinct_aggregates(_clauses(select, columns, rows.items, having))
+    stats = tuple(map(Statistics(express).stat, wanted))
+    bound |= {node: StatAt(i) for i, node in enumerate(wanted)}
+    after = ReleasedExpressions(bound, rows.items, single, grouped=bool(keys))
+    source = GroupStatistics(rows.relation, rows.where(), tuple(keys), sets, stats)
     found_program = program_of(select, columns, after, source, None if having is None else after.expr(having))
     return ReleasedTable(found_program, tuple(map(ColumnName, columns.names)))
+
+
+def _clauses(
+    select: SelectQuery, columns: SelectList, items: Sequence[ColumnName], having: Node | None
+) -> Iterator[Node]:
+    """The expressions of SELECT, ORDER BY and HAVING."""
+    yield from columns.nodes
+    yield from (ordering(order, columns, items) for order in select.order)
+    yield from () if having is None else (having,)
 
 
 def program_of(
@@ -281,21 +298,13 @@ PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "m
 
 
 class PerPersonValues:
-    """Collects what is put together of each person's rows, each once."""
+    """Makes aggregates values that are put together of each person's rows."""
 
     def __init__(self, express: RowExpressions) -> None:
         self.express = express
-        self.values: list[tuple[str, RowFn | None, str, str]] = []  # how, what, its type, its name
-        self.places: dict[Node, int] = {}
 
-    def collect(self, node: Node) -> None:
-        """Take every aggregate of an expression."""
-        for item in aggregates_of(node):
-            if item not in self.places:
-                self.places[item] = len(self.values)
-                self.values.append(self._own(item))
-
-    def _own(self, node: Aggregate) -> tuple[str, RowFn | None, str, str]:
+    def value(self, node: Aggregate) -> tuple[str, RowFn | None, str, str]:
+        """How it is put together, of what, its type and its name."""
         where = None if node.where is None else self.express.condition(node.where)
         name = node.called
         if node.name not in PER_PERSON or (node.distinct and node.name not in ("count", "min", "max")):
@@ -319,7 +328,7 @@ class PerPersonValues:
     ) -> tuple[str, RowFn | None]:
         how = "distinct" if distinct else "count"
         if isinstance(found, PersonValue):
-            where = both(where, _present(found))
+            where = both(where, _person_present(found))
             if distinct:
                 return "distinct", Lit(1) if where is None else _when(where, Lit(1))
             return "count", None if where is None else _when(where, Lit(1))
@@ -339,7 +348,7 @@ class PerPersonValues:
         return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
 
 
-def _present(person: PersonValue) -> RowFn | None:
+def _person_present(person: PersonValue) -> RowFn | None:
     """Whether there is a person, where there may be none."""
     return None if person.present is None else Not(IsMissing(person.present))
 
@@ -347,3 +356,92 @@ def _present(person: PersonValue) -> RowFn | None:
 def _when(where: RowFn, then: RowFn) -> RowFn:
     """A value, missing where the filter is not true."""
     return Case(((where, then),))
+
+
+Single = Callable[[Query], TableProgram]
+
+
+def over_released(query: SelectQuery, source: ReleasedTable, where: list[Node], single: Single) -> ReleasedTable:
+    """A SELECT whose FROM is a released table."""
+    columns = listed(query, source.items)
+    fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(source.items))}
+    before = ReleasedExpressions(fields, source.items, single, grouped=True)
+    conditions = tuple(before.expr(resolve(node, source.items)) for node in where)
+    condition = conditions[0] if len(conditions) == 1 else Call("and", conditions) if conditions else None
+    if aggregates(query):
+        regroup, after = _regrouped(query, source, columns, before, condition)
+        having = None if query.having is None else after.expr(resolve(query.having, source.items))
+        found = program_of(query, columns, after, regroup, having)
+    else:
+        found = program_of(query, columns, before, source.program, condition)
+    return ReleasedTable(found, tuple(ColumnName(name) for name in columns.names))
+
+
+def _regrouped(
+    query: SelectQuery, source: ReleasedTable, columns: SelectList, before: ReleasedExpressions, where: Node | None
+) -> tuple[Regroup, ReleasedExpressions]:
+    """Groups of released rows, and expressions over them."""
+    groups = grouped(query, columns, source.items)
+    keys = tuple(before.expr(node) for node in groups.keys)
+    having = None if query.having is None else resolve(query.having, source.items)
+    wanted = distinct_aggregates(_clauses(query, columns, source.items, having))
+    stats = tuple(_stat(node, before) for node in wanted)
+    bound: dict[Node, Node] = {node: KeyLabel(i) for i, node in enumerate(groups.keys)}
+    bound |= {node: StatAt(i) for i, node in enumerate(wanted)}
+    after = ReleasedExpressions(bound, source.items, before.single, grouped=bool(keys))
+    inner = source.program if all(stat.name == "sum" for stat in stats) else _without_empty_groups(source.program)
+    return Regroup(inner, where, keys, groups.sets, stats), after
+
+
+def _without_empty_groups(program: TableProgram) -> TableProgram:
+    """The same released rows without the groups that may have none.
+
+    All declared keys are returned (T24); a count or a mean of groups would take those
+    without rows for groups. Whether a group has rows can only be told from the interval
+    of a released count, which is asked along: a count above 0 may be noise alone, and is
+    for half of the groups nobody is in. A sum needs none: what is not there adds noise alone.
+    """
+    source = program.source
+    if isinstance(source, TableProgram):
+        return replace(program, source=_without_empty_groups(source))
+    if isinstance(source, StackedPrograms):
+        return replace(program, source=StackedPrograms(tuple(map(_without_empty_groups, source.programs))))
+    if not isinstance(source, GroupStatistics) or not source.keys:
+        return program
+    found = [i for i, stat in enumerate(source.stats) if stat.name == "rows" and stat.where is None]
+    place = found[0] if found else len(source.stats)
+    stats = source.stats if found else (*source.stats, Stat("rows"))
+    there = There(place)
+    having = there if program.having is None else Call("and", (program.having, there))
+    return replace(program, source=replace(source, stats=stats), having=having)
+
+
+def _stat(node: Aggregate, before: ReleasedExpressions) -> Aggregate:
+    if node.name in PAIRS:
+        unsupported(f"{node.called}() of released values", node.at)
+    where = None if node.where is None else before.expr(node.where)
+    return replace(node, args=tuple(map(before.expr, node.args)), where=where)
+
+
+def stacked(query: UnionQuery, left: ReleasedTable, right: ReleasedTable) -> ReleasedTable:
+    """UNION of released tables: one after the other, each different row once where it is not ALL."""
+    if len(left.items) != len(right.items):
+        raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
+    names = tuple(item.name for item in left.items)
+    columns = SelectList(tuple(Place(i) for i in range(len(names))), names, names)
+    fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(names))}
+    after = ReleasedExpressions(fields, left.items, _never, grouped=True)
+    found = TableProgram(
+        StackedPrograms((left.program, right.program)),
+        tuple((name, Place(i)) for i, name in enumerate(names)),
+        None,
+        tuple((after.expr(ordering(one, columns, left.items)), one.descending, one.nulls_first) for one in query.order),
+        query.limit,
+        query.offset,
+        not query.every,
+    )
+    return ReleasedTable(found, left.items)
+
+
+def _never(query: Query) -> TableProgram:
+    return unsupported("A subquery in ORDER BY of a UNION", query.at)

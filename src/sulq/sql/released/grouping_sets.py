@@ -13,11 +13,10 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import RowFn
 from sulq.language.shape import shape
-from sulq.sql.released.columns import Leaf
+from sulq.sql.released.columns import Leaf, RowGroups, SumCollector, labels
 from sulq.sql.released.functions import moment, number
+from sulq.sql.released.program import GroupStatistics, Stat
 from sulq.sql.released.questions import leaves_of
-from sulq.sql.released.sum_collector import RowGroups, SumCollector, labels
-from sulq.sql.rows.statistics import GroupStatistics, Stat
 
 MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
 MAX_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)

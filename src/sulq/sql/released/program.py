@@ -1,17 +1,76 @@
-"""The output half of a query: expressions and clauses over released numbers, which cost nothing.
+"""The output half of a query: statistics of private rows, and expressions and clauses over the released numbers.
 
-Expressions are those of sql/parse/syntax.py over leaves that are released. A program
-reads a released table, row by row: groups of private rows (`Groups`), the rows of
-another program, several programs' rows one after the other (`Stack`), or groups of
-released rows (`Regroup`). No expression here can see a private row.
+A program reads a released table, row by row: groups of private rows (`GroupStatistics`),
+the rows of another program, several programs' rows one after the other, or groups of
+released rows (`Regroup`). Expressions are those of sql/parse/syntax.py over leaves that are
+released: none can see a private row, so all of it is free. A column that is neither
+grouped nor aggregated has no released value and is refused. Columns that no question
+reads are pruned from its relation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, NoReturn
 
-from sulq.sql.parse.syntax import Aggregate, Node, ReleasedLeaf
-from sulq.sql.rows.statistics import GroupStatistics
+from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
+from sulq.language.rowfn import Col, RowFn
+from sulq.sql.parse import syntax
+from sulq.sql.parse.syntax import (
+    Aggregate,
+    Call,
+    Literal,
+    Node,
+    ReleasedLeaf,
+    SqlRefused,
+    changed,
+    moved,
+    parts,
+    rebuilt,
+    unsupported,
+)
+from sulq.sql.released.functions import KNOWN
+from sulq.sql.rows.row_set import ColumnName
+from sulq.sql.rows.values import read_moment, walk
+
+# The families of statistics beside "rows" and "persons": each is asked for in its own way.
+SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")
+MOMENTS: Final = ("count", "sum", "mean", *SPREADS)
+PAIRS: Final = ("covar_pop", "covar_samp", "corr")
+ORDERS: Final = ("min", "max", "quantile_cont", "quantile_disc")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stat:
+    """One statistic of each group's rows.
+
+    `args`: none for "rows" (COUNT(*)) and "persons" (COUNT(DISTINCT person)), two for
+    covariances and correlations, else one. `where`: its own FILTER. `distinct`:
+    over the different values, each once. `q`: which quantile.
+    """
+
+    name: str
+    args: tuple[RowFn, ...] = ()
+    where: RowFn | None = None
+    distinct: bool = False
+    q: Fraction | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupStatistics:
+    """Statistics of the groups of a relation's rows, for each of several grouping sets.
+
+    `sets` names the keys of each grouping set by their places; () is one set of all keys.
+    """
+
+    over: Relation
+    where: RowFn | None = None
+    keys: tuple[RowFn, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ()
+    stats: tuple[Stat, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +142,237 @@ class TableProgram:
     limit: int | None = None
     offset: int = 0
     distinct: bool = False
+
+
+CASTS: Final = {
+    "int": "cast integer",
+    "float": "cast real",
+    "text": "cast text",
+    "bool": "cast boolean",
+    "date": "cast date",
+    "timestamp": "cast timestamp",
+}
+RENAMED: Final = {"btrim": "trim", "extract": "date_part"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedTable:
+    """A released table: the program that makes it, and the names and types of its columns."""
+
+    program: TableProgram
+    items: tuple[ColumnName, ...]
+
+
+class ReleasedExpressions:
+    """Lowers expressions over one released table.
+
+    `bound` says what keys, aggregates and columns stand for; `single` compiles a
+    subquery used as a value; `items` name the columns for a refusal.
+    """
+
+    def __init__(
+        self,
+        bound: Mapping[Node, Node],
+        items: Sequence[ColumnName],
+        single: Callable[[syntax.Query], TableProgram],
+        *,
+        grouped: bool,
+    ) -> None:
+        self.bound = bound
+        self.items = items
+        self.single = single
+        self.grouped = grouped
+
+    def expr(self, node: Node) -> Node:
+        """An expression over the released table."""
+        found = self.bound.get(node)
+        if found is not None:
+            return found
+        match node:
+            case Literal():
+                if isinstance(node.value, syntax.Interval):
+                    unsupported("An INTERVAL beside a released value", node.at)
+                return node
+            case Call():
+                return self._call(node)
+            case syntax.CaseExpression():
+                return rebuilt(node, tuple(map(self.expr, parts(node))))
+            case syntax.Cast():
+                return self._cast(node)
+            case syntax.Single():
+                return SubqueryValue(self.single(node.query))
+            case syntax.Grouping():
+                return self._grouping(node)
+            case _:
+                return self._refused(node)
+
+    def _refused(self, node: Node) -> NoReturn:
+        """Refuse what has no released value."""
+        match node:
+            case syntax.Place():
+                name = self.items[node.index].name
+                why = f"Column {name[:80]!r} is neither grouped nor inside an aggregate"
+                raise SqlRefused("not-grouped", why, node.at)
+            case syntax.ColumnRef():
+                raise SqlRefused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
+            case syntax.Aggregate():
+                raise SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at)
+            case syntax.Star():
+                raise SqlRefused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
+            case _:
+                unsupported("A subquery that decides about released rows", node.at)
+
+    def _call(self, node: Call) -> Node:
+        op = RENAMED.get(node.op, node.op)
+        if op == "random":
+            if self.grouped:
+                unsupported("random() beside groups", node.at)
+            drawn = int.from_bytes(os.urandom(6), "big") / 2**48  # a number of the analyst's, no noise
+            return Literal(drawn, "float")
+        moved_ = self._interval(node)
+        if moved_ is not None:
+            return moved_
+        if op == "between":
+            item, low, high = (self.expr(arg) for arg in node.args)
+            return Call("and", (Call(">=", (item, low)), Call("<=", (item, high))))
+        args = tuple(self.expr(arg) for arg in node.args)
+        if op == "position":
+            args = args[::-1]
+        if op == "div":
+            return Call("trunc", (Call("/", args),))
+        if op in ("trim", "ltrim", "rtrim") and len(args) > 1:
+            if args[1] != Literal(" ", "text"):
+                unsupported(f"{node.op}() of other signs on a released text", node.at)
+            args = args[:1]
+        if op == "clip":
+            return Call("least", (Call("greatest", (args[0], args[1])), args[2]))
+        if op not in KNOWN:
+            unsupported(f"{node.op}() of a released value", node.at)
+        return Call(op, args)
+
+    def _interval(self, node: Call) -> Node | None:
+        """A date moved by an interval: a constant one is worked out here, else by whole days."""
+        if node.op not in ("+", "-") or not any(
+            isinstance(arg, Literal) and arg.type == "interval" for arg in node.args
+        ):
+            return None
+        first, last = node.args
+        if node.op == "+" and isinstance(first, Literal) and first.type == "interval":
+            first, last = last, first
+        if not isinstance(last, Literal) or not isinstance(last.value, syntax.Interval):
+            return unsupported("An INTERVAL here", node.at)
+        by = last.value if node.op == "+" else -last.value
+        inner = self.expr(first)
+        if (
+            isinstance(inner, Call)
+            and inner.op in ("cast date", "cast timestamp")
+            and isinstance(inner.args[0], Literal)
+        ):
+            return self._moved(inner, by, node.at)
+        if by.months or by.microseconds:
+            return unsupported("Months or hours added to a released date", node.at)
+        return Call("+", (inner, Literal(by.days, "int")))
+
+    def _moved(self, inner: Call, by: syntax.Interval, at: int) -> Node:
+        from_text = inner.args[0]
+        value = (
+            read_moment(str(from_text.value), inner.op.removeprefix("cast "))
+            if isinstance(from_text, Literal)
+            else None
+        )
+        found = None if value is None else moved(value, by)
+        if found is None:
+            raise SqlRefused("bad-literal", "This date cannot be read", at)
+        if inner.op == "cast date" and not by.microseconds:
+            return Literal(found.date(), "date")
+        return Literal(found, "timestamp")
+
+    def _cast(self, node: syntax.Cast) -> Node:
+        found: Node = Call(CASTS[node.to], (self.expr(node.item),))
+        if node.wide is None:
+            return found
+        if node.to == "text":
+            return Call("left", (found, Literal(node.wide, "int")))
+        return Call("round", (found, Literal(node.wide, "int"))) if node.to == "float" else found
+
+    def _grouping(self, node: syntax.Grouping) -> Node:
+        """GROUPING(a, b): a bit for each key, the last one the lowest."""
+        total: Node | None = None
+        for key in node.keys:
+            found = self.bound.get(key)
+            inner = found.args[0] if isinstance(found, Call) else found
+            if not isinstance(inner, KeyLabel):
+                raise SqlRefused("not-grouped", "GROUPING takes what is grouped by", node.at)
+            bit = LeftOut(inner.index)
+            total = bit if total is None else Call("+", (Call("*", (total, Literal(2, "int"))), bit))
+        return Literal(0, "int") if total is None else total
+
+
+def read(fns: Iterable[RowFn | None]) -> set[str]:
+    """The columns that row functions read."""
+    return {fn.name for fn in walk(*(fn for fn in fns if fn is not None)) if isinstance(fn, Col)}
+
+
+def needed(relation: Relation, names: set[str]) -> Relation:
+    """The relation with the columns of these names, and what else its own parts need."""
+    match relation:
+        case Table():
+            return relation
+        case Where():
+            return Where(needed(relation.source, names | read([relation.condition])), relation.condition)
+        case Select():
+            kept = tuple(pair for pair in relation.columns if pair[0] in names) or relation.columns[:1]
+            return Select(needed(relation.source, read(fn for _, fn in kept)), kept)
+        case Join():
+            both = names | {name for pair in relation.on for name in pair}
+            return replace(relation, left=needed(relation.left, both), right=needed(relation.right, both))
+        case PerPerson():
+            values = tuple(value for value in relation.values if value[0] in names)
+            below = read(fn for _, _, fn in values) | set(relation.keys)
+            return PerPerson(needed(relation.source, below), relation.keys, values)
+        case Distinct():
+            return Distinct(_inside(relation.source))
+        case Union():
+            return Union(tuple(needed(part, names) for part in relation.relations))
+
+
+def _inside(relation: Relation) -> Relation:
+    """Below DISTINCT every column decides which rows are different; only what is further below is pruned."""
+    if isinstance(relation, Select):
+        return Select(needed(relation.source, read(fn for _, fn in relation.columns)), relation.columns)
+    if isinstance(relation, Union):
+        return Union(tuple(_inside(part) for part in relation.relations))
+    return relation
+
+
+def pruned(program: TableProgram) -> TableProgram:
+    """A program whose questions run over pruned relations."""
+    source = program.source
+    found: GroupStatistics | Regroup | TableProgram | StackedPrograms
+    match source:
+        case GroupStatistics():
+            fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]
+            found = replace(source, over=needed(source.over, read(fns)))
+        case Regroup():
+            stats = tuple(map(_expression, source.stats))
+            found = replace(source, source=pruned(source.source), stats=stats)  # type: ignore[arg-type]
+        case StackedPrograms():
+            found = StackedPrograms(tuple(pruned(inner) for inner in source.programs))
+        case TableProgram():
+            found = pruned(source)
+    return replace(
+        program,
+        source=found,
+        columns=tuple((name, _expression(expr)) for name, expr in program.columns),
+        having=_opt(program.having),
+        order=tuple((_expression(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
+    )
+
+
+def _opt(node: Node | None) -> Node | None:
+    return None if node is None else _expression(node)
+
+
+def _expression(node: Node) -> Node:
+    """Subqueries used as values have questions of their own."""
+    return changed(node, lambda item: SubqueryValue(pruned(item.program)) if isinstance(item, SubqueryValue) else None)

@@ -13,23 +13,22 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Together
 from sulq.sql.parse.syntax import Call, CaseExpression, Literal, Node, Place, parts
-from sulq.sql.released.aggregates import gather
-from sulq.sql.released.cells import At, NoisyValue, Unclear, Unknown, applied, either, quotient, there
-from sulq.sql.released.columns import Leaf
+from sulq.sql.released.cells import At, NoisyValue, Unclear, Unknown, applied, either, gather, quotient, there
+from sulq.sql.released.columns import Leaf, SumCollector
 from sulq.sql.released.functions import moment
 from sulq.sql.released.grouping_sets import Set, ascending, ask
 from sulq.sql.released.program import (
+    GroupStatistics,
     KeyLabel,
     LeftOut,
     Regroup,
     StackedPrograms,
+    Stat,
     StatAt,
     SubqueryValue,
     TableProgram,
     There,
 )
-from sulq.sql.released.sum_collector import SumCollector
-from sulq.sql.rows.statistics import GroupStatistics, Stat
 
 MAX_LABEL_LETTERS: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"

@@ -21,7 +21,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Integers, Scalar, Truths
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.dates import RANGES
-from sulq.sql.rows.trial_rows import TrialRows
+from sulq.sql.rows.values import TrialRows
 
 MAX_BOXES: Final = 2**13
 MAX_ROUNDS: Final = 128

@@ -11,10 +11,8 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Truth, Words
 from sulq.language.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
 from sulq.sql.parse import syntax
-from sulq.sql.parse.refusal import SqlRefused, placed, unsupported
-from sulq.sql.parse.syntax import Node
-from sulq.sql.rows import casts
-from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic
+from sulq.sql.parse.syntax import Node, SqlRefused, placed, unsupported
+from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic, cast_constant, cast_row
 from sulq.sql.rows.text_functions import NAMES as WORDING
 from sulq.sql.rows.text_functions import TextFunctions
 from sulq.sql.rows.values import (
@@ -113,8 +111,8 @@ class RowExpressions:
             case syntax.Cast():
                 item = self.operand(node.item)
                 if isinstance(item, Fixed):
-                    return casts.constant(item, node.to, node.wide, node.at)
-                return casts.row(item, node.to, node.wide, self.arithmetic, node.at)
+                    return cast_constant(item, node.to, node.wide, node.at)
+                return cast_row(item, node.to, node.wide, self.arithmetic, node.at)
             case syntax.Call():
                 return self._call(node)
             case syntax.Aggregate() | syntax.Grouping():

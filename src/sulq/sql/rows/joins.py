@@ -1,23 +1,28 @@
-"""Joins: which conditions match rows, and whether the two rows are one person's.
+"""Joins and UNION ALL of rows.
 
 Two private relations are joined on the person only. The query says so by equating
 the persons; or it equates a table's key with a column that is declared to refer to
 it, where the owner's rows were found to agree on the person, so that asking for the
 same person changes nothing (SR15). Anything else would pair the rows of two persons and is refused.
+A union makes the columns of both sides alike and puts the rows one after the other.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from sulq.language.domain import Schema, joinable
-from sulq.sql.parse.refusal import SqlRefused, unsupported
-from sulq.sql.parse.syntax import Call, Node, Place, changed, walk
+from sulq.language.kinds import Code, Scalar, Truth, Words
+from sulq.language.relation import Select as Columns
+from sulq.language.relation import Union
+from sulq.language.rowfn import Arith, Case, Choice, Col, Compare, Lit, Moment, RowFn
+from sulq.language.rowfn.dates import written
+from sulq.sql.parse.syntax import NUMERIC, Call, Node, Place, SqlRefused, changed, unsupported, walk
 from sulq.sql.rows.expressions import RowExpressions
-from sulq.sql.rows.names import refers
-from sulq.sql.rows.row_set import Maker, RowSet
-from sulq.sql.rows.values import PersonValue, valued
+from sulq.sql.rows.row_set import Item, Maker, RowSet, column_name, refers, shaped
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, as_number, cell, constant_fn, same_labels, valued
 
 SAME_PERSON: Final = (
     "Equate the person's columns too; or the owner declares which column refers to which table: references=."
@@ -130,3 +135,125 @@ class Joins:
 def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:
     """Whether two columns hold the same kind of value on the same grid."""
     return joinable(left.find(mine), right.find(yours))
+
+
+MAX_LABELS: Final = 4096
+
+
+def united(maker: Maker, left: RowSet, right: RowSet, at: int) -> RowSet:
+    """The rows of both, under the names of the first."""
+    if len(left.items) != len(right.items):
+        raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", at)
+    number = next(maker.numbers)
+    ours: list[tuple[str, RowFn]] = []
+    theirs: list[tuple[str, RowFn]] = []
+    plans: list[tuple[Item, str | None, str, bool]] = []
+    for i, (a, b) in enumerate(zip(left.items, right.items, strict=True)):
+        person = isinstance(a.term, PersonValue) and isinstance(b.term, PersonValue)
+        if person and any(isinstance(x.term, PersonValue) and x.term.present is not None for x in (a, b)):
+            unsupported("A UNION of optional persons", at)
+        one, other = _plain(a.term, left.schema, at, b.term), _plain(b.term, right.schema, at, a.term)
+        if one is None or other is None:
+            if not person:
+                raise SqlRefused("unknown-column", "A person's column that is not declared has no value to unite", at)
+            plans.append((a, None, "", True))
+            continue
+        fns, kind = _alike(one, left.schema, other, right.schema, at)
+        name = f"u{number}.{i}.{column_name(one.fn)}"
+        ours.append((name, fns[0]))
+        theirs.append((name, fns[1]))
+        plans.append((a, name, kind, person))
+    if not ours:
+        ours, theirs = [(f"u{number}.here", Lit(1))], [(f"u{number}.here", Lit(1))]
+    relation = Union((Columns(left.filtered(), tuple(ours)), Columns(right.filtered(), tuple(theirs))))
+    found = shaped(relation, maker.facts, at)
+    items = []
+    for item, column, kind, person in plans:
+        inner = None if column is None else cell(Col(column), kind, found.schema, at)
+        term: Term | None = PersonValue(inner) if person else inner
+        items.append(replace(item, term=term or Fixed(None, "null"), key_of=None, refers_to=None))
+    personal = {name for (name, fn) in ours if left.identifies(fn)} | {n for (n, fn) in theirs if right.identifies(fn)}
+    return RowSet(relation, found, tuple(items), personal=frozenset(personal))
+
+
+def _plain(term: Term, schema: Schema, at: int, beside: Term) -> Cell | None:
+    if isinstance(term, PersonValue):
+        return term.cell
+    if not isinstance(term, Fixed):
+        return term
+    if term.value is not None:
+        return cell(constant_fn(term, at), term.type, schema, at)
+    like = beside.cell if isinstance(beside, PersonValue) else beside
+    kind = "float" if like is None or like.type == "null" else like.type
+    if isinstance(like, Cell) and isinstance(like.kind, Code):  # a category that is always missing
+        return cell(Choice(((Lit(True), None),), like.kind.labels, None), kind, schema, at)  # type: ignore[arg-type]
+    if kind in ("date", "timestamp", "text"):
+        return unsupported(f"A UNION of NULL with {kind}", at)
+    return cell(constant_fn(Fixed(None, kind), at), kind, schema, at)
+
+
+def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tuple[RowFn, RowFn], str]:
+    """Two columns with one domain: the hull of their ranges, all labels of both."""
+    if left.type in NUMERIC and right.type in NUMERIC and not same_labels(left, right):
+        left, right = as_number(left, a, at), as_number(right, b, at)
+    kind = "float" if {left.type, right.type} == {"int", "float"} else left.type
+    if kind != right.type and not (left.type in NUMERIC and right.type in NUMERIC):
+        raise SqlRefused("wrong-kind", f"A UNION of {left.type} with {right.type}", at, "Cast them alike.")
+    one, other = left.kind, right.kind
+    if isinstance(one, Scalar) and isinstance(other, Scalar):
+        return _hull(left, one, right, other), kind
+    if isinstance(one, Code) and isinstance(other, Code):
+        if one.labels == other.labels:
+            return (left.fn, right.fn), kind
+        labels = tuple(sorted({*one.labels, *other.labels}, key=str))
+        if len(labels) > MAX_LABELS:
+            raise SqlRefused("too-large", f"A UNION has at most {MAX_LABELS} categories in a column", at)
+        return (_within(left, labels), _within(right, labels)), kind
+    if isinstance(left.fn, Lit) and isinstance(other, Code):
+        return _alike(_lonely(left, a, at), a, right, b, at)
+    if isinstance(right.fn, Lit) and isinstance(one, Code):
+        return _alike(left, a, _lonely(right, b, at), b, at)
+    if isinstance(left.fn, Lit) and isinstance(right.fn, Lit) and kind == "text":
+        return _alike(_lonely(left, a, at), a, _lonely(right, b, at), b, at)
+    if type(one) is not type(other) or not isinstance(one, (Truth, Words)):
+        raise SqlRefused("wrong-kind", "A UNION of a category with free text", at, "Declare them alike.")
+    return (left.fn, right.fn), kind
+
+
+def _lonely(item: Cell, schema: Schema, at: int) -> Cell:
+    """A constant text as a category of one label."""
+    if not isinstance(item.fn, Lit):
+        return item
+    return cell(Choice(((Lit(False), None),), (item.fn.value,), 0), item.type, schema, at)
+
+
+def _hull(left: Cell, one: Scalar, right: Cell, other: Scalar) -> tuple[RowFn, RowFn]:
+    """Two numbers under one range and grid; branches that are never taken widen each without changing it."""
+    if one.lo is None or one.hi is None or other.lo is None or other.hi is None:
+        return left.fn, right.fn
+    if (one.lo, one.hi, one.step) == (other.lo, other.hi, other.step):
+        return left.fn, right.fn
+    ends: list[RowFn] = [_end(end, one.clock) for end in (min(one.lo, other.lo), max(one.hi, other.hi))]
+    if one.clock is None and one.step != other.step:
+        steps = [step for step in (one.step, other.step) if step is not None]
+        ends.append(Lit(float(min(steps))) if len(steps) == 2 else Arith("/", Lit(1), Lit(3)))
+    never = tuple((Lit(False), end) for end in ends)
+    return Case(never, left.fn), Case(never, right.fn)
+
+
+def _end(value: Fraction, clock: str | None) -> RowFn:
+    if clock is not None:
+        return Moment(written(int(value), clock), "date" if clock == "date" else "timestamp")
+    return Lit(_exact(value))
+
+
+def _exact(number: Fraction) -> int | float:
+    value = float(number)
+    return int(value) if value == int(value) and abs(value) <= 2**53 else value
+
+
+def _within(item: Cell, labels: tuple[object, ...]) -> RowFn:
+    """A category among more labels than its own."""
+    own = item.kind.labels if isinstance(item.kind, Code) else ()
+    branches = tuple((Compare("==", item.fn, Lit(label)), labels.index(label)) for label in own)  # type: ignore[arg-type]
+    return Choice(branches, labels)  # type: ignore[arg-type]

@@ -50,8 +50,7 @@ from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import written
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
-from sulq.sql.rows.trial_rows import TrialRows
-from sulq.sql.rows.values import Cell
+from sulq.sql.rows.values import Cell, TrialRows
 
 MAX_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
 MAX_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open

@@ -12,7 +12,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Words
 from sulq.language.question import MAX_NODES
 from sulq.language.rowfn import RowFn
-from sulq.sql.parse.refusal import SqlRefused, unsupported
+from sulq.sql.parse.syntax import SqlRefused, unsupported
 from sulq.sql.rows.values import Cell, Fixed, cell, walk
 
 MAX_PAIRS: Final = 1024

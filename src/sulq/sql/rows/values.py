@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import numpy as np
+
 from sulq.language.domain import Schema
-from sulq.language.kinds import Code, Kind, Scalar, Truth
+from sulq.language.kinds import Cells, Code, Integers, Kind, Scalar, Truth
 from sulq.language.rowfn import Arith, Case, Compare, Lit, Logic, Moment, RowFn, Value
-from sulq.sql.parse.refusal import SqlRefused, placed
-from sulq.sql.parse.syntax import NUMERIC, Constant, Interval
+from sulq.sql.parse.syntax import NUMERIC, Constant, Interval, SqlRefused, placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +202,26 @@ def fitted(fixed: Fixed, to: str, at: int) -> Fixed:
     if isinstance(value, datetime.date) and to in ("date", "timestamp"):
         return fixed
     raise SqlRefused("wrong-kind", f"{TYPE_WORDS[fixed.type].capitalize()} stands where {TYPE_WORDS[to]} is needed", at)
+
+
+def no_column(name: str) -> Cells:
+    """The columns of rows in which all that is read is in `seen` already."""
+    raise LookupError(name)
+
+
+@dataclass(slots=True)
+class TrialRows:
+    """A batch of made-up rows; `seen` holds row functions that are evaluated already, by their identity."""
+
+    schema: Schema
+    size: int
+    codes: Callable[[str], Cells] = no_column
+    seen: dict[int, Cells] = field(default_factory=dict)
+
+    def person(self) -> Integers:
+        """Everyone is somebody else."""
+        return np.arange(self.size, dtype=np.int64)
+
+    def position(self) -> Integers:
+        """One after the other."""
+        return np.arange(self.size, dtype=np.int64)

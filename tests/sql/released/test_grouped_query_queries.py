@@ -1,12 +1,11 @@
-"""Tests of sulq.sql.released.queries."""
+"""Tests of sulq.sql.released.grouped_query."""
 
 from __future__ import annotations
 
 import pytest
 
 from sulq.sql.parse.syntax import Call, Place
-from sulq.sql.released.program import KeyLabel, Regroup, StackedPrograms, StatAt, TableProgram
-from sulq.sql.rows.statistics import GroupStatistics
+from sulq.sql.released.program import GroupStatistics, KeyLabel, Regroup, StackedPrograms, StatAt, TableProgram
 from tests.sql.asking import program, refused
 from tests.sql.programs import aggregate, const
 

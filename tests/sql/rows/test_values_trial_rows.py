@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.rows.trial_rows."""
+"""Tests of sulq.sql.rows.values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sulq.language.domain import Int, Schema
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Col
 from sulq.language.rowfn.base import evaluate
-from sulq.sql.rows.trial_rows import TrialRows
+from sulq.sql.rows.values import TrialRows
 
 SCHEMA = Schema("", (("a", Int(0, 9)),))
 

@@ -11,10 +11,8 @@ from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
 from sulq.sql.parse.syntax import Aggregate, Place
-from sulq.sql.released.aggregates import value_of
-from sulq.sql.released.cells import AddedUp, Gathered, Unclear
-from sulq.sql.released.program import KeyLabel, Regroup, StatAt, TableProgram
-from sulq.sql.rows.statistics import GroupStatistics, Stat
+from sulq.sql.released.cells import AddedUp, Gathered, Unclear, value_of
+from sulq.sql.released.program import GroupStatistics, KeyLabel, Regroup, Stat, StatAt, TableProgram
 from tests.sql.programs import aggregate, apply, const, truth
 
 

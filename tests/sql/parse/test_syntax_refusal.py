@@ -1,10 +1,10 @@
-"""Tests of sulq.sql.parse.refusal."""
+"""Tests of sulq.sql.parse.syntax."""
 
 from __future__ import annotations
 
 import pytest
 
-from sulq.sql.parse.refusal import SqlRefused, unsupported
+from sulq.sql.parse.syntax import SqlRefused, unsupported
 
 
 def test_a_place_becomes_line_and_column() -> None:

@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.prune."""
+"""Tests of sulq.sql.released.program."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Whe
 from sulq.language.rowfn import Col
 from sulq.language.shape import shape
 from sulq.sql.parse.syntax import Call
-from sulq.sql.prune import needed
-from sulq.sql.released.program import Regroup, SubqueryValue
-from sulq.sql.rows.statistics import GroupStatistics
+from sulq.sql.released.program import GroupStatistics, Regroup, SubqueryValue, needed
 from tests.sql.asking import facts, groups, program
 
 AGE = Select(Table("people"), (("a", Col("age")), ("b", Col("sex")), ("c", Col("married"))))

@@ -1,11 +1,11 @@
-"""Tests of sulq.sql.released.sum_collector."""
+"""Tests of sulq.sql.released.columns."""
 
 from __future__ import annotations
 
 from sulq.language.privacy import Epsilon
 from sulq.language.question import WHOLE
 from sulq.language.rowfn import Col, Each, Lit
-from sulq.sql.released.sum_collector import RowGroups, SumCollector, is_whole, labels
+from sulq.sql.released.columns import RowGroups, SumCollector, is_whole, labels
 from tests.sql.programs import database
 
 AGE, INCOME, VISIT, SMOKER = Col("age"), Col("income"), Col("visit"), Col("smoker")

@@ -18,7 +18,7 @@ from sulq.language.law import GaussianLaw, LaplaceLaw, PassedLaw
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.released import columns
 from sulq.sql.released.cells import interval
-from sulq.sql.released.other_row import difference, rest
+from sulq.sql.released.columns import difference, rest
 from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.testing import exact
 from tests.answers.test_estimators import covers

@@ -1,13 +1,12 @@
-"""Tests of sulq.sql.rows.names."""
+"""Tests of sulq.sql.rows.row_set."""
 
 from __future__ import annotations
 
 import pytest
 
 from sulq.language.relation import Table
-from sulq.sql.parse.refusal import SqlRefused
-from sulq.sql.parse.syntax import ColumnRef, Name, Star
-from sulq.sql.rows.names import Item, expand, find, refers
+from sulq.sql.parse.syntax import ColumnRef, Name, SqlRefused, Star
+from sulq.sql.rows.row_set import Item, expand, find, refers
 from sulq.sql.rows.values import Fixed
 from tests.sql.asking import groups, program, refused
 

@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.rows.casts."""
+"""Tests of sulq.sql.rows.arithmetic."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from sulq.language.domain import Int, Schema
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Arith, Col, Compare, Each, Lit, Relabel, Round, RowFn, ToDate, ToTimestamp, Value
 from sulq.language.rowfn.base import evaluate
-from sulq.sql.parse.refusal import SqlRefused
-from sulq.sql.rows.casts import rounded
-from sulq.sql.rows.trial_rows import TrialRows
-from sulq.sql.rows.values import Cell, Fixed
+from sulq.sql.parse.syntax import SqlRefused
+from sulq.sql.rows.arithmetic import rounded
+from sulq.sql.rows.values import Cell, Fixed, TrialRows
 from tests.sql.asking import node, same, table
 
 AGE = Col("age")

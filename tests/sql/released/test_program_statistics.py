@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sulq.language.relation import Table
 from sulq.sql.parse.whitelist import AGGREGATES, QUANTILES
-from sulq.sql.rows.statistics import MOMENTS, ORDERS, PAIRS, GroupStatistics, Stat
+from sulq.sql.released.program import MOMENTS, ORDERS, PAIRS, GroupStatistics, Stat
 
 
 def test_every_aggregate_of_sql_is_of_a_family():

@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.released.expressions."""
+"""Tests of sulq.sql.released.program."""
 
 from __future__ import annotations
 

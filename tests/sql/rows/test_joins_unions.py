@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.rows.unions."""
+"""Tests of sulq.sql.rows.joins."""
 
 from __future__ import annotations
 

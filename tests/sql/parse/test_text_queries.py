@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.parse.queries."""
+"""Tests of sulq.sql.parse.text."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
-from sulq.sql.price import amount, divided, price
+from sulq.sql.forecast import amount, divided, price
 
 
 @given(st.floats(1e-9, 500), st.sampled_from([Epsilon, Rho]))

@@ -12,7 +12,7 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.language.question import Choose, OpenSums, Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Each, Lit
 from sulq.language.score import Rank
-from sulq.sql.released.forecast import LEANS, POINTS, made_up_rows, supposed
+from sulq.sql.forecast import LEANS, POINTS, made_up_rows, supposed
 from tests.stub import facts
 
 SCHEMA = Schema.of(

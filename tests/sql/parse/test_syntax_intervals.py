@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.parse.intervals."""
+"""Tests of sulq.sql.parse.syntax."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import datetime
 
 import pytest
 
-from sulq.sql.parse.intervals import interval, moved
-from sulq.sql.parse.syntax import Interval
+from sulq.sql.parse.syntax import Interval, interval, moved
 
 
 @pytest.mark.parametrize(

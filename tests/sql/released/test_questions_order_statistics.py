@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.released.order_statistics."""
+"""Tests of sulq.sql.released.questions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from sulq.answers.quantiles import Picked
 from sulq.language.privacy import Epsilon
 from sulq.language.question import WHOLE, Choose, Sums
 from sulq.language.rowfn import Col
+from sulq.sql.released.columns import RowGroups, SumCollector
+from sulq.sql.released.program import Stat
 from sulq.sql.released.questions import leaves_of
-from sulq.sql.released.sum_collector import RowGroups, SumCollector
-from sulq.sql.rows.statistics import Stat
 from tests.sql.programs import database
 
 AGE, INCOME = Col("age"), Col("income")

@@ -11,7 +11,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Category, Date, Int, Schema
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.sql.compile import compile as compiled
-from sulq.sql.expected_error import ErrorForecast, slip, wished
+from sulq.sql.forecast import ErrorForecast, slip, wished
 from tests.stub import facts
 
 SCHEMA = Schema.of(
