@@ -65,10 +65,9 @@ class Suite:
     earlier: dict[str, Any] = field(default_factory=dict)  # the fullest run on earlier code, as a suite is kept
 
     @property
-    def reached(self) -> float:
-        """The part of the planned cases that was run."""
-        shares = [min(done / planned, 1.0) for done, planned in self.counts.values() if planned]
-        return sum(shares) / len(shares) if shares and self.result == "passed" else 0.0
+    def cases(self) -> int:
+        """The cases that were run, if all of them passed."""
+        return sum(done for done, _ in self.counts.values()) if self.result == "passed" else 0
 
     @property
     def complete(self) -> bool:
@@ -261,8 +260,8 @@ def load(suites: list[Suite]) -> list[Suite]:
             continue
         # Of earlier code it is worth knowing how long a whole run takes, and what it showed then.
         known = [Suite(**each) for each in (before, before.get("earlier")) if each]
-        fullest = max(known, key=lambda each: each.reached, default=None)
-        earlier = dataclasses.asdict(fullest) | {"earlier": {}} if fullest is not None and fullest.reached else {}
+        fullest = max(known, key=lambda each: each.cases, default=None)
+        earlier = dataclasses.asdict(fullest) | {"earlier": {}} if fullest is not None and fullest.cases else {}
         found.append(dataclasses.replace(suite, whole=before.get("whole", 0.0), earlier=earlier))
     return found
 
@@ -323,7 +322,7 @@ def shown(suite: Suite) -> list[Suite]:
     """A suite as the table has it: what was run on this code, and what more of it on earlier code."""
     earlier = Suite(**suite.earlier) if suite.earlier else None
     rows = [suite] if suite.counts else []
-    return [*rows, earlier] if earlier is not None and earlier.reached > suite.reached else rows or [suite]
+    return [*rows, earlier] if earlier is not None and earlier.cases > suite.cases else rows or [suite]
 
 
 def _result(suite: Suite) -> str:

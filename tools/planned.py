@@ -29,12 +29,14 @@ WHY: Final = {
     "draws": """Samples of a law, compared with it by tests that fail by chance once in ten million. N of them show a
         distance of about 3/sqrt(N) from the law, 1/300 for a million; a wrong scale or rounding is far beyond it.""",
     "rates": """Runs of which a stated share must succeed. N of them give the share to 3 sqrt(b/N) where b may fail:
-        for b = 0.05 to 0.005 by 20,000 runs and to 0.03 by 500, less than a wrong bound would move it.""",
+        for b = 0.05 to 0.005 by 20,000 runs, 0.015 by 2,000 and 0.05 by 200. A proved bound holds by a margin; its
+        control, a bound that is too small, fails by more.""",
     "faults": """Interruptions, races and damage at random places. Of 1,800 kills a place that one in a hundred hits is
         missed with probability 1e-8. Bits are flipped one by one, at full count every bit of the file.""",
     "all": "Every case there is.",
     "cases": """Generated inputs, compared with a second implementation or with a neighbour's. N without a failure show,
-        at 95 percent, that fewer than 3/N of such inputs fail: 1 in 6,600 for 20,000.""",
+        at 95 percent, that fewer than 3/N of such inputs fail: 1 in 1,300 for 4,000. Where a threat sets a bar, that
+        is the plan: 100,000 replayed pairs an engine, 100,000 sums against big integers, 1,000,000 requests.""",
 }
 
 

@@ -16,7 +16,7 @@ from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from tests.counts import count
 from tests.stub import noise
 
-RUNS = count("coverage of intervals", short=20_000, long=1_000_000)
+RUNS = count("coverage of intervals", short=20_000, long=400_000)
 ONE = Fraction(1)
 
 

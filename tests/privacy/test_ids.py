@@ -154,14 +154,14 @@ def written(made: pa.Table, place: str, folder: Path) -> object:
 
 
 PLACES = {  # place, engine, options: short and long counts of ids
-    "frame": ("frame", "duckdb", {}, 100, 20_000),
-    "frame, memory": ("frame", "memory", {}, 100, 20_000),
-    "parquet": ("parquet", "duckdb", {}, 100, 20_000),
-    "parquet, memory": ("parquet", "memory", {}, 100, 20_000),
-    "parquet, unprepared": ("parquet", "duckdb", {"prepared": False}, 100, 20_000),
-    "duckdb": ("duckdb", "duckdb", {}, 100, 20_000),
-    "polars": ("polars", "duckdb", {}, 100, 20_000),
-    "pandas": ("pandas", "memory", {}, 100, 20_000),
+    "frame": ("frame", "duckdb", {}, 100, 4_000),
+    "frame, memory": ("frame", "memory", {}, 100, 4_000),
+    "parquet": ("parquet", "duckdb", {}, 100, 4_000),
+    "parquet, memory": ("parquet", "memory", {}, 100, 4_000),
+    "parquet, unprepared": ("parquet", "duckdb", {"prepared": False}, 100, 4_000),
+    "duckdb": ("duckdb", "duckdb", {}, 100, 4_000),
+    "polars": ("polars", "duckdb", {}, 100, 4_000),
+    "pandas": ("pandas", "memory", {}, 100, 4_000),
 }
 FEW = (pa.decimal128(38, 0), pa.decimal128(20, 2), pa.float64(), pa.timestamp("ns"), pa.timestamp("us"), pa.string())
 UNHELD = {  # what a place does not hold as it is
@@ -195,7 +195,7 @@ def test_distinct_ids_of_postgresql_are_distinct_people_T97(tmp_path: Path) -> N
     """As of files."""
     if not available():
         pytest.skip("there is no PostgreSQL")
-    check("postgres", "duckdb", {}, count("ids of each type, postgres", short=100, long=2_000), tmp_path)
+    check("postgres", "duckdb", {}, count("ids of each type, postgres", short=100, long=500), tmp_path)
 
 
 def test_distinct_ids_of_spark_are_distinct_people_T97(tmp_path: Path) -> None:
@@ -208,8 +208,8 @@ def test_distinct_ids_of_spark_are_distinct_people_T97(tmp_path: Path) -> None:
     assert people(in_spark(table(pa.string(), ["7", " 007", "7.0", "8", "", None])), schema=declared) == 2
     with pytest.raises(SetupError, match="person-type"):
         people(in_spark(table(pa.string(), ["7", "7e0"])), schema=declared)
-    if count("ids of each type, spark", short=1, long=200) > 1:
-        check("spark", "duckdb", {}, 200, tmp_path)
+    if (ids := count("ids of each type, spark", short=1, long=60)) > 1:
+        check("spark", "duckdb", {}, ids, tmp_path)
 
 
 def test_control_ids_through_doubles_merge_people_T97(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def games(folder: Path, rng: random.Random, number: int, look: Look) -> list[str
 
 def test_no_act_on_files_raises_what_is_left_T98(tmp_path: Path) -> None:
     """Renamed, moved over others, linked, copied, changed and registered, in any order and company (T98)."""
-    number = count("path games on files", short=60, long=20_000)
+    number = count("path games on files", short=60, long=5_000)
     assert games(tmp_path, generator("path games on files"), number, placed) == []
     assert games(tmp_path / "connected", generator("path games through connect"), 12, left) == []
 
@@ -474,7 +474,7 @@ def test_a_damaged_ledger_in_the_database_stops_its_tables_T98(harm: str) -> Non
 def test_no_act_on_a_table_raises_what_is_left_T98() -> None:
     """Names, schemas and views in any order; 0 cases in which anything is left."""
     rng = generator("path games on PostgreSQL")
-    number = count("path games on PostgreSQL", short=6, long=2000)
+    number = count("path games on PostgreSQL", short=6, long=500)
     schema, place = "", ""
     for i in range(number):
         if not i % 20:

@@ -178,7 +178,7 @@ def random_story(seed: object, length: int = 40) -> list[Step]:
 
 def test_many_random_histories_are_decided_as_the_rules_say_T54() -> None:
     """The same over many longer histories, each budget's kind in turn (T54, T55)."""
-    for seed in range(count("T54 histories", short=60, long=3_000)):
+    for seed in range(count("T54 histories", short=60, long=1_000)):
         kind = list(BUDGETS)[seed % len(BUDGETS)]
         ledger, model = begun(kind)
         with ledger:
@@ -244,7 +244,7 @@ def starved(kind: str, seed: object) -> list[str]:
 @pytest.mark.parametrize("kind", BUDGETS)
 def test_nobody_is_starved_below_its_reserve_T55(kind: str) -> None:
     """After any asks of the others, each analyst still gets the whole of its reserve, all of them in turn (T55)."""
-    for seed in range(count(f"T55 histories, {kind}", short=25, long=1_500)):
+    for seed in range(count(f"T55 histories, {kind}", short=25, long=500)):
         assert starved(kind, f"T55 {kind} {seed}") == [], seed
 
 
@@ -258,7 +258,7 @@ def test_without_reserves_somebody_is_starved_T55(monkeypatch: pytest.MonkeyPatc
 def test_what_is_left_to_an_analyst_is_exact(kind: str) -> None:
     """An ask of all that an analyst is told is left is granted; one unit more is refused (S4.8 boundary)."""
     tried = 0
-    for seed in range(count(f"T54 what is left, {kind}", short=40, long=1_000)):
+    for seed in range(count(f"T54 what is left, {kind}", short=40, long=500)):
         ledger, model = begun(kind)
         with ledger:
             enacted(ledger, model, kind, random_story(f"left {kind} {seed}", 20))

@@ -11,7 +11,7 @@ import pytest
 
 from sulq.kernel.facts import Refused
 from sulq.kernel.whole.graphs import Graph, Triangles
-from tests.counts import count
+from tests.counts import count, generator
 from tests.kernel.whole.small_graphs import graphs, moves, pairs, table, worked_out
 
 # By a row on six vertices, and what the plan says of them; the same of an exchange.
@@ -49,10 +49,11 @@ def test_brute_force_sensitivity_over_all_graphs_of_six_vertices_SR10(degree: in
     asked = Triangles(Graph(6), degree)
     said = asked.figure(1)
     every = pairs(6)
-    labelled = count(f"graphs of six vertices, degree bound {degree}", short=1, long=2 ** len(every)) > 1
-    chosen: Iterable[Iterable[tuple[int, int]]] = (g.edges for g in nx.graph_atlas_g() if len(g) == 6)
+    number = count(f"graphs of six vertices, degree bound {degree}", short=10, long=2 ** len(every))
+    unnamed: Iterable[Iterable[tuple[int, int]]] = (g.edges for g in nx.graph_atlas_g() if len(g) == 6)
+    named = generator(f"graphs {degree}").sample(list(graphs(6)), number)
     most = swapped = 0
-    for graph in graphs(6) if labelled else chosen:  # all of them, or one of those that differ by names alone
+    for graph in itertools.chain(unnamed, named):  # one of each that differ by names alone, and some or all others
         known = {tuple(sorted(pair)) for pair in graph}
         base = int(asked.exact(table(known, 2))[0])
         more = [int(asked.exact(table([*known, p], 2))[0]) for p in set(every) - known]

@@ -98,7 +98,7 @@ def test_without_noise_it_is_the_textbooks() -> None:
 def test_with_noise_it_keeps_its_promise_S2_10(spend: object, budget: object, size: int | None) -> None:
     """With probability 1 - beta: the best of a spend, and a promise made beforehand."""
     rng = np.random.default_rng(3)
-    runs = count(f"conjunctions {spend} {size}", short=8, long=500)
+    runs = count(f"conjunctions {spend} {size}", short=8, long=200)
     broken = 0
     for seed in range(runs):
         X, y, chosen = target(rng, 20_000, 6)

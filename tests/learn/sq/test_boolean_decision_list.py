@@ -96,7 +96,7 @@ def test_without_noise_it_is_the_greedy_list() -> None:
 def test_with_noise_its_bound_holds(spend: object) -> None:
     """Whatever the rows, the error is at most accuracy_ with probability 1 - beta; and lists are found."""
     rng = np.random.default_rng(4)
-    runs = count(f"decision lists {spend}", short=8, long=300)
+    runs = count(f"decision lists {spend}", short=8, long=200)
     broken, errors = 0, []
     for seed in range(runs):
         X = rng.random((20_000, 5)) < rng.uniform(0.2, 0.8, 5)

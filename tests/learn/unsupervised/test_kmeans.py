@@ -114,7 +114,7 @@ def test_the_error_of_a_mean_S0_14_E12() -> None:
         means = np.stack([points[place == i].mean(axis=0) for i in range(4)])
         sizes = np.bincount(place)
         assert (sizes >= 10 * deviation).all()
-        for seed in range(count("k-means lemma 1", short=100, long=2000)):
+        for seed in range(count("k-means lemma 1", short=100, long=1000)):
             model = KMeans(4, init=PLACES, max_iter=1).fit(columns(Noised(db, seed), TWO))
             off = np.linalg.norm(model.cluster_centers_ - means, axis=1)
             ratios += list(off / ((np.linalg.norm(means, axis=1) + np.sqrt(2)) * deviation / sizes))
@@ -166,7 +166,7 @@ def test_the_papers_threshold_is_below_the_noise_E22() -> None:
     points = np.clip(square(4000)[:, :], 0, 0.6)  # nobody near the last centre
     budget = SubLinear(epsilon=1, delta=1e-6, queries=12, calibration="theorem1")
     with opened(SQUARE, table(points), budget, unit=Unit(neighbors="replace_one"), size=4000) as db:
-        for seed in range(count("empty clusters", short=30, long=1000)):
+        for seed in range(count("empty clusters", short=30, long=300)):
             oracle = Noised(db, seed)
             moved = KMeans(4, init=start, max_iter=1).fit(columns(oracle, TWO)).cluster_centers_[3]
             assert np.array_equal(moved, start[3])
@@ -244,7 +244,7 @@ def test_a_mixture_is_found(spend: object, most: float) -> None:
     best = lloyd(points, centres, 10)
     whole = ((points - best[nearest_of(points, best)]) ** 2).sum()
     with opened(dict.fromkeys(names, sulq.Real(-6, 6)), table(points), EpsilonDelta(900, 1e-6)) as db:
-        for seed in range(count("mixtures", short=2, long=50)):
+        for seed in range(count("mixtures", short=2, long=20)):
             model = KMeans(5).fit(columns(Noised(db, seed), names), spend=spend)
             assert -model.score(points) / whole < most
         spread = KMeans(5, init="spread").fit(columns(Noised(db, 0), names), spend=spend)
