@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Self
 
-from sulq.sources.spark.settings import SETTINGS
+from sulq.sources.spark.frame import SETTINGS
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 STARTED = re.compile(r"spark://127\.0\.0\.1:(\d+)")

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.spark_cluster import java_home
-from sulq.sources.spark.settings import CLUSTER, SETTINGS
+from sulq.sources.spark.frame import CLUSTER, SETTINGS
 
 LOOPBACK = {
     "spark.driver.host": "127.0.0.1",

@@ -48,10 +48,7 @@ GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolat
 LEDGERS: Final = (
     "anchor opening postgres_sources registered_stores sources"  # whose ledger it is, and that it is the newest
 )
-RUNNING: Final = (
-    "duckdb/connection duckdb/resident duckdb/results duckdb/runner folds/row_listing postgres/read "
-    "spark/chunks spark/runner spark/statements spark/work"
-)
+RUNNING: Final = "duckdb/connection duckdb/runner fold postgres/engine spark/chunks spark/runner spark/work"
 DECODING: Final = Room("decoding of sources", ("sources/decode",), 800, 800)
 OTHERS: Final = (
     Room("respondent", tuple(f"local/{name}.py" for name in RESPONDENT.split())),

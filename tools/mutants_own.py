@@ -40,7 +40,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, cells that DuckDB does not read",
         "one cell lets connect pass and every ask fail, for nothing",
-        "sources/duckdb/parquet_cells.py",
+        "sources/duckdb/prepare.py",
         "    return tuple(_rewritten(item, folder) if _parquet(item) else item for item in tables)",
         "    return tuple(item for item in tables if folder)",
         (f"{FILES}::test_a_parquet_cell_beyond_microseconds_is_beyond_every_bound_T99",),
@@ -59,7 +59,7 @@ OWN: Final = (
         "kernel/layout.py",
         "    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]",
         "    labels = [row[:keys] for row in rows]",
-        ("tests/sources/folds/test_open_groups.py::test_a_key_of_zero_has_no_sign_of_one_row_T29",),
+        ("tests/sources/test_derived_rows_open_groups.py::test_a_key_of_zero_has_no_sign_of_one_row_T29",),
     ),
     Mutant(
         "sulq 0.1.0, ids of frames",
@@ -396,10 +396,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, row-level security",
         "a view's SECURITY DEFINER function hides rows, and nobody hears of it",
-        "sources/postgres/source.py",
+        "sources/postgres/copy.py",
         '    hiding = db.execute(HIDING, [found[0][0]]).fetchone() if found[0][1] == "v" else None',
         "    hiding = None",
-        ("tests/sources/postgres/test_source.py::test_a_view_that_may_hide_rows_is_refused_T105",),
+        ("tests/sources/postgres/test_copy_source.py::test_a_view_that_may_hide_rows_is_refused_T105",),
     ),
     Mutant(
         "sulq 0.1.0, Spark",

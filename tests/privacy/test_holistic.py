@@ -58,10 +58,9 @@ from sulq.language.facts import Facts, TableFacts, Tables
 from sulq.language.law import LaplaceLaw
 from sulq.language.statistic import HeavyPersons
 from sulq.language.tally import Engine
+from sulq.sources import fold as listing
 from sulq.sources.engines import open_engine
-from sulq.sources.folds import row_listing as listing
-from sulq.sources.folds.batch import RowBatch
-from sulq.sources.folds.row_listing import listed
+from sulq.sources.fold import RowBatch, listed
 from sulq.sources.memory import engine as memory
 from sulq.sql.explain import Explanation
 from sulq.testing import neighbours

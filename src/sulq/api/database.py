@@ -22,8 +22,7 @@ from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.privacy import Budget, Unit
-from sulq.sources.background import Preparation
-from sulq.sources.engines import Counting, open_dataset
+from sulq.sources.engines import Counting, Preparation, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 from sulq.version import noise_versions

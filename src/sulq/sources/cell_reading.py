@@ -1,24 +1,99 @@
-"""The rules of reading a cell, as DuckDB expressions.
+"""How a source's cells are read: which kinds of cells there are, and the one grammar of numbers, truths and dates.
 
-Each column passes three layers of projections, so that no expression repeats
-its operand: `plain` (the source's type to one of the kinds of cells), `value`
-(text to what its declaration expects) and `code` (to grid units, NULL where
-missing). Every expression is total: whatever a cell holds, none raises (T30).
+Both engines follow these rules, so a table gives the same integers whether it
+arrives as Parquet, as text or as a frame, and one person's NULL, which may turn
+a frame's whole column from integers into doubles, changes nobody else's (T26).
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal
 
 from sulq.compile.emit.literals import double, whole
 from sulq.errors import SetupError
-from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
-from sulq.sources import cell_grammar
-from sulq.sources.cell_grammar import Cell
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
+from sulq.language.privacy import Unit
 from sulq.sources.decode.frames import WHOLE_LIMIT
 from sulq.sources.decode.person import DIGITS, HALF, lowered
+
+Cell = Literal["truth", "whole", "wide", "number", "text", "date", "moment"]
+"""What a source's column holds.
+
+truth: booleans; whole: integers that fit 64 bits with sign; wide: larger ones;
+number: doubles (decimals are read as such); text; date: days; moment: microseconds in UTC.
+"""
+
+NUMBER: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+TRUE: Final = ("true", "t", "1", "yes")
+FALSE: Final = ("false", "f", "0", "no")
+_HOUR: Final = "(?:[01][0-9]|2[0-3])"
+_SIXTIETH: Final = "[0-5][0-9]"
+MOMENT: Final = (
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    rf"(?:[T ]({_HOUR}):({_SIXTIETH})(?::({_SIXTIETH})(?:\.([0-9]{{1,9}}))?)?(?:Z|([+-])({_HOUR}):({_SIXTIETH}))?)?"
+)
+NUMBER_PATTERN: Final = re.compile(NUMBER)
+MOMENT_PATTERN: Final = re.compile(MOMENT)
+
+FIRST_DAY: Final = -719_162  # 0001-01-01
+LAST_DAY: Final = 2_932_896  # 9999-12-31
+DAY: Final = 86_400_000_000  # microseconds
+FIRST_MOMENT: Final = FIRST_DAY * DAY
+LAST_MOMENT: Final = (LAST_DAY + 1) * DAY - 1
+NANOSECOND_YEARS: Final = (-106_650 * DAY, 106_651 * DAY)  # moments counted in nanoseconds: 1678 to 2262
+BEYOND: Final = 2**62  # stands for every day or moment past the years 1 to 9999
+SEPARATOR: Final = "\x1f"
+MISSING: Final = "~"
+HASH_DIGITS: Final = 15  # hex digits of a person's public hash: 60 bits
+
+_READS: Final[dict[type, tuple[Cell, ...]]] = {
+    Int: ("truth", "whole", "wide", "number", "text"),
+    Real: ("truth", "whole", "wide", "number", "text"),
+    Bool: ("truth", "whole", "wide", "number", "text"),
+    Category: ("truth", "whole", "wide", "number", "text", "date", "moment"),
+    Date: ("date", "moment", "text"),
+    Timestamp: ("date", "moment", "text"),
+    Text: ("truth", "whole", "wide", "number", "text", "date", "moment"),
+    Vertices: ("truth", "whole", "wide", "number", "text"),
+}
+
+
+def whole_values(column: Column) -> bool:
+    """Whether a column's categories are whole numbers."""
+    return isinstance(column, Category) and isinstance(column.values[0], int)
+
+
+def agree(name: str, column: Column, cell: Cell) -> None:
+    """Refuse a declaration that the source's kind of column can never meet."""
+    readable = _READS[type(column)]
+    if whole_values(column):
+        readable = _READS[Int]
+    if cell not in readable:
+        raise SetupError(
+            "bad-declaration",
+            f"Column {name!r} is declared {type(column).__name__}, but the data holds {cell}s there.",
+        )
+
+
+def places(offered: list[str], schema: Schema, unit: Unit) -> dict[str, int]:
+    """Where the needed columns stand among those the data offers, or a refusal that names what is missing."""
+    needed = [*schema.names, *([] if unit.column is None else [unit.column])]
+    absent = [name for name in dict.fromkeys(needed) if name not in offered]
+    if absent:
+        names = ", ".join(repr(name) for name in absent)
+        mark = next((mark for mark in ";\t|" if len(offered) == 1 and mark in offered[0]), None)
+        remedy = (
+            "" if mark is None else f"Its only column has {mark!r} in its name: export it with commas between fields."
+        )
+        why = f"The data has no column {names} (it has: {', '.join(offered[:50])})."
+        raise SetupError("missing-column", why, remedy)
+    twice = [name for name in needed if offered.count(name) > 1]
+    if twice:
+        raise SetupError("unreadable-data", f"The data has more than one column {twice[0]!r}.", "Rename one of them.")
+    return {name: offered.index(name) for name in needed}
+
 
 MAX_LISTED_CATEGORIES: Final = 64  # so many are looked up in a list, which DuckDB does once for each distinct text
 _WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -71,7 +146,7 @@ def plain(kind: str, item: str, name: str) -> tuple[Cell, str]:
 
 
 def _saturated(item: str, first: str, last: str, inside: str) -> str:
-    beyond = f"WHEN {item} < {first} THEN {whole(-cell_grammar.BEYOND)} WHEN {item} > {last} THEN {cell_grammar.BEYOND}"
+    beyond = f"WHEN {item} < {first} THEN {whole(-BEYOND)} WHEN {item} > {last} THEN {BEYOND}"
     return f"CASE WHEN {item} >= {first} AND {item} <= {last} THEN {inside} {beyond} END"
 
 
@@ -81,15 +156,15 @@ def value(column: Column, cell: Cell, item: str) -> tuple[Cell, str]:
         return cell, item
     if isinstance(column, (Date, Timestamp)):
         return "moment", _moment(item)
-    if isinstance(column, Category) and not cell_grammar.whole_values(column):
+    if isinstance(column, Category) and not whole_values(column):
         return cell, item
-    return "number", f"CASE WHEN regexp_full_match({item}, '{cell_grammar.NUMBER}') THEN TRY_CAST({item} AS DOUBLE) END"
+    return "number", f"CASE WHEN regexp_full_match({item}, '{NUMBER}') THEN TRY_CAST({item} AS DOUBLE) END"
 
 
 def needs_trim(column: Column, cell: Cell) -> bool:
     """Whether blanks around a text carry no meaning for this declaration."""
     return cell == "text" and not (
-        isinstance(column, Text) or (isinstance(column, Category) and not cell_grammar.whole_values(column))
+        isinstance(column, Text) or (isinstance(column, Category) and not whole_values(column))
     )
 
 
@@ -103,18 +178,18 @@ def _moment(item: str) -> str:
     zone = f"(({part(7)} * 60 + {part(8)}) * CASE {_group(item, 6)} WHEN '-' THEN (-60) ELSE 60 END)"
     days = f"CASE WHEN {day} >= DATE '0001-01-01' THEN ({day} - DATE '1970-01-01') END"
     total = f"(({days}) * 86400 + {seconds} - {zone}) * 1000000 + {fraction}"
-    return f"CASE WHEN regexp_full_match({item}, '{cell_grammar.MOMENT}') THEN {total} END"
+    return f"CASE WHEN regexp_full_match({item}, '{MOMENT}') THEN {total} END"
 
 
 def _group(item: str, group: int) -> str:
-    return f"regexp_extract({item}, '^{cell_grammar.MOMENT}$', {group})"
+    return f"regexp_extract({item}, '^{MOMENT}$', {group})"
 
 
 def shift(column: Column, cell: Cell) -> int:
     """How far from 0 a category's codes are counted where they need not be stored: what costs no arithmetic."""
     if not isinstance(column, Category):
         return 0
-    if cell_grammar.whole_values(column) and cell == "whole" and _consecutive(column):
+    if whole_values(column) and cell == "whole" and _consecutive(column):
         return int(column.values[0])
     return 1 if len(column.values) <= MAX_LISTED_CATEGORIES else 0
 
@@ -158,7 +233,7 @@ def _code(column: Column, cell: Cell, item: str, place: int, *, exact: bool) -> 
         return _on_grid(item, column, exact=exact)
     if isinstance(column, Timestamp):
         return (
-            _clamped(f"({item} * {cell_grammar.DAY})", column.low, column.high, item)
+            _clamped(f"({item} * {DAY})", column.low, column.high, item)
             if cell == "date"
             else _clamped(item, column.low, column.high)
         )
@@ -170,7 +245,7 @@ def _clamped(item: str, low: int, high: int, guard: str | None = None) -> str:
         a, b = whole(low), whole(high)
         inside = f"WHEN {item} >= {a} AND {item} <= {b} THEN TRY_CAST({item} AS BIGINT)"
         return f"CASE {inside} WHEN {item} < {a} THEN {a} WHEN {item} > {b} THEN {b} END"
-    first, last = cell_grammar.FIRST_DAY, cell_grammar.LAST_DAY  # only such days are multiplied
+    first, last = FIRST_DAY, LAST_DAY  # only such days are multiplied
     bounded = f"CASE WHEN {guard} >= {whole(first)} AND {guard} <= {last} THEN {_clamped(item, low, high)}"
     return f"{bounded} WHEN {guard} < {whole(first)} THEN {whole(low)} WHEN {guard} > {last} THEN {whole(high)} END"
 
@@ -211,12 +286,12 @@ def _truth(cell: Cell, item: str) -> str:
         return f"CAST({item} AS TINYINT)"
     if cell != "text":
         return f"CASE {item} WHEN 0 THEN 0 WHEN 1 THEN 1 END"
-    yes, no = (", ".join(f"'{word}'" for word in words) for words in (cell_grammar.TRUE, cell_grammar.FALSE))
+    yes, no = (", ".join(f"'{word}'" for word in words) for words in (TRUE, FALSE))
     return f"CASE WHEN {lowered(item)} IN ({yes}) THEN 1 WHEN {lowered(item)} IN ({no}) THEN 0 END"
 
 
 def _category(column: Category, cell: Cell, item: str, place: int) -> str:
-    if not cell_grammar.whole_values(column):
+    if not whole_values(column):
         return _listed(text(cell, item), column, place)
     limit = 2**53
     if cell == "truth":
@@ -249,8 +324,8 @@ def _listed(item: str, column: Category, place: int) -> str:
 def _day(column: Date, cell: Cell, item: str) -> str:
     if cell == "date":
         return _clamped(item, column.low, column.high)
-    first, last = column.low * cell_grammar.DAY, (column.high + 1) * cell_grammar.DAY - 1
-    inside = f"(({item} - {whole(first)}) // {cell_grammar.DAY} + {whole(column.low)})"
+    first, last = column.low * DAY, (column.high + 1) * DAY - 1
+    inside = f"(({item} - {whole(first)}) // {DAY} + {whole(column.low)})"
     beyond = (
         f"WHEN {item} < {whole(first)} THEN {whole(column.low)} WHEN {item} > {whole(last)} THEN {whole(column.high)}"
     )
@@ -275,9 +350,9 @@ def text(cell: Cell, item: str) -> str:
         )
         return f"CASE WHEN isnan({item}) THEN NULL {digits} ELSE CAST({item} AS VARCHAR) END"
     if cell == "date":
-        first, last = whole(cell_grammar.FIRST_DAY), whole(cell_grammar.LAST_DAY)
+        first, last = whole(FIRST_DAY), whole(LAST_DAY)
         iso = f"CAST(DATE '1970-01-01' + TRY_CAST({item} AS INTEGER) AS VARCHAR)"
     else:
-        first, last = whole(cell_grammar.FIRST_MOMENT), whole(cell_grammar.LAST_MOMENT)
+        first, last = whole(FIRST_MOMENT), whole(LAST_MOMENT)
         iso = f"CAST(make_timestamp({item}) AS VARCHAR)"
     return f"CASE WHEN {item} >= {first} AND {item} <= {last} THEN {iso} END"

@@ -18,8 +18,8 @@ from sulq.errors import SetupError
 from sulq.kernel.keep import POSITION
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.privacy import Unit
-from sulq.sources import cell_grammar, cell_reading
-from sulq.sources.cell_grammar import Cell
+from sulq.sources import cell_reading
+from sulq.sources.cell_reading import Cell
 from sulq.sources.decode import csv_file, files, frames, person
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person
@@ -294,12 +294,12 @@ def describe(
 
 def _checked(cells: dict[str, tuple[Cell, str]], schema: Schema) -> dict[str, tuple[Cell, str]]:
     for name, column in schema.columns:
-        cell_grammar.agree(name, column, cells[name][0])
+        cell_reading.agree(name, column, cells[name][0])
     return cells
 
 
 def _frame(origin: Origin, schema: Schema, unit: Unit, number: str) -> TableSource:
-    places = cell_grammar.places(column_names(origin.data) or [], schema, unit)
+    places = cell_reading.places(column_names(origin.data) or [], schema, unit)
     who = None if unit.column is None else (unit.column, places[unit.column])
     table, kinds, named = frames.records(origin.data, {name: places[name] for name in schema.names}, who, unit.fold)
     if unit.positions_are_public:
@@ -316,7 +316,7 @@ def plain(kinds: Sequence[str], schema: Schema) -> dict[str, tuple[Cell, str]]:
 
 def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> TableSource:
     offered = csv_file.header(path)
-    places = cell_grammar.places(offered, schema, unit)
+    places = cell_reading.places(offered, schema, unit)
     columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{places[name]}") for name in schema.names}
     named = None if unit.column is None else whom(("text", f"s{places[unit.column]}"), schema, unit)
     rows = None if path.suffix.lower() == ".gz" else origin.size
@@ -346,7 +346,7 @@ def whom(named: tuple[Form, str] | None, schema: Schema, unit: Unit) -> Person |
 
 def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Shapes) -> TableSource:
     names, rows, shape, stored, wide = origin.parquet()
-    places = cell_grammar.places(names, schema, unit)
+    places = cell_reading.places(names, schema, unit)
     # What DuckDB fails to read is read by Arrow (parquet_cells.py); a type that it does not read is refused now.
     if not all(map(_is_read, (shape.types[place] for place in places.values()))):
         who = None if unit.column is None else (unit.column, places[unit.column])
@@ -393,7 +393,7 @@ def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attach
         (count,) = shapes.ask(f"SELECT count(*) FROM {quoted}")[0]
     quoted = f"{attached}{quoted.removeprefix('origin')}"
     names = [str(row[0]) for row in described]
-    places = cell_grammar.places(names, schema, unit)
+    places = cell_reading.places(names, schema, unit)
     columns, named = _typed([str(row[1]) for row in described], places, schema, unit)
     aliases = [f"s{i}" for i in range(len(names))]
     relation = files.table_records(quoted, aliases, places=unit.positions_are_public)

@@ -37,14 +37,10 @@ from sulq.language.kinds import Integers
 from sulq.language.relation import Relation, Table
 from sulq.language.shape import shape
 from sulq.language.tally import Groups, Tally
+from sulq.sources.derived_rows import derive, group, in_order, labelled
 from sulq.sources.duckdb.connection import Connection
-from sulq.sources.duckdb.resident import Resident
-from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, CursorRunner, fetch
-from sulq.sources.folds.batch import RowBatch
-from sulq.sources.folds.derived_rows import derive
-from sulq.sources.folds.fold import fold
-from sulq.sources.folds.open_groups import group, in_order, labelled
-from sulq.sources.folds.row_listing import listed, of_columns
+from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, CursorRunner, Resident, fetch
+from sulq.sources.fold import RowBatch, fold, listed, of_columns
 
 if TYPE_CHECKING:
     from sulq.kernel.whole import asked as annex

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from pathlib import Path
+from typing import Final, NoReturn
+
+import pyarrow as pa
+import pyarrow.parquet
 
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, person
+from sulq.sources.decode.person import EXACT, FIGURES, Form
 from sulq.sources.source import Origin, RegisteredTable, Shapes, TableSource, describe, suffix
 
 
@@ -139,3 +144,54 @@ def not_own(table: str, column: str, other: str) -> NoReturn:
         f"Column {column!r} of table {table!r} is declared to refer to {other!r}, but a row leads to another person's.",
         "Leave the column out of references=, or mend the rows.",
     )
+
+
+UNSURE: Final = frozenset({"figures", *EXACT})  # forms that have values of which no exact number can be told
+
+
+def inexact(table: str, column: str, form: Form) -> SetupError:
+    """Stop the owner, who alone hears of it."""
+    if form == "figures":
+        why = "is declared a number and holds an id that is none"
+    else:
+        why = f"holds floating-point ids that are no whole numbers below 2^{EXACT[form].bit_length() - 1}"
+    return SetupError("person-type", f"Column {column!r} of {table!r} {why}: ids may have been rounded to one.")
+
+
+def unfit_sql(form: Form, item: str) -> str:
+    """Whether a cell holds something of which no exact number can be told; NaN, infinities and blanks are missing."""
+    if form == "figures":
+        text = person.trimmed(item)
+        return f"{text} <> '' AND NOT regexp_full_match({text}, '{FIGURES}')"
+    return f"isfinite({item}) AND NOT ({person.fits(form, item)})"
+
+
+Columns = list[tuple[str, str]]
+
+
+def list_tables(path: Path) -> list[tuple[str, Columns]]:
+    """Each table of a file with its columns: name and kind. A file of one table has it under the file's own name."""
+    origin = Origin.of(path)
+    place = path.resolve()
+    alone = place.name.removesuffix(".gz").rsplit(".", 1)[0]
+    if suffix(place) == ".csv":
+        return [(alone, [(name, "text") for name in csv_file.header(place)])]
+    if suffix(place) == ".parquet":
+        origin.parquet()  # refuses what is not whole
+        schema = pa.parquet.read_schema(place)
+        return [(alone, [(str(field.name), str(field.type)) for field in schema])]
+    if suffix(place) == ".duckdb":
+        return _duckdb_tables(place)
+    raise SetupError("unreadable-data", f"{path.name!r} is of no kind that is read here.")
+
+
+def _duckdb_tables(path: Path) -> list[tuple[str, Columns]]:
+    with Shapes() as shapes, shapes.attached(path):
+        rows = shapes.ask(
+            "SELECT table_name, column_name, data_type FROM duckdb_columns() "
+            "WHERE database_name = 'origin' AND NOT internal ORDER BY table_name, column_index",
+        )
+    found: dict[str, Columns] = {}
+    for table, column, kind in rows:
+        found.setdefault(str(table), []).append((str(column), str(kind)))
+    return list(found.items())

@@ -17,7 +17,7 @@ from sulq.errors import SetupError
 from sulq.language.domain import Schema, Text
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, files
-from sulq.sources.memory import arrow
+from sulq.sources.memory import reading
 from sulq.sources.source import Origin, describe
 from tests.counts import count, generator
 
@@ -143,7 +143,7 @@ def test_every_reader_finds_the_same_records_T96(tmp_path: Path) -> None:
             want = [tuple(cell or None for cell in record) for record in records[1:]]
             assert csv_file.check(path) == len(want)
             names = csv_file.header(path)
-            table = arrow.csv_table(path, range(len(names)))
+            table = reading.csv_table(path, range(len(names)))
             assert list(zip(*(column.to_pylist() for column in table.columns), strict=True)) == want, data
             source = describe(Origin.of(path), Schema.of("t", {name: Text() for name in names}), Unit(), None)
             assert connection.execute(f"SELECT * FROM {source.relation}").fetchall() == want, data

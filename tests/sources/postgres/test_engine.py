@@ -23,7 +23,7 @@ from sulq.language.rowfn import col
 from sulq.language.tally import Key, Tally
 from sulq.sources.duckdb import runner
 from sulq.sources.engines import open_engine
-from sulq.sources.postgres import read
+from sulq.sources.postgres import engine as postgres_engine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
 from tests.certified import certified, certified_groups
@@ -117,7 +117,7 @@ def test_a_connection_lost_while_the_copy_is_read_costs_nothing_T31(
         raise psycopg.OperationalError(f"server closed the connection: {CANARY}")
 
     with caplog.at_level(logging.DEBUG), monkeypatch.context() as patch:
-        patch.setattr(read, "load", lost)
+        patch.setattr(postgres_engine, "load", lost)
         with pytest.raises(SetupError, match="unreadable-data") as failed:
             sulq.connect(at(name), **given, ledger=tmp_path / "l.ledger").prepare()
     assert CANARY not in f"{failed.value} {failed.value.__context__} {failed.value.__cause__} {caplog.text}"

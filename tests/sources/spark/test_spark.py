@@ -40,7 +40,7 @@ from sulq.language.shape import shape
 from sulq.language.tally import Key, sums_of
 from sulq.sources.engines import Counting, open_dataset, open_engine
 from sulq.sources.source import Origin
-from sulq.sources.spark import chunks, frame, jobs, prepared, runner, settings, statements, work
+from sulq.sources.spark import chunks, frame, prepared, runner, work
 from sulq.sources.spark import engine as module
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.spark.runner import TablePart
@@ -90,17 +90,17 @@ def refused(code: str, data: object, unit: Unit | None = None, schema: Schema = 
 def test_a_session_that_is_open_is_named_setting_by_setting_T78() -> None:
     """Everything is open by default; on a cluster more is asked than in this process; what is shut passes."""
     cluster, here = "spark://host:7077", "local[2]"
-    assert settings.open_doors(dict(settings.SETTINGS), cluster) == []
-    assert settings.open_doors(dict(settings.HERE), here) == []
-    assert settings.open_doors(dict(settings.HERE), "yarn") == [f"{a}={b}" for a, b in settings.CLUSTER.items()]
-    assert "spark.ui.enabled=false" in settings.open_doors({}, here)
-    for name in settings.SETTINGS.keys() & settings.UNSET.keys():
-        loose = {**settings.SETTINGS, name: settings.UNSET[name]}
-        told = [] if name == "spark.eventLog.enabled" else [f"{name}={settings.SETTINGS[name]}"]
-        assert settings.open_doors(loose, cluster) == told
-        without = {key: value for key, value in settings.SETTINGS.items() if key != name}
-        assert settings.open_doors(without, cluster) == settings.open_doors(loose, cluster)
-    assert settings.open_doors({**settings.SETTINGS, "spark.eventLog.enabled": "true"}, cluster)
+    assert frame.open_doors(dict(frame.SETTINGS), cluster) == []
+    assert frame.open_doors(dict(frame.HERE), here) == []
+    assert frame.open_doors(dict(frame.HERE), "yarn") == [f"{a}={b}" for a, b in frame.CLUSTER.items()]
+    assert "spark.ui.enabled=false" in frame.open_doors({}, here)
+    for name in frame.SETTINGS.keys() & frame.UNSET.keys():
+        loose = {**frame.SETTINGS, name: frame.UNSET[name]}
+        told = [] if name == "spark.eventLog.enabled" else [f"{name}={frame.SETTINGS[name]}"]
+        assert frame.open_doors(loose, cluster) == told
+        without = {key: value for key, value in frame.SETTINGS.items() if key != name}
+        assert frame.open_doors(without, cluster) == frame.open_doors(loose, cluster)
+    assert frame.open_doors({**frame.SETTINGS, "spark.eventLog.enabled": "true"}, cluster)
 
 
 def test_addresses_of_tables() -> None:
@@ -154,13 +154,13 @@ def test_chunks_hold_what_they_were_given() -> None:
     rows = rows.append_column("h", pa.array([7, 8, 9], pa.int64()))
     rows = rows.append_column("o", pa.array(["0" * 31 + digit for digit in "abc"]))
     packed = [chunks.packed(rows.slice(i, 2), schema, owned=True) for i in (0, 2)]
-    found = pa.concat_tables(chunks.tables(packed, schema))
+    found = pa.concat_tables(chunks.unpacked(packed, schema))
     for name in (*kinds, "h"):
         assert found.column(name).to_pylist() == rows.column(name).to_pylist()
     assert [owner.decode()[-1] for owner in found.column("o").to_pylist()] == ["a", "b", "c"]
-    (few, _) = chunks.tables([each.select(["n", "c0", "m0"]) for each in packed], schema)
+    (few, _) = chunks.unpacked([each.select(["n", "c0", "m0"]) for each in packed], schema)
     assert few.column_names == ["c0"]
-    assert list(chunks.tables([], schema)) == []
+    assert list(chunks.unpacked([], schema)) == []
 
 
 def test_sums_of_parts_are_added_without_wrapping_T5() -> None:
@@ -168,9 +168,9 @@ def test_sums_of_parts_are_added_without_wrapping_T5() -> None:
     far = 2**62
     parts = [[np.array([[far, 1, -far]]), np.array([[3]])], [np.array([[far, 2, -far]]), np.array([[4]])]]
     less = [np.array([[-far, 0, far]]), np.array([[0]])]
-    assert [each.tolist() for each in statements.added(parts)] == [[[far, 3, -far]], [[7]]]
-    assert [each.tolist() for each in statements.added([*parts, less])] == [[[far, 3, -far]], [[7]]]
-    assert [each.tolist() for each in statements.added([less, *parts])] == [[[far, 3, -far]], [[7]]]
+    assert [each.tolist() for each in chunks.added(parts)] == [[[far, 3, -far]], [[7]]]
+    assert [each.tolist() for each in chunks.added([*parts, less])] == [[[far, 3, -far]], [[7]]]
+    assert [each.tolist() for each in chunks.added([less, *parts])] == [[[far, 3, -far]], [[7]]]
 
 
 def test_an_error_on_an_executor_says_its_kind_alone_T31() -> None:
@@ -189,8 +189,8 @@ def test_an_error_on_an_executor_says_its_kind_alone_T31() -> None:
 
 def test_a_job_without_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once nobody is left to work for long enough; as long as somebody is, never. Before the debit that is free."""
-    monkeypatch.setattr(jobs, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(jobs, "GRACE_SECONDS", 0.03)
+    monkeypatch.setattr(frame, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(frame, "GRACE_SECONDS", 0.03)
 
     class Context:
         """A cluster of so many executors."""
@@ -220,10 +220,10 @@ def test_a_job_without_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
 
     for executors in (0, 1):
         context = Context(executors)
-        with jobs.watched(context):
-            jobs.threading.Event().wait(0.5)
+        with frame.watched(context):
+            frame.threading.Event().wait(0.5)
         assert bool(context.cancelled) == (executors == 0)
-        assert jobs.manned(context) == (executors > 0)
+        assert frame.manned(context) == (executors > 0)
 
 
 # with one
@@ -256,7 +256,7 @@ def test_many_tallies_are_one_job(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = opened(spark.frame(table()))
     engine.ready()
     first = 10**9
-    monkeypatch.setattr(jobs, "NUMBERS", itertools.count(first))
+    monkeypatch.setattr(frame, "NUMBERS", itertools.count(first))
     engine.sums_of(ASKED[:3])
     tracker = spark.session().sparkContext.statusTracker()
     groups = [f"sulq-{os.getpid()}-{first + i}" for i in range(9)]
@@ -320,7 +320,7 @@ def test_rows_that_are_not_prepared_once_are_refused(tmp_path: Path, monkeypatch
         opened(whole, prepared=False)
     engine = opened(whole, prepared=tmp_path / "copy")
     monkeypatch.setattr(module.settings, "local", lambda _: False)
-    monkeypatch.setattr(settings, "CLUSTER", {})
+    monkeypatch.setattr(frame, "CLUSTER", {})
     with pytest.raises(SetupError, match="every node"):
         engine.ready()
     assert not (tmp_path / "copy").exists()
@@ -369,9 +369,9 @@ def test_a_chunk_holds_whole_persons_SR15() -> None:
             patch.setattr(chunks, "CHUNK_ROWS", size)
             batches = [batch for i in range(0, 15, cut) for batch in rows.slice(i, cut).to_batches()]
             made = list(work.pack(wire.encode(schema), batches))
-            seen = [set(page.column("o").to_pylist()) for page in chunks.tables(made, schema)]
+            seen = [set(page.column("o").to_pylist()) for page in chunks.unpacked(made, schema)]
             assert sum(len(few) for few in seen) == len(set().union(*seen)) == 5
-            assert sum(page.num_rows for page in chunks.tables(made, schema)) == 15
+            assert sum(page.num_rows for page in chunks.unpacked(made, schema)) == 15
         patch.setattr(chunks, "CHUNK_ROWS", 2)
         assert len(list(work.pack(wire.encode(schema), rows.drop_columns(["h", "o"]).to_batches()))) == 8
 
@@ -408,14 +408,14 @@ def test_persons_that_were_not_read_are_not_there_SR15() -> None:
     people = "SELECT sum(n * n) AS s FROM (SELECT o, count(*) AS n FROM kept GROUP BY o)"
     for owned in (True, False):
         columns = {"c0": pa.array([1, 2, 3], pa.int8())} | ({"o": pa.array([b"a", b"b", b"c"])} if owned else {})
-        tables = {"kept": statements.TablePages(schema, True, [pa.table(columns)])}
+        tables = {"kept": chunks.TablePages(schema, True, [pa.table(columns)])}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(statements.chunks, "tables", lambda given, _: given)
+            patch.setattr(chunks.chunks, "tables", lambda given, _: given)
             if owned:
-                assert statements.run([Scan(people)], tables)[0][0].to_pylist() == [{"s": 3}]
+                assert chunks.run([Scan(people)], tables)[0][0].to_pylist() == [{"s": 3}]
             else:
                 with pytest.raises(duckdb.BinderException):
-                    statements.run([Scan(people)], tables)
+                    chunks.run([Scan(people)], tables)
 
 
 def test_every_statement_is_certified_before_the_debit_SR5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -544,7 +544,7 @@ def test_rows_prepared_again_must_be_as_many_SR12(monkeypatch: pytest.MonkeyPatc
     engine.ready()
     engine._counts = {"data": engine._counts["data"] + 1}
     told = iter([True, False])
-    monkeypatch.setattr(jobs, "stopped", lambda _: next(told))
+    monkeypatch.setattr(frame, "stopped", lambda _: next(told))
     with pytest.raises(SetupError, match="source-changed"):
         engine.ready()
     assert engine._copy is None
@@ -711,7 +711,7 @@ def test_an_open_session_is_refused_before_a_row_is_read_T78(monkeypatch: pytest
         return int(spark.session()._jsc.sc().dagScheduler().nextJobId())
 
     before = ran()
-    monkeypatch.setattr(settings, "HERE", {**settings.HERE, "spark.ui.enabled": "never"})
+    monkeypatch.setattr(frame, "HERE", {**frame.HERE, "spark.ui.enabled": "never"})
     assert "spark.ui.enabled=never" in refused("bad-config", whole)
     assert ran() == before
     monkeypatch.undo()

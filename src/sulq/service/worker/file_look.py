@@ -18,7 +18,7 @@ from sulq.errors import SetupError, SulqError
 from sulq.service.ipc import Frame, refusal
 from sulq.service.sandbox import isolation
 from sulq.service.supervisor import child
-from sulq.sources.catalog import list_tables
+from sulq.sources.tables import list_tables
 
 WRITTEN: Final = 2**20  # bytes of one file; it has nothing to write
 

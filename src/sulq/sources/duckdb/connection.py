@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
 import os
 import resource
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import duckdb
+import numpy as np
+import pyarrow as pa
 
+from sulq.compile.statements import kept_table
+from sulq.compile.statements.kept_table import OWNER, PERSON
+from sulq.kernel.private import Objects, Truths
+from sulq.language.domain import Schema
 from sulq.sources.decode.files import literal
 
 MEMORY_FRACTION: Final = 0.3  # of the machine's memory that one engine may take before it spills: there may be others
@@ -75,3 +85,113 @@ class Connection:
         """Let go of the memory and the folder."""
         self.root.close()
         self._forget()
+
+
+_lock = threading.Lock()
+_inside = 0
+_before = 1
+
+
+@functools.cache
+def _switches() -> tuple[Callable[[], int], Callable[[int], object]] | None:
+    """The thread count of the OpenBLAS that NumPy carries; None for another BLAS, which is left alone."""
+    for library in sorted((Path(np.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas64_*.so*")):
+        with contextlib.suppress(OSError, AttributeError):
+            blas = ctypes.CDLL(str(library))
+            return blas.scipy_openblas_get_num_threads64_, blas.scipy_openblas_set_num_threads64_
+    return None
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[bool]:
+    """Hold BLAS to one thread; says whether that could be done. Several may hold it at once; the last lets go."""
+    global _inside, _before  # noqa: PLW0603 - the setting itself is one for the whole process
+    switches = _switches()
+    if switches is None:
+        yield False
+        return
+    get, put = switches
+    with _lock:
+        if _inside == 0:
+            _before = get()
+            put(1)
+        _inside += 1
+    try:
+        yield True
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                put(_before)
+
+
+def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths | None]:
+    """A column's values and where they are missing (None: nowhere); numbers keep their type, text is objects.
+
+    So are whole numbers of 128 bits, which Arrow has as decimals: Python's own.
+    """
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        values = np.array(column.to_pylist(), dtype=object) if len(column) else np.empty(0, dtype=object)
+        missing = np.array([item is None for item in values], dtype=np.bool_) if column.null_count else None
+        return values, missing
+    if pa.types.is_decimal128(column.type) and column.type.scale == 0:
+        return _wide(column)
+    if not column.null_count:
+        return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), None
+    missing = (
+        column.is_null().to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.is_null().to_numpy()
+    )
+    filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
+    return filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy(), missing
+
+
+def _wide(column: pa.ChunkedArray | pa.Array) -> tuple[Objects, Truths | None]:
+    """Whole numbers of 128 bits, two words each, the lower first."""
+    array = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
+    missing = array.is_null().to_numpy(zero_copy_only=False)
+    words = np.frombuffer(array.buffers()[1] or b"", dtype="<u8")[2 * array.offset :][: 2 * len(array)]
+    words = np.where(missing.repeat(2), np.uint64(0), words)
+    high = words[1::2].astype(np.int64).astype(object)
+    return (high << 64) + words[::2].astype(object), missing
+
+
+def arrow_table(cursor: object, statement: str, parameters: dict[str, object]) -> pa.Table:
+    """A statement's whole result."""
+    return _asked(cursor, statement, parameters).to_arrow_table()
+
+
+def streamed(
+    cursor: object, statement: str, parameters: dict[str, object], size: int
+) -> Iterator[tuple[list[tuple[np.ndarray, Truths | None]], int]]:
+    """A statement's result in batches, never whole in memory."""
+    for batch in _asked(cursor, statement, parameters).to_arrow_reader(size):
+        yield [numpy_column(column) for column in batch.columns], batch.num_rows
+
+
+def record_batches(cursor: object, statement: str, size: int) -> Iterator[pa.RecordBatch]:
+    """A statement's result in batches of Arrow's."""
+    yield from _asked(cursor, statement, {}).to_arrow_reader(size)
+
+
+def _asked(cursor: object, statement: str, parameters: dict[str, object]) -> pa.Table:
+    return cast("pa.Table", cursor).sql(statement, params=parameters or None)
+
+
+def stored_columns(schema: Schema, *, owned: bool, owner: str = "BIGINT") -> dict[str, str]:
+    """The columns of a table of kept rows, and their types; `owner`: that of the column which says whose a row is."""
+    names = kept_table.names(schema)
+    found = {names[name]: kept_table.smallest(column) for name, column in schema.columns}
+    return found | ({PERSON: "BIGINT", OWNER: owner} if owned else {})
+
+
+def create_table(connection: Connection, into: str, columns: dict[str, str]) -> None:
+    """An empty table."""
+    connection.root.execute(f"CREATE TABLE {into} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
+
+
+def insert_page(connection: Connection, into: str, page: pa.Table) -> None:
+    """Add a page's rows; a number that its column's type does not hold fails. Other columns are left missing."""
+    names = ", ".join(page.column_names)
+    connection.root.register("page", page)
+    connection.root.execute(f"INSERT INTO {into} ({names}) SELECT {names} FROM page")
+    connection.root.unregister("page")

@@ -24,10 +24,8 @@ from sulq.sources.decode import files
 from sulq.sources.duckdb import kept_rows as kept
 from sulq.sources.duckdb import prepare
 from sulq.sources.duckdb.connection import Connection
-from sulq.sources.duckdb.parquet_cells import rewrite
-from sulq.sources.duckdb.prepare import Progress
-from sulq.sources.duckdb.resident import Resident, limit
-from sulq.sources.duckdb.runner import MAX_BATCH_ROWS
+from sulq.sources.duckdb.prepare import Progress, rewrite
+from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
 from sulq.sources.source import Origin, RegisteredTable
 from sulq.sources.stored_engine import StoredEngine
 from sulq.sources.tables import Dataset

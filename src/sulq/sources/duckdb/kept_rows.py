@@ -12,7 +12,7 @@ from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, KeptRows, names, spelled
 from sulq.kernel import keep
 from sulq.language.domain import Category, Int, Real, Schema
-from sulq.sources import cell_reading, inexact_ids
+from sulq.sources import cell_reading, tables
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed
 from sulq.sources.source import RegisteredTable
@@ -82,11 +82,9 @@ def form(registered: RegisteredTable) -> Form:
 def inexact(registered: RegisteredTable) -> KeptRows | None:
     """One row, if there is any, whose person cannot be told exactly; None where all can."""
     source, (kind, item, _) = registered.source, _person(registered)
-    if kind not in inexact_ids.UNSURE:
+    if kind not in tables.UNSURE:
         return None
-    found = (
-        f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {inexact_ids.unfit_sql(kind, 'a')} LIMIT 1)"
-    )
+    found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {tables.unfit_sql(kind, 'a')} LIMIT 1)"
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     return KeptRows(found, {}, {}, frozenset(), {}, 0, frames)
 

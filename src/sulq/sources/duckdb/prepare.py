@@ -22,12 +22,11 @@ import pyarrow as pa
 from sulq.compile.statements.kept_table import KeptRows
 from sulq.errors import SetupError
 from sulq.language.shape import MAX_STORED_ROWS
+from sulq.sources.decode import files, frames
 from sulq.sources.duckdb import kept_rows
 from sulq.sources.duckdb.connection import Connection
-from sulq.sources.duckdb.parquet_cells import rewrite
-from sulq.sources.inexact_ids import inexact
-from sulq.sources.source import RegisteredTable
-from sulq.sources.tables import not_own, not_unique
+from sulq.sources.source import RegisteredTable, plain, suffix, whom
+from sulq.sources.tables import inexact, not_own, not_unique
 from sulq.version import __version__
 
 FORMAT: Final = "5"
@@ -319,3 +318,31 @@ def _told(cursor: duckdb.DuckDBPyConnection, progress: Progress | None) -> Itera
         done.set()
         teller.join()
     progress(1.0)
+
+
+def rewrite(tables: Sequence[RegisteredTable], folder: Path) -> tuple[RegisteredTable, ...]:
+    """The same tables, those in Parquet files read from copies of their needed columns in a private folder.
+
+    Raises:
+        SetupError: `unreadable-data`: Arrow cannot read them either.
+    """
+    return tuple(_rewritten(item, folder) if _parquet(item) else item for item in tables)
+
+
+def _parquet(registered: RegisteredTable) -> bool:
+    path = registered.origin.path
+    return path is not None and suffix(path) == ".parquet"
+
+
+def _rewritten(registered: RegisteredTable, folder: Path) -> RegisteredTable:
+    made, schema, unit = folder / f"source{registered.number}.parquet", registered.schema, registered.unit
+    path = registered.origin.path or made
+    table, kinds, named = frames.rewrite(path, made, list(registered.source.columns), unit.column, unit.fold)
+    source = replace(
+        registered.source,
+        relation=files.parquet_records(made, table.schema.names, places=unit.positions_are_public),
+        columns=plain(kinds, schema),
+        files=(made,),
+        person=whom(named, schema, unit),
+    )
+    return replace(registered, source=source)

@@ -19,16 +19,13 @@ from sulq.language.kinds import Integers, Objects, Truths
 from sulq.language.privacy import Unit
 from sulq.language.relation import Table
 from sulq.language.tally import Groups, Tally
-from sulq.sources import cell_grammar, inexact_ids
+from sulq.sources import cell_reading, tables
 from sulq.sources.decode import csv_file, frames, person
 from sulq.sources.decode.person import WHO
-from sulq.sources.duckdb import results
-from sulq.sources.folds.batch import RowBatch
-from sulq.sources.folds.derived_rows import derive
-from sulq.sources.folds.fold import MAX_PART_ROWS, fold
-from sulq.sources.folds.open_groups import group
-from sulq.sources.folds.row_listing import listed
-from sulq.sources.memory import arrow, persons, reading
+from sulq.sources.derived_rows import derive, group
+from sulq.sources.duckdb.connection import numpy_column
+from sulq.sources.fold import MAX_PART_ROWS, RowBatch, fold, listed
+from sulq.sources.memory import reading
 from sulq.sources.source import Origin, column_names, suffix
 from sulq.sources.tables import Dataset, Given, not_own, not_unique
 
@@ -64,7 +61,7 @@ class MemoryEngine:
     @property
     def unsure(self) -> bool:
         """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
-        return any(table.form in inexact_ids.UNSURE for table in self._tables)
+        return any(table.form in tables.UNSURE for table in self._tables)
 
     def ready(self) -> None:
         """Read the rows, once."""
@@ -150,7 +147,7 @@ class _Table:
         self.named_by = self._unit.column
         self._key = dataset.key
         self.origin.check()
-        self._places = cell_grammar.places(_names(given.origin), self.schema, self._unit)
+        self._places = cell_reading.places(_names(given.origin), self.schema, self._unit)
         self.form: person.Form = "nothing"
         if self.named_by is not None:
             found = _form(given.origin, self._places[self.named_by], self._unit)
@@ -175,9 +172,9 @@ class _Table:
         """The kept rows, each with its person's number; `numbers` holds those of all tables."""
         table, cells, named = self._table()
         read = {}
-        stored = {name: results.numpy_column(table.column(place)) for place, name in enumerate(self.schema.names)}
+        stored = {name: numpy_column(table.column(place)) for place, name in enumerate(self.schema.names)}
         for name, column in self.schema.columns:
-            cell_grammar.agree(name, column, cells[name])
+            cell_reading.agree(name, column, cells[name])
             read[name] = reading.codes(column, cells[name], *stored[name])
         size = table.num_rows
         rows = np.arange(size)
@@ -190,9 +187,9 @@ class _Table:
         owner: Integers | None = None
         people: Objects | None = None
         if named is not None:
-            if self.form in inexact_ids.UNSURE and persons.unfit(self.form, named):
-                raise inexact_ids.inexact(self.schema.table, self.named_by or "", self.form)
-            people = persons.texts(self.form, named, self._unit.fold)
+            if self.form in tables.UNSURE and reading.unfit(self.form, named):
+                raise tables.inexact(self.schema.table, self.named_by or "", self.form)
+            people = reading.texts(self.form, named, self._unit.fold)
         self._check(read, people)
         self._all = read, people
         if people is not None:
@@ -225,13 +222,13 @@ class _Table:
         if len(set(values)) < len(values):
             not_unique(self.schema.table, self.unique)
 
-    def _table(self) -> tuple[pa.Table, dict[str, cell_grammar.Cell], pa.ChunkedArray | None]:
+    def _table(self) -> tuple[pa.Table, dict[str, cell_reading.Cell], pa.ChunkedArray | None]:
         """The declared columns, what each holds, and the persons."""
         path = self.origin.path
         if path is None:
             return self._plain(self.origin.data, self._places)
         if suffix(path) == ".csv":
-            table = arrow.csv_table(path, self._places.values())
+            table = reading.csv_table(path, self._places.values())
             named = None if self.named_by is None else table.column(list(self._places).index(self.named_by))
             return table, dict.fromkeys(self._places, "text"), named
         try:
@@ -245,12 +242,12 @@ class _Table:
 
     def _plain(
         self, data: object, places: dict[str, int]
-    ) -> tuple[pa.Table, dict[str, cell_grammar.Cell], pa.ChunkedArray | None]:
+    ) -> tuple[pa.Table, dict[str, cell_reading.Cell], pa.ChunkedArray | None]:
         who = None if self.named_by is None else (self.named_by, places[self.named_by])
         wanted = {name: places[name] for name in self.schema.names}
         table, kinds, named = frames.records(data, wanted, who, self._unit.fold)
         read = [
-            arrow.plain(kind, table.column(i), name) for i, (name, kind) in enumerate(zip(wanted, kinds, strict=True))
+            reading.plain(kind, table.column(i), name) for i, (name, kind) in enumerate(zip(wanted, kinds, strict=True))
         ]
         cells = {name: cell for name, (cell, _) in zip(wanted, read, strict=True)}
         plain = pa.table([column for _, column in read], names=[f"s{i}" for i in range(len(read))])

@@ -10,7 +10,7 @@ import logging
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import duckdb
 import numpy as np
@@ -22,15 +22,12 @@ from sulq.errors import AccessDenied, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
-from sulq.sources.duckdb import pages
-from sulq.sources.duckdb.connection import Connection
-from sulq.sources.duckdb.resident import Resident, limit
-from sulq.sources.duckdb.runner import MAX_BATCH_ROWS
-from sulq.sources.postgres import read as postgres_read
-from sulq.sources.postgres import schema as postgres_schema
+from sulq.language.tally import BLANK
+from sulq.sources.duckdb.connection import Connection, create_table, insert_page, stored_columns
+from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
+from sulq.sources.postgres import session as postgres_schema
 from sulq.sources.postgres.copy import Progress, copied
-from sulq.sources.postgres.schema import PostgresCopy
-from sulq.sources.postgres.session import Sessions, meaning
+from sulq.sources.postgres.session import PostgresCopy, Sessions, meaning
 from sulq.sources.stored_engine import StoredEngine
 from sulq.sources.tables import Dataset
 
@@ -117,9 +114,9 @@ class PostgresEngine(StoredEngine):
             with self._sessions.one() as db:
                 for given in self._dataset.tables:
                     name, owned = given.facts.schema.table, given.unit(self._dataset.unit).column is not None
-                    columns = pages.columns_of(given.facts.schema, owned=owned)
+                    columns = stored_columns(given.facts.schema, owned=owned)
                     copied_to = copy.tables[name], copy.pages[name]
-                    read = postgres_read.load(db, copied_to, connection, self._kept_name(name), columns)
+                    read = load(db, copied_to, connection, self._kept_name(name), columns)
                     if read != copy.rows[name]:
                         raise SetupError("prepared-unusable", "The copy in the database is not whole.")
             with closing(connection.cursor()) as cursor:
@@ -183,3 +180,46 @@ def _address(dataset: Dataset) -> TableAddress:
             "bad-declaration", "All tables must lie in one PostgreSQL database, at addresses alike but for table=."
         )
     return first
+
+
+MAX_READ_PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
+MAX_READ_TEXT_PAGES: Final = 16  # where there are texts: a page can name 12 MB, and no value may pass 1 GB (T30)
+TEXT: Final = "VARCHAR"
+
+
+def load(
+    db: psycopg.Connection, copy: tuple[str, int], connection: Connection, into: str, columns: dict[str, str]
+) -> int:
+    """Read a table of the copy, and its number of pages, into a new table of DuckDB; how many rows it has.
+
+    A session that is left in the middle is in a transaction, so it is not used again.
+    """
+    relation, pages = copy
+    create_table(connection, into, columns)
+    asked = ", ".join(f"array_agg({name})" if kind == TEXT else _packed(name) for name, kind in columns.items())
+    some = "ctid >= CAST(%(first)s AS tid) AND ctid < CAST(%(last)s AS tid)"
+    statement = f"SELECT count(*), {asked} FROM {relation} WHERE {some}"
+    step, rows = MAX_READ_TEXT_PAGES if TEXT in columns.values() else MAX_READ_PAGES, 0
+    with db.cursor(binary=True) as cursor:
+        cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        for first in range(0, pages, step):
+            bound = {"first": f"({first},0)", "last": f"({min(first + step, pages)},0)"}
+            found = cursor.execute(statement, bound).fetchone()
+            if found is not None and found[0]:
+                page = pa.table(dict(zip(columns, map(_unpacked, found[1:]), strict=True)))
+                insert_page(connection, into, page)
+                rows += int(found[0])
+        cursor.execute("COMMIT")
+    return rows
+
+
+def _packed(item: str) -> str:
+    """A column of whole numbers as eight bytes each; one that is missing as the number no column holds."""
+    return f"string_agg(int8send(coalesce(CAST({item} AS bigint), {BLANK + 1} - 1)), ''::bytea)"
+
+
+def _unpacked(cells: object) -> pa.Array:
+    if isinstance(cells, list):
+        return pa.array(cells, pa.string())
+    values = np.frombuffer(cast("bytes", cells), dtype=">i8").astype(np.int64)
+    return pa.array(values, mask=values == BLANK)

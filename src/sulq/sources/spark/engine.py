@@ -16,13 +16,12 @@ from sulq.language.kinds import Integers
 from sulq.language.tally import Tally
 from sulq.sources.decode.person import agree
 from sulq.sources.duckdb.prepare import Progress
-from sulq.sources.inexact_ids import UNSURE
-from sulq.sources.spark import files, jobs, settings, statements
+from sulq.sources.spark import chunks, frame
 from sulq.sources.spark import frame as frames
 from sulq.sources.spark.prepared import Prepared
 from sulq.sources.spark.runner import PartitionRunner
 from sulq.sources.stored_engine import RowRunner, StoredEngine
-from sulq.sources.tables import Dataset
+from sulq.sources.tables import UNSURE, Dataset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -74,7 +73,7 @@ class SparkEngine(StoredEngine):
         self._counts: dict[str, int] = {}  # private: of each table's kept rows, once there were any
         # What is missing or of no declared kind is refused here; the files are to stay what they are now.
         sources = self._sources()
-        self._stamps = {name: files.stamp(table.frame) for name, table in sources.items()}
+        self._stamps = {name: frame.stamp(table.frame) for name, table in sources.items()}
         # Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask.
         self.unsure = any(table.form in UNSURE for table in sources.values())
 
@@ -125,7 +124,7 @@ class SparkEngine(StoredEngine):
         if self._closed:
             raise AccessDenied("closed", "The rows were let go of.")
         with self._opening:
-            if self._copy is not None and jobs.stopped(self._copy.session.sparkContext):
+            if self._copy is not None and frame.stopped(self._copy.session.sparkContext):
                 self._copy = None  # a table by its name is opened anew; a frame's session is gone
             if self._copy is None:
                 self._copy = self._open()
@@ -138,7 +137,7 @@ class SparkEngine(StoredEngine):
         for given in self._dataset.tables:
             name, data = given.facts.schema.table, given.origin.data
             rows = data.frame() if isinstance(data, frames.NamedTable) else cast("DataFrame", data)
-            if files.stamp(rows) != self._stamps[name]:
+            if frame.stamp(rows) != self._stamps[name]:
                 _changed(name)
 
     def _count(self, tables: dict[str, Prepared]) -> None:
@@ -154,21 +153,21 @@ class SparkEngine(StoredEngine):
     @staticmethod
     def _manned(session: SparkSession) -> None:
         """Stop, before anything is paid, where the cluster has nobody to work."""
-        if not jobs.manned(session.sparkContext):
+        if not frame.manned(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark cluster has no executors.", "Start its workers; try again.")
 
     def _open(self) -> SparkCopy:
         tables = self._sources()
         first = next(iter(tables.values()))
         session = first.session
-        if jobs.stopped(session.sparkContext):
+        if frame.stopped(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark session was stopped.", "Open the data in a new session.")
-        settings.check(session.sparkContext)
+        frame.check_settings(session.sparkContext)
         where = self._folder(session)
         self._manned(session)
         failed = ""
         try:
-            with jobs.watched(session.sparkContext):
+            with frame.watched(session.sparkContext):
                 first.check_executors()
                 for table in tables.values():
                     frames.check(table.frame)
@@ -197,7 +196,7 @@ class SparkEngine(StoredEngine):
 
     def _folder(self, session: SparkSession) -> Path | None:
         """Where the copy is written to; on a cluster each node could write into a folder of its own, in clear."""
-        if self._where is not None and not settings.local(str(session.sparkContext.master)):
+        if self._where is not None and not frame.local(str(session.sparkContext.master)):
             raise SetupError(
                 "bad-declaration",
                 "On a cluster rows are prepared in its memory: a folder may not be the same one on every node.",
@@ -214,7 +213,7 @@ class SparkEngine(StoredEngine):
         """Persons of whom not all rows are kept, and the others, counted over the rows as they are read now."""
         copy, name = self._same_copy(), self._facts.table_of(table).schema.table
         try:
-            with jobs.watched(copy.session.sparkContext):
+            with frame.watched(copy.session.sparkContext):
                 return Private(copy.tables[name].heavy())
         except Exception as error:  # noqa: BLE001 - whatever a row or the cluster causes has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
@@ -233,17 +232,17 @@ class SparkEngine(StoredEngine):
     @contextmanager
     def _runner(self, tallies: Sequence[Tally]) -> Iterator[RowRunner]:
         copy = self._same_copy()
-        with jobs.watched(copy.session.sparkContext):
+        with frame.watched(copy.session.sparkContext):
             yield PartitionRunner(copy.tables, (self._facts, self.kernel_facts), self._kept_name, tallies)
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[duckdb.DuckDBPyConnection]:
         copy, facts = self._same_copy(), self._facts.table_of(name)
         table = copy.tables[facts.schema.table]
-        pages = statements.TablePages(facts.schema, table.owned, table.whole())
+        pages = chunks.TablePages(facts.schema, table.owned, table.whole())
         with (
-            jobs.watched(copy.session.sparkContext),
-            statements.opened({self._kept_name(facts.schema.table): pages}, threads=None) as (cursor, _),
+            frame.watched(copy.session.sparkContext),
+            chunks.opened({self._kept_name(facts.schema.table): pages}, threads=None) as (cursor, _),
         ):
             yield cursor
 

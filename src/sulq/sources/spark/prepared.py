@@ -22,15 +22,14 @@ from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Unit
-from sulq.sources import cell_grammar
-from sulq.sources.cell_grammar import Cell
+from sulq.sources import cell_reading
+from sulq.sources.cell_reading import Cell
 from sulq.sources.decode import frames
 from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, WHO, Form, Person
 from sulq.sources.duckdb.kept_rows import ORDER, TEXT
-from sulq.sources.inexact_ids import UNSURE, inexact
 from sulq.sources.source import plain, whom
 from sulq.sources.spark import chunks, work
-from sulq.sources.tables import not_own, not_unique
+from sulq.sources.tables import UNSURE, inexact, not_own, not_unique
 
 if TYPE_CHECKING:
     from pyspark import StorageLevel
@@ -237,7 +236,7 @@ def _level() -> StorageLevel:
 def _cells(frame: DataFrame, schema: Schema, unit: Unit) -> tuple[dict[str, tuple[Cell, str]], Person | None]:
     """How each declared column of a frame is read, and the person; what is missing or of no known kind is refused."""
     offered = [str(name) for name in frame.columns]
-    places = cell_grammar.places(offered, schema, unit)
+    places = cell_reading.places(offered, schema, unit)
     fields = [frame.schema.fields[place] for place in places.values()]
     types = importlib.import_module("pyspark.sql.pandas.types")
     kinds = []

@@ -29,7 +29,7 @@ from sulq.language.rowfn import Col
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.runner import run_program
-from sulq.sources.spark import chunks, statements, work
+from sulq.sources.spark import chunks, work
 from sulq.sources.spark.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ class TablePart(NamedTuple):
             found.setdefault(result.i, []).append(bytes(result.r))
         return found
 
-    def pages(self) -> Iterator[dict[str, statements.TablePages]]:
+    def pages(self) -> Iterator[dict[str, chunks.TablePages]]:
         """Chunks some at a time, each of whole persons."""
         read = self.table.streamed(self.wanted, owned=self.owned)
         while several := list(itertools.islice(read, CHUNKS_AT_ONCE)):
-            yield {self.name: statements.TablePages(self.table.facts.schema, self.table.owned, several)}
+            yield {self.name: chunks.TablePages(self.table.facts.schema, self.table.owned, several)}
 
 
 class PartitionRunner:
@@ -99,30 +99,30 @@ class PartitionRunner:
     def columns(self, asked: Sequence[Statement]) -> list[list[Stored]]:
         """The results of statements, of all parts one after the other."""
         found = self._run([each.scan for each in asked]) if asked else []
-        return [statements.columns(parts) for parts in found]
+        return [chunks.columns(parts) for parts in found]
 
     def groups(self, asked: Statement) -> list[tuple[object, ...]]:
         """Groups found in the parts, those of the same keys added."""
         (parts,) = self._run([asked.scan], owned=True)
-        return statements.groups(parts, asked.keys)
+        return chunks.groups(parts, asked.keys)
 
     def rows(self, scan: Scan) -> tuple[list[Stored], int]:
         """The columns of the rows that a statement lists, and how many rows there are."""
         (parts,) = self._run([scan], read=rows_of)
-        return statements.columns(parts), sum(part.num_rows for part in parts)
+        return chunks.columns(parts), sum(part.num_rows for part in parts)
 
     def fold(self, asked: Fold) -> list[Integers]:
         """The sums of a program over the rows of its statement."""
         part = self._part() if self._apart(rows_of, asked.sql) else None
         if part is None:
-            return statements.fold(asked, self._here(self._over), threads=None)[0]
+            return chunks.fold(asked, self._here(self._over), threads=None)[0]
         if asked.texts:
-            parts = [statements.fold(asked, page)[0] for page in part.pages()]
+            parts = [chunks.fold(asked, page)[0] for page in part.pages()]
         else:
             sent, sums = part.send(asked, self._sums), asked.program.sums
             each = [[_matrix(found, sums[i].cells) for found in sent.get(i, [])] for i in range(len(sums))]
             parts = [list(one) for one in zip(*each, strict=True)]
-        return statements.added([run_program(asked, ()), *parts])
+        return chunks.added([run_program(asked, ()), *parts])
 
     def _run(
         self,
@@ -137,14 +137,14 @@ class PartitionRunner:
         """
         part = self._part(owned=owned) if all(self._apart(read, scan.sql) for scan in scans) else None
         if part is None:
-            return [[found] for found in statements.run(scans, self._here(self._over), threads=None)[0]]
+            return [[found] for found in chunks.run(scans, self._here(self._over), threads=None)[0]]
         if any(scan.texts for scan in scans):
-            found = [statements.run(scans, page)[0] for page in part.pages()]
+            found = [chunks.run(scans, page)[0] for page in part.pages()]
             parts = [[results[i] for results in found] for i in range(len(scans))]
         else:
             sent = part.send(scans, self._sums)
-            parts = [[statements.received(each) for each in sent.get(i, [])] for i in range(len(scans))]
-        return parts if parts[0] else [[each] for each in statements.run(scans, self._here(None))[0]]
+            parts = [[chunks.received(each) for each in sent.get(i, [])] for i in range(len(scans))]
+        return parts if parts[0] else [[each] for each in chunks.run(scans, self._here(None))[0]]
 
     def _apart(self, read: Callable[[str, Facts], Certificate | RowSource], sql: str) -> bool:
         """Whether nobody's rows meet another's in a statement, by its own text."""
@@ -161,11 +161,11 @@ class PartitionRunner:
         whose = table.owned and (owned or not isinstance(self._over, Table))
         return TablePart(table, self._kept_name(table.facts.schema.table), wanted, whose)
 
-    def _here(self, over: Relation | None) -> dict[str, statements.TablePages]:
+    def _here(self, over: Relation | None) -> dict[str, chunks.TablePages]:
         """The whole tables that a relation is made of, for this process; all others have no rows."""
         read = {self._table(name).facts.schema.table for name in (() if over is None else _tables(over))}
         return {
-            self._kept_name(name): statements.TablePages(
+            self._kept_name(name): chunks.TablePages(
                 table.facts.schema, table.owned, table.whole() if name in read else ()
             )
             for name, table in self._tables.items()

@@ -27,15 +27,15 @@ from sulq.kernel.request import Scan
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Unit
-from sulq.sources.cell_grammar import Cell
+from sulq.sources.cell_reading import Cell
 from sulq.sources.decode.frames import records
 from sulq.sources.decode.person import Person
-from sulq.sources.duckdb import kept_rows, prepare, results
-from sulq.sources.duckdb.connection import Connection
+from sulq.sources.duckdb import kept_rows, prepare
+from sulq.sources.duckdb.connection import Connection, arrow_table, numpy_column
 from sulq.sources.duckdb.runner import run_program
 from sulq.sources.source import Origin, RegisteredTable, TableSource
-from sulq.sources.spark import chunks, statements
-from sulq.sources.spark.statements import TablePages
+from sulq.sources.spark import chunks
+from sulq.sources.spark.chunks import TablePages
 from sulq.version import __version__
 
 Batches = Iterable[pa.RecordBatch]
@@ -167,7 +167,7 @@ def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     """Of each chunk its persons, and how many rows each has; a cell outside its declaration fails."""
     found = cast("Schema", wire.decode(schema))
     declared = [(kept_table.names(found)[name], column) for name, column in found.columns]
-    for table in chunks.tables(rows, found):
+    for table in chunks.unpacked(rows, found):
         for name, column in declared:
             cells = table.column(name)
             if cells.null_count and not column.missing:
@@ -194,7 +194,7 @@ def _read(registered: RegisteredTable, rows: Batches) -> Iterator[pa.Table]:
             places = {name: i for i, name in enumerate(registered.source.columns)}
             who = None if registered.unit.column is None else (registered.unit.column, table.num_columns - 1)
             cursor.register("source", records(table, places, who, registered.unit.fold).table)
-            found = results.table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
+            found = arrow_table(cursor, f"SELECT * FROM {asked.relation}", asked.parameters)
             cursor.unregister("source")
             yield found
     finally:
@@ -239,8 +239,8 @@ def run(task: PartitionTask, rows: Batches) -> Iterator[pa.RecordBatch]:
     _same(task.versions)
     pages = TablePages(cast("Schema", wire.decode(task.schema)), task.owned, rows)
     if task.fold is None:
-        tables, count = statements.run([Scan(sql) for sql in task.statements], {task.name: pages})
-        found = [statements.sent(table) for table in tables]
+        tables, count = chunks.run([Scan(sql) for sql in task.statements], {task.name: pages})
+        found = [chunks.sent(table) for table in tables]
     else:
         sums, count = _folded(task.fold, task.name, pages)
         found = [each.astype("<i8").tobytes() for each in sums]
@@ -251,14 +251,12 @@ def run(task: PartitionTask, rows: Batches) -> Iterator[pa.RecordBatch]:
 def _folded(fold: Fold, name: str, pages: TablePages) -> tuple[list[Integers], int]:
     """The sums of a program, and how many rows there are; columns of the table itself need no DuckDB."""
     if fold.table is None:
-        return statements.fold(fold, {name: pages})
+        return chunks.fold(fold, {name: pages})
     sizes = [0]
 
     def batches() -> Iterator[matrix.Batch]:
-        for table in chunks.tables(pages.chunks, pages.schema):
+        for table in chunks.unpacked(pages.chunks, pages.schema):
             sizes.append(table.num_rows)
-            yield matrix.Batch(
-                table.num_rows, [results.numpy_column(table.column(column)) for column in fold.program.columns]
-            )
+            yield matrix.Batch(table.num_rows, [numpy_column(table.column(column)) for column in fold.program.columns])
 
     return run_program(fold, batches()), sum(sizes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sulq.sources.folds.batch import RowBatch
+from sulq.sources.fold import RowBatch
 from tests.sources.cases import SCHEMA
 
 

@@ -8,19 +8,19 @@ from sulq.compile.statements import kept_table
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
-from sulq.sources import cell_grammar
+from sulq.sources import cell_reading
 
 
 @pytest.mark.parametrize("text", ["1", "+1.5", "-.5", "5.", "1e5", "1E-300", "007"])
 def test_numbers(text: str) -> None:
     """Signs, fractions and exponents of up to three digits are numbers."""
-    assert cell_grammar.NUMBER_PATTERN.fullmatch(text)
+    assert cell_reading.NUMBER_PATTERN.fullmatch(text)
 
 
 @pytest.mark.parametrize("text", ["", ".", "1e", "1e1234", "nan", "inf", "0x1", "1_0", "1,5", "١", "1 2", "--1", "1\n"])
 def test_not_numbers(text: str) -> None:
     """Nothing else is: no names, no grouping, no digits of other scripts."""
-    assert not cell_grammar.NUMBER_PATTERN.fullmatch(text)
+    assert not cell_reading.NUMBER_PATTERN.fullmatch(text)
 
 
 @pytest.mark.parametrize(
@@ -39,22 +39,22 @@ def test_not_numbers(text: str) -> None:
 def test_declarations_a_source_can_never_meet_are_refused(column: object, cell: str, fine: object) -> None:
     """A number read as a date, or a date as a number, is the owner's mistake and said so."""
     if fine:
-        cell_grammar.agree("c", column, cell)
+        cell_reading.agree("c", column, cell)
         return
     with pytest.raises(SetupError, match="'c'") as refused:
-        cell_grammar.agree("c", column, cell)
+        cell_reading.agree("c", column, cell)
     assert refused.value.code == "bad-declaration"
 
 
 def test_missing_and_double_columns_are_named() -> None:
     """The owner is told which column is missing, or stands there twice."""
     schema = Schema("data", (("a", Int(0, 1)), ("b", Int(0, 1))))
-    assert cell_grammar.places(["b", "who", "a"], schema, Unit("who")) == {"a": 2, "b": 0, "who": 1}
+    assert cell_reading.places(["b", "who", "a"], schema, Unit("who")) == {"a": 2, "b": 0, "who": 1}
     with pytest.raises(SetupError, match="'b', 'who'") as refused:
-        cell_grammar.places(["a"], schema, Unit("who"))
+        cell_reading.places(["a"], schema, Unit("who"))
     assert refused.value.code == "missing-column"
     with pytest.raises(SetupError, match="'a'") as refused:
-        cell_grammar.places(["a", "b", "a"], schema, Unit())
+        cell_reading.places(["a", "b", "a"], schema, Unit())
     assert refused.value.code == "unreadable-data"
 
 
@@ -63,10 +63,10 @@ def test_names_with_another_mark_between_them_are_explained(mark: str) -> None:
     """A file's only column is named like several."""
     schema = Schema("data", (("a", Int(0, 1)),))
     with pytest.raises(SetupError, match="commas between fields") as refused:
-        cell_grammar.places([f"a{mark}b"], schema, Unit())
+        cell_reading.places([f"a{mark}b"], schema, Unit())
     assert refused.value.code == "missing-column"
     with pytest.raises(SetupError, match="Declare only"):
-        cell_grammar.places([f"a{mark}b", "c"], schema, Unit())
+        cell_reading.places([f"a{mark}b", "c"], schema, Unit())
 
 
 def test_codes_are_stored_in_the_narrowest_integers() -> None:

@@ -14,7 +14,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Bucket, Col, Position
 from sulq.language.tally import BLANK, Block, Tally
 from sulq.sources.engines import open_engine
-from sulq.sources.folds.row_listing import listed
+from sulq.sources.fold import listed
 from sulq.testing import neighbours
 from tests.loaded import loaded
 from tests.privacy.cases import KEY, seeded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.sources.folds.totals import SATURATED, RunningTotals
+from sulq.sources.fold import SATURATED, RunningTotals
 
 
 def test_totals_move_to_python_integers_before_they_could_wrap() -> None:

@@ -8,9 +8,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sulq.sources import inexact_ids
+from sulq.sources import tables
 from sulq.sources.decode import frames, person
-from sulq.sources.memory import persons
+from sulq.sources.memory import reading
 from tests import counts
 from tests.counts import count
 
@@ -41,11 +41,11 @@ def both(form: person.Form, cells: list[object], kind: str, fold: str | None) ->
     found = table.execute(f"SELECT nullif({person.sql(form, 'a', fold)}, '') FROM t ORDER BY i").fetchall()
     stored = {"DOUBLE": pa.float64(), "BIGINT": pa.int64(), "BOOLEAN": pa.bool_()}.get(kind, pa.large_string())
     values = pa.chunked_array([pa.array(cells, stored)])
-    if form in inexact_ids.UNSURE:
+    if form in tables.UNSURE:
         for i, cell in enumerate(cells):
-            (unfit,) = table.execute(f"SELECT {inexact_ids.unfit_sql(form, 'a')} FROM t WHERE i = {i}").fetchone()
-            assert bool(unfit) == persons.unfit(form, values[i : i + 1]), (form, cell)
-    return [text for (text,) in found], persons.texts(form, values, fold).tolist()
+            (unfit,) = table.execute(f"SELECT {tables.unfit_sql(form, 'a')} FROM t WHERE i = {i}").fetchone()
+            assert bool(unfit) == reading.unfit(form, values[i : i + 1]), (form, cell)
+    return [text for (text,) in found], reading.texts(form, values, fold).tolist()
 
 
 def named(cells: list[int | None], kind: pa.DataType) -> list[str | None]:
@@ -57,7 +57,7 @@ def named(cells: list[int | None], kind: pa.DataType) -> list[str | None]:
     with duckdb.connect() as made:
         made.register("t", found.table)
         told = made.execute(f"SELECT {person.sql(form, 'a', None)} FROM (SELECT {cell} AS a FROM t)").fetchall()
-    assert [text for (text,) in told] == persons.texts(form, found.table.column(0), None).tolist()
+    assert [text for (text,) in told] == reading.texts(form, found.table.column(0), None).tolist()
     return [text for (text,) in told]
 
 
@@ -71,7 +71,7 @@ def test_sql_and_python_name_the_same_people_T97(form: person.Form, fold: str | 
 
 def test_generated_ids_are_named_alike_and_apart_T97() -> None:
     """Instants by the nanosecond and digits with needless zeros: equal values have one text, others another."""
-    rng = counts.generator("persons")
+    rng = counts.generator("reading")
     size = count("ids in SQL and in Python", short=300, long=20_000)
     instants = [rng.choice((0, 10**18, -(10**18), 10**12)) + rng.randint(-5000, 5000) for _ in range(size)]
     assert len(set(named(instants, pa.timestamp("ns")))) == len(set(instants))

@@ -12,9 +12,8 @@ from sulq.errors import SetupError
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import Length, Like, col, lit
-from sulq.sources.duckdb import pages
-from sulq.sources.duckdb.connection import Connection
-from sulq.sources.postgres import read
+from sulq.sources.duckdb.connection import Connection, stored_columns
+from sulq.sources.postgres import engine as postgres_engine
 from tests.postgres import server
 from tests.sources.cases import ask
 from tests.sources.postgres_cases import PostgresEngine, at, engine, filled
@@ -42,11 +41,11 @@ def copy_of(found: PostgresEngine) -> tuple[str, int]:
 @pytest.mark.parametrize("some", [1, 3, 512])
 def test_every_row_is_read_once_and_whole(opened, some: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cells of a row stay together, whatever is read at a time; a missing cell is missing."""
-    monkeypatch.setattr(read, "MAX_READ_TEXT_PAGES", some)
-    columns = pages.columns_of(SCHEMA, owned=True)
+    monkeypatch.setattr(postgres_engine, "MAX_READ_TEXT_PAGES", some)
+    columns = stored_columns(SCHEMA, owned=True)
     assert columns == {"c0": "BIGINT", "c1": "VARCHAR", "h": "BIGINT", "o": "BIGINT"}
     with closing(Connection()) as made, opened._sessions.one() as db:
-        assert read.load(db, copy_of(opened), made, "kept", columns) == ROWS
+        assert postgres_engine.load(db, copy_of(opened), made, "kept", columns) == ROWS
         rows = made.root.execute("SELECT c0, c1, h, o FROM kept").fetchall()
     assert all(text == (None if n is None else f"\u05d0{n}") for n, text, _, _ in rows)
     assert sorted(n for n, *_ in rows if n is not None) == [i - 2_500 for i in range(ROWS) if i % 7]
@@ -55,24 +54,24 @@ def test_every_row_is_read_once_and_whole(opened, some: int, monkeypatch: pytest
 
 def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that somebody deletes between two pages are where they were; the next pass sees what is left."""
-    monkeypatch.setattr(read, "MAX_READ_PAGES", 1)
+    monkeypatch.setattr(postgres_engine, "MAX_READ_PAGES", 1)
     schema = Schema.of("data", {"n": Int(0, ROWS)})
     found = engine(at(filled(pa.table({"n": list(range(ROWS))}))), schema=schema)
     found.ready()
-    columns, (relation, count) = pages.columns_of(schema, owned=False), copy_of(found)
+    columns, (relation, count) = stored_columns(schema, owned=False), copy_of(found)
     assert count > 3
-    genuine, deleted = read._unpacked, []
+    genuine, deleted = engine._unpacked, []
 
     def unpacked(cells: object) -> pa.Array:
         if not deleted:
             deleted.append(server().do(f"DELETE FROM {relation} WHERE c0 >= 4000"))
         return genuine(cells)
 
-    monkeypatch.setattr(read, "_unpacked", unpacked)
+    monkeypatch.setattr(postgres_engine, "_unpacked", unpacked)
     with closing(Connection()) as made, found._sessions.one() as db:
-        assert read.load(db, (relation, count), made, "kept", columns) == ROWS
+        assert postgres_engine.load(db, (relation, count), made, "kept", columns) == ROWS
         assert db.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-        assert read.load(db, (relation, count), made, "again", columns) == 4_000  # control: they are gone
+        assert postgres_engine.load(db, (relation, count), made, "again", columns) == 4_000  # control: they are gone
     found.close()
 
 

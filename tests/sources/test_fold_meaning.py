@@ -28,8 +28,7 @@ from sulq.language.rowfn import (
 from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.vectors import to_grid, vector_cells
 from sulq.language.tally import Block, Key, Tally
-from sulq.sources.folds.batch import RowBatch
-from sulq.sources.folds.fold import EXACT, fold, reach
+from sulq.sources.fold import EXACT, RowBatch, fold, reach
 from tests import random_tallies
 from tests.counts import count
 

@@ -10,8 +10,8 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, Dot, Vector, col
-from sulq.sources.folds.batch import RowBatch
-from sulq.sources.folds.derived_rows import derive, numbered
+from sulq.sources.derived_rows import derive, numbered
+from sulq.sources.fold import RowBatch
 
 PEOPLE = Schema("people", (("age", Int(0, 99)), ("city", Category(("x", "y")))))
 VISITS = Schema("visits", (("cost", Int(0, 9)), ("note", Text())))

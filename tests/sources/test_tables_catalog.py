@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from sulq.errors import SetupError
-from sulq.sources.catalog import list_tables
+from sulq.sources.tables import list_tables
 
 
 def test_each_kind_of_file_names_its_columns(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from sulq.sources import inexact_ids
+from sulq.sources import tables
 from sulq.sources.decode.person import Form
 
 
@@ -24,11 +24,11 @@ def test_ids_that_are_not_exact_are_found_SR25(form: Form, cells: str, unfit: li
     with duckdb.connect() as made:
         made.execute(f"CREATE TABLE t (a {kind})")
         made.execute(f"INSERT INTO t VALUES {cells}")
-        found = made.execute(f"SELECT a FROM t WHERE {inexact_ids.unfit_sql(form, 'a')} ORDER BY a").fetchall()
+        found = made.execute(f"SELECT a FROM t WHERE {tables.unfit_sql(form, 'a')} ORDER BY a").fetchall()
     assert [cell for (cell,) in found] == unfit
 
 
 def test_the_owner_hears_of_the_column_and_of_no_id_SR25() -> None:
     """The message names the table and the column."""
-    assert inexact_ids.inexact("visits", "pid", "figures").code == "person-type"
-    assert "'pid' of 'visits'" in str(inexact_ids.inexact("visits", "pid", "double"))
+    assert tables.inexact("visits", "pid", "figures").code == "person-type"
+    assert "'pid' of 'visits'" in str(tables.inexact("visits", "pid", "double"))

@@ -9,23 +9,22 @@ import pyarrow as pa
 import pytest
 
 from sulq.language.domain import Int, Schema, Text
-from sulq.sources.duckdb import pages
-from sulq.sources.duckdb.connection import Connection
+from sulq.sources.duckdb.connection import Connection, create_table, insert_page, stored_columns
 
 SCHEMA = Schema.of("data", {"a": Int(0, 9), "b": Int(0, 2**40), "c": Text()})
 
 
 def test_pages_are_added_one_after_the_other() -> None:
     """Each row as it is; a column that no page brings is missing; a number too wide for its type fails."""
-    columns = pages.columns_of(SCHEMA, owned=True)
+    columns = stored_columns(SCHEMA, owned=True)
     assert columns == {"c0": "TINYINT", "c1": "BIGINT", "c2": "VARCHAR", "h": "BIGINT", "o": "BIGINT"}
-    assert pages.columns_of(SCHEMA, owned=False).keys() == {"c0", "c1", "c2"}
-    assert pages.columns_of(SCHEMA, owned=True, owner="BLOB")["o"] == "BLOB"
+    assert stored_columns(SCHEMA, owned=False).keys() == {"c0", "c1", "c2"}
+    assert stored_columns(SCHEMA, owned=True, owner="BLOB")["o"] == "BLOB"
     with closing(Connection()) as made:
-        pages.create(made, "kept", columns)
+        create_table(made, "kept", columns)
         for cell in (1, None, 3):
-            pages.insert(made, "kept", pa.table({"c0": pa.array([cell], pa.int64()), "o": [7]}))
+            insert_page(made, "kept", pa.table({"c0": pa.array([cell], pa.int64()), "o": [7]}))
         found = made.root.execute("SELECT c0, c1, c2, o FROM kept").fetchall()
         assert found == [(1, None, None, 7), (None, None, None, 7), (3, None, None, 7)]
         with pytest.raises(duckdb.Error):
-            pages.insert(made, "kept", pa.table({"c0": [300]}))
+            insert_page(made, "kept", pa.table({"c0": [300]}))

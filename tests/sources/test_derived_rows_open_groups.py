@@ -11,8 +11,8 @@ from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Table
 from sulq.language.rowfn import Col, NullIf, OrMissing, bins, bucket, col, each, lit, outer, position
 from sulq.language.tally import Block, Key, Tally
-from sulq.sources.folds.batch import RowBatch
-from sulq.sources.folds.open_groups import group
+from sulq.sources.derived_rows import group
+from sulq.sources.fold import RowBatch
 from tests.sources.cases import ask, duck, memory, table
 
 ROWS = table(

@@ -27,10 +27,10 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Dot, Lit, bucket, col, lit, nearest, outer, position, vector, within_ball
 from sulq.language.rowfn.missing import First
 from sulq.language.tally import Tally
-from sulq.sources.duckdb import resident as module
+from sulq.sources.duckdb import runner as module
 from sulq.sources.duckdb.connection import memory as machine
 from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.duckdb.resident import MAX_RESIDENT_BYTES, Resident, limit, named
+from sulq.sources.duckdb.runner import MAX_RESIDENT_BYTES, Resident, limit, named
 from sulq.testing import exact
 from tests.sources.cases import ask, duck, memory, parquet, table
 

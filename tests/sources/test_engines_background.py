@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from sulq.errors import SetupError
-from sulq.sources.background import Preparation
+from sulq.sources.engines import Preparation
 
 
 class Slow:
