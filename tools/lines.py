@@ -45,9 +45,7 @@ WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
 RESPONDENT: Final = "coins diary methods record respondent values"
 GUARD: Final = "clerk/access clerk/open_dataset clerk/worker_pool sandbox/isolation sandbox/system_calls worker/main"
-LEDGERS: Final = (
-    "anchor opening postgres_sources registered_stores sources"  # whose ledger it is, and that it is the newest
-)
+LEDGERS: Final = "anchor opening postgres_place sources"  # whose ledger it is, and that it is the newest
 RUNNING: Final = "duckdb/connection duckdb/runner fold postgres/engine spark/chunks spark/runner spark/work"
 DECODING: Final = Room("decoding of sources", ("sources/decode",), 800, 800)
 OTHERS: Final = (

@@ -120,7 +120,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, a person space taken for a path",
         "a ledger goes by the data's name: renamed, in another order or alone, spent people have a fresh budget",
-        "curator/ledger/registered_stores.py",
+        "curator/ledger/opening.py",
         "        return choose(sources, books) or begun()",
         "        return begun()",
         (
@@ -139,7 +139,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, a ledger named anew",
         "any new ledger may be named for data that another one covers",
-        "curator/ledger/registered_stores.py",
+        "curator/ledger/opening.py",
         "    if own is not None and all(own.knows(source) for source in sources):",
         "    if own is None or new_people or all(own.knows(source) for source in sources):",
         ("tests/privacy/test_spaces.py::test_a_second_ledger_needs_the_owners_word_T98",),
@@ -380,7 +380,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, logged statements",
         "a ledger is begun where the server's log has its keys",
-        "curator/ledger/postgres_sources.py",
+        "curator/ledger/postgres_place.py",
         "    if logged:",
         "    if False:",
         (f"{LEDGER}/test_postgres_server.py::test_no_ledger_is_begun_where_its_keys_would_be_logged_T105",),
@@ -420,10 +420,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, asks in flight",
         "identical asks at once are charged each",
-        "curator/flights.py",
+        "curator/curator.py",
         "            other.done.wait()",
         "            return _first(stored(), lambda: buy(mine))",
-        ("tests/curator/test_flights.py::test_identical_asks_in_flight_are_one_T102",),
+        ("tests/curator/test_curator_flights.py::test_identical_asks_in_flight_are_one_T102",),
     ),
     Mutant(
         "sulq 0.1.0, blanked rows",

@@ -14,7 +14,7 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.answers.oracle import SpendPlan, affordable
-from sulq.curator.ledger import registry, remaining
+from sulq.curator.ledger import registry, shares
 from sulq.curator.ledger.shares import NOTHING, Accounts, Share
 from sulq.errors import BudgetExceeded
 from sulq.kernel.ledger.filter import Filter
@@ -165,12 +165,12 @@ def disagreements(check: Callable[[Epsilon | Rho, Facts], None], rounds: int) ->
             accounts = after if after.hold(rule, who) else accounts
         left = accounts.left(rule, "ann")
         facts = Facts(
-            tables[0].schema, sulq.Unit(), budget, remaining.spent(rule, accounts.spent.get("ann", NOTHING)),
-            remaining.loss(rule, left),
-            tables=tables, rho=remaining.rho(rule, left),
+            tables[0].schema, sulq.Unit(), budget, shares.spent_of(rule, accounts.spent.get("ann", NOTHING)),
+            shares.loss(rule, left),
+            tables=tables, rho=shares.rho(rule, left),
         )  # fmt: skip
         for kind in [Epsilon] if isinstance(budget, Epsilon) else [Epsilon, Rho]:
-            edge = remaining.loss(rule, left).amount if kind is Epsilon else remaining.rho(rule, left)
+            edge = shares.loss(rule, left).amount if kind is Epsilon else shares.rho(rule, left)
             if kind is Epsilon and isinstance(budget, Rho):
                 edge = Fraction(math.isqrt(int(2 * edge * 10**30)), 10**15)
             for part in (Fraction(rng.randint(1, 2000), 1000), 1 - Fraction(1, 10**6), 1 + Fraction(1, 10**6), 1):

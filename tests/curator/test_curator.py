@@ -11,8 +11,7 @@ import pytest
 from sulq import Bool, Category, Epsilon, Int, Queries, Rho, Sums, Together, Unit, col, vector
 from sulq.answers import wire
 from sulq.answers.answer import Answers
-from sulq.curator.answers import keys_of, names_of
-from sulq.curator.curator import Curator
+from sulq.curator.curator import Curator, keys_of, names_of
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
 from sulq.curator.reuse import ReusingOracle

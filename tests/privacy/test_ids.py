@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq.curator.ledger import founding
+from sulq.curator.ledger import notes
 from sulq.errors import SetupError
 from sulq.kernel.ledger import chain
 from sulq.language.domain import Int, Schema
@@ -409,7 +409,7 @@ def test_ledgers_from_before_keep_their_fold_T97(tmp_path: Path, monkeypatch: py
         with sulq.connect(made, unit=unit, ledger=tmp_path / name, **options) as db:
             return exact(db).count().value, db.facts.unit.fold
 
-    begun = founding.genesis
+    begun = notes.genesis
 
     def before(*given: object, **more: object) -> str:
         body = json.loads(begun(*given, **more))
@@ -417,7 +417,7 @@ def test_ledgers_from_before_keep_their_fold_T97(tmp_path: Path, monkeypatch: py
         return chain.canonical(body)
 
     with monkeypatch.context() as earlier:
-        earlier.setattr(founding, "genesis", before)
+        earlier.setattr(notes, "genesis", before)
         assert opened("old.ledger", None) == (2, "spelling")
     assert opened("old.ledger", None) == opened("old.ledger", "spelling") == (2, "spelling")
     assert opened("new.ledger", None) == (3, None)

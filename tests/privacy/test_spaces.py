@@ -24,7 +24,7 @@ from sulq.addresses.defaults import begun, beside
 from sulq.cli import app
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.ledger import Ledger, verify
-from sulq.curator.ledger.registered_stores import covers_in, ledger_place, sources_of
+from sulq.curator.ledger.opening import covers_in, ledger_place, sources_of
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS
 from tests.counts import count, generator

@@ -14,7 +14,7 @@ from sulq.api.named_asks import NamedAsks
 from sulq.compile.plan.estimators import load
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.registered_stores import ledger_place, sources_of
+from sulq.curator.ledger.opening import ledger_place, sources_of
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.sources import Source
 from sulq.curator.reuse import ReusingOracle

@@ -61,10 +61,7 @@ def ledger_of(found: DatasetConfig) -> Path | str:
 
 def ledger_for(found: DatasetConfig, *, new_people: bool = False) -> Path | str | None:
     """The same, refused where another ledger covers the data (T98)."""
-    from sulq.curator.ledger.registered_stores import (  # loads the ledger's part, which few commands need
-        ledger_place,
-        sources_of,
-    )
+    from sulq.curator.ledger.opening import ledger_place, sources_of
 
     tables = [(part.data, name) for name, part in found.tables.items() if not part.public]
     tables = tables or [(found.data, found.table)]

@@ -1,28 +1,193 @@
-"""The heart: question to plan to debit to noisy sums to answer, with no way back."""
+"""Curator: the order of an ask. Plan, certify, debit, then run; asks that overlap are joined and answers are made.
+
+Privacy: the debit is durable before any row is read (SR8).
+"""
 
 from __future__ import annotations
 
 import copy
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
-from sulq.answers.plan import Plan
-from sulq.answers.released import Released
+from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
+from sulq.answers.plan import Part, Plan
+from sulq.answers.released import Released, heavy_share, kept_rows
 from sulq.answers.reuse import name_of
+from sulq.answers.wire import Writer
 from sulq.compile.plan import draw
-from sulq.curator.answers import answer_of
-from sulq.curator.flights import Flight
 from sulq.curator.heavy_shares import HeavyShares
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
-from sulq.curator.runner import Runner
+from sulq.errors import CuratorError, SulqError
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, Heavy, TableFacts, Tables
 from sulq.language.privacy import Budget, Loss, Unit
-from sulq.language.question import Question
+from sulq.language.question import Question, Single, Together
+from sulq.language.rowfn import Col, RowFn
+from sulq.language.statistic import HeavyPersons
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Flight:
+    """One ask on its way: how far its debit is, and why it failed once that was begun."""
+
+    thread: int = field(default_factory=threading.get_ident)
+    begun: bool = False  # the debit may have been written
+    charged: bool = False  # it was
+    done: threading.Event = field(default_factory=threading.Event)
+    failure: SulqError | None = None
+
+    def end(self, error: BaseException) -> None:
+        """Note a failure that followed a debit, or may have; a refusal, which was free, is nobody else's."""
+        free = isinstance(error, SulqError) and not isinstance(error, CuratorError)
+        if self.charged or (self.begun and not free):
+            self.failure = error if isinstance(error, SulqError) else _lost()
+
+
+class Flights:
+    """The asks of one curator that are on their way.
+
+    Privacy: who waits is given what stored answers give, under the same rule: an answer that has left the curator, to
+    somebody of the same scope. A failure after a debit is the failure of all that waited for it, so no question is
+    charged again without being asked again.
+    Source: SR12.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._flights: dict[Hashable, Flight] = {}
+
+    def one(self, name: Hashable, stored: Callable[[], T | None], buy: Callable[[Flight], T]) -> T:
+        """What is `stored`, or else what this thread buys while all others that ask for the same name wait.
+
+        Whoever waited looks for a stored answer again; if the first was refused, the next asks for itself.
+        """
+        mine = Flight()
+        while (other := self._enter(name, mine)) is not mine:
+            if other.thread == mine.thread:  # asked from within its own answer: waiting would never end
+                return _first(stored(), lambda: buy(mine))
+            other.done.wait()
+            if other.failure is not None:
+                raise type(other.failure)(other.failure.code, other.failure.message, other.failure.remedy)
+            found = stored()
+            if found is not None:
+                return found
+        try:
+            return _first(stored(), lambda: buy(mine))
+        except BaseException as error:
+            mine.end(error)
+            raise
+        finally:
+            with self._lock:
+                del self._flights[name]
+            mine.done.set()
+
+    def _enter(self, name: Hashable, mine: Flight) -> Flight:
+        with self._lock:
+            return self._flights.setdefault(name, mine)
+
+
+def _first(found: T | None, otherwise: Callable[[], T]) -> T:
+    return otherwise() if found is None else found
+
+
+def _lost() -> CuratorError:
+    return CuratorError("engine-failed", "The same question, asked at the same moment, was charged and interrupted.")
+
+
+class Runner(Protocol):
+    """Runs plans that were paid for; certifies them before."""
+
+    def ready(self) -> None:
+        """Make the kept rows available before anything is paid; releases nothing."""
+        ...
+
+    def check(self, plan: Plan, whose: str = "") -> Writer:
+        """Refuse a plan that the kernel does not certify, before anything is paid; where rows are elsewhere, there.
+
+        `whose`: the asker, whose certificates are remembered apart (T39). Returns the writer that wrote the plan's
+        canonical text: an ask serialises its plan once.
+        """
+        ...
+
+    def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
+        """Exact sums and their noise, for a plan that was paid for and once."""
+        ...
+
+
+def answer_of(plan: Plan, receipt: Receipt, released: tuple[Released, ...], facts: Facts) -> Answer | Answers:
+    """Put released integers into the shape of the question; nothing here can fail for want of a file."""
+    notes = (*facts.cautions, *(() if facts.durable else ("the ledger is in memory and forgotten at exit",)))
+    questions = plan.question.questions if isinstance(plan.question, Together) else (plan.question,)
+    answers = tuple(
+        Answer(
+            found, _reading(part), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit,
+            plan.guarantee, plan.event, receipt, receipt.stored is not None,
+            (*_told(asked, part, found, facts), *notes), total=facts.spent, pairs=part.pairs,
+        )
+        for asked, part, found in zip(questions, plan.parts, released, strict=True)
+    )  # fmt: skip
+    return Answers(answers) if isinstance(plan.question, Together) else answers[0]
+
+
+def _told(asked: Single, part: Part, released: Released, facts: Facts) -> tuple[str, ...]:
+    """What of an answer rests on the owner's word (SR5), and which rows it is about."""
+    rests = () if part.whole is None or not part.whole.declared else (f"rests on the {part.whole.declared}",)
+    if part.whole is not None and isinstance(part.whole.statistic, HeavyPersons):
+        return (str(heavy_share("", released)),)
+    return (*kept_rows(asked, facts), *rests)
+
+
+def _reading(part: Part) -> Plain | Chosen | FirstAbove | Placed:
+    if part.whole is not None:
+        return Plain() if part.whole.placed is None else Placed(part.whole.placed, part.whole.unit)
+    if part.thresholds is not None:
+        return FirstAbove(part.tally.blocks[0].step)
+    return Plain() if part.score is None else Chosen()
+
+
+def keys_of(part: Part) -> tuple[tuple[str, tuple[object, ...]], ...]:
+    """Names and labels of a part's keys, names made different."""
+    found: dict[str, tuple[object, ...]] = {}
+    for key in part.by:
+        name = base = _name(key.fn)
+        while name in found:
+            name = f"{base}_{len(found)}"
+        found[name] = key.labels
+    return tuple(found.items())
+
+
+def names_of(part: Part) -> tuple[str, ...]:
+    """Names of a part's columns."""
+    if part.whole is not None:
+        return part.names
+    if part.score is not None:
+        return ("choice",)
+    if part.thresholds is not None:
+        return ("first",)
+    found = [] if part.people is None else ["people"]
+    for block in part.tally.blocks:
+        base = _name(block.fn)
+        found += [base] if block.width == 1 else [f"{base}_{i}" for i in range(block.width)]
+    often = Counter(found)
+    return tuple(name if often[name] == 1 else f"{name}_{i}" for i, name in enumerate(found))
+
+
+def _name(fn: RowFn) -> str:
+    """A column's own name where a row function reads just one, else its kind."""
+    if isinstance(fn, Col):
+        return fn.name
+    parts = fn.parts()
+    return _name(parts[0]) if len(parts) == 1 else type(fn).__name__.lower()
+
 
 MAX_REMEMBERED_CHARACTERS: Final = 2**14  # of the text of a question whose plan is remembered
 MAX_PLANS: Final = 128  # that are remembered of one analyst

@@ -10,8 +10,7 @@ from sulq.answers.answer import Answer, Answers
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.answers.reuse import nothing, rearranged, serves, strength
-from sulq.curator.curator import Curator, PlannedAsk
-from sulq.curator.flights import Flights
+from sulq.curator.curator import Curator, Flights, PlannedAsk
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Question

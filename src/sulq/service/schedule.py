@@ -22,7 +22,7 @@ from sulq.answers.answer import Receipt
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.answers.wire import Writer
-from sulq.curator.runner import Runner
+from sulq.curator.curator import Runner
 
 
 @dataclass(frozen=True, slots=True)

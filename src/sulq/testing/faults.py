@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
-from sulq.curator.curator import Curator, PlannedAsk
-from sulq.curator.flights import Flight
+from sulq.curator.curator import Curator, Flight, PlannedAsk
 from sulq.curator.run import Release
 
 

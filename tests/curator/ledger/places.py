@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.store import Store
 from tests.curator.ledger.cases import memory_folder

@@ -8,11 +8,10 @@ from fractions import Fraction
 import pytest
 
 from sulq.answers import wire
-from sulq.curator.ledger import founding, notes
+from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import History, load, of
-from sulq.curator.ledger.remaining import spent
-from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.shares import Share, spent
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
@@ -44,7 +43,7 @@ def burn(**losses: Totals) -> str:
     return notes.burnt(losses, name="n", settles="h", time="t")
 
 
-FIRST = founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="t")
+FIRST = notes.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,7 @@ FIRST = founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, t
         [FIRST, debit("0.1", "k"), debit("0.1", "k")],
         [FIRST, notes.answer(2, "1", time="t")],
         [FIRST, debit("0.1"), notes.answer(2, "1", time="t"), notes.answer(2, "2", time="t")],
-        [FIRST, founding.raised(Rho(5), None, time="t")],
+        [FIRST, notes.raised(Rho(5), None, time="t")],
         [FIRST, json.dumps(json.loads(debit("0.1")) | {"event": None})],
         [FIRST, json.dumps(json.loads(debit("0.1")) | {"version": -1})],
         [FIRST, json.dumps({"kind": "register", "name": 3})],
@@ -89,7 +88,7 @@ def test_a_chain_that_makes_no_sense_is_refused_T47(bodies: list[str]) -> None:
 
 def test_totals_are_what_the_entries_add_up_to_T52() -> None:
     """Replayed from the file the totals are those of the entries, before and after a raise (T52)."""
-    bodies = [FIRST, debit("0.6"), founding.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
+    bodies = [FIRST, debit("0.6"), notes.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
     for thorough in (False, True):
         state = load(SqliteFile.in_memory(rows(*bodies)), (), thorough=thorough)
         assert spent(state.filter, state.totals) == Epsilon(2)

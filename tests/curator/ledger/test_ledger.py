@@ -16,10 +16,10 @@ import pytest
 
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
-from sulq.curator.ledger import founding, history
+from sulq.curator.ledger import history, notes
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import chain, entries
 from sulq.kernel.ledger.filter import Totals
@@ -485,7 +485,7 @@ def test_every_person_space_has_its_own_names_and_keys() -> None:
 def test_a_later_format_is_refused_and_this_one_opens_T91(folder: Path) -> None:
     """A ledger of format 1 opens with equal totals; one whose number is higher is refused (T91)."""
     path = folder / "a.ledger"
-    body = json.loads(founding.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then"))
+    body = json.loads(notes.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then"))
     rows = []
     last = chain.ORIGIN
     for seq, text in enumerate([chain.canonical(body), *FORMAT_1], start=1):

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.remaining import limits, measure
-from sulq.curator.ledger.shares import Accounts, Share, Standing
+from sulq.curator.ledger.shares import Accounts, Share, Standing, limits, measure
 from sulq.errors import BudgetExceeded, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.filter import Filter
 from sulq.language.privacy import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from sulq.answers import wire
-from sulq.curator.ledger import founding
+from sulq.curator.ledger import notes
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.signature import Signer
-from sulq.curator.ledger.sqlite_file import SqliteFile
 from sulq.curator.ledger.transcript import check_receipt
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.language.privacy import EpsilonDelta, Unit
@@ -131,7 +131,7 @@ def test_every_ledger_signs_with_its_own_key() -> None:
 def test_a_ledger_begun_before_there_were_signatures_gives_receipts_T91(folder: Path) -> None:
     """Its key follows from the one it has: it opens as before, and what it signs is checked at every later opening."""
     path = folder / "a.ledger"
-    first = json.loads(founding.genesis(Unit(), EpsilonDelta(2, 1e-6), open_keys=False, synthetic=False, time="then"))
+    first = json.loads(notes.genesis(Unit(), EpsilonDelta(2, 1e-6), open_keys=False, synthetic=False, time="then"))
     del first["signing_key"]
     event = wire.to_json(pure("0.25"))
     debit = {"kind": "debit", "event": event, "question": "q", "question_digest": "d", "plan_digest": "p"}

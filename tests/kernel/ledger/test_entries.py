@@ -7,9 +7,9 @@ import json
 import pytest
 
 from sulq.answers import wire
-from sulq.curator.ledger import founding, notes
+from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import load
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
@@ -28,7 +28,7 @@ def parsed(text: str) -> entries.Body:
 def test_a_first_entry_reads_back(budget: object) -> None:
     """Unit, budget, its division and what kind of data are all there."""
     unit = Unit("id", rows=3, neighbors="replace_one")
-    body = parsed(founding.genesis(unit, budget, open_keys=True, synthetic=True, time="t"))
+    body = parsed(notes.genesis(unit, budget, open_keys=True, synthetic=True, time="t"))
     assert entries.read_genesis(body) == (unit, True)
     split = divided(budget, open_keys=True) if isinstance(budget, EpsilonDelta) else None
     assert entries.read_budget(body) == (budget, split)
@@ -48,7 +48,7 @@ def test_a_raise_and_a_registration_read_back() -> None:
     """So do the other kinds of entry."""
     split = divided(EpsilonDelta(1, 1e-6), open_keys=False)
     budget = EpsilonDelta(3, 1e-6)
-    assert entries.read_budget(parsed(founding.raised(budget, split, time="t"))) == (budget, split)
+    assert entries.read_budget(parsed(notes.raised(budget, split, time="t"))) == (budget, split)
     for public in (False, True):
         data = notes.Registration("people", "d", 10, "s", public)
         assert notes.read_registration(parsed(notes.registered(data, time="t"))) == data
@@ -91,7 +91,7 @@ def test_the_owners_functions_read_back_and_may_be_absent_SR5() -> None:
 )
 def test_a_first_entry_that_is_wrong_is_refused(change: dict[str, object], code: str) -> None:
     """Whatever is not as it is written is damage, but for a format of later days (T91)."""
-    text = founding.genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=False, synthetic=False, time="t")
+    text = notes.genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=False, synthetic=False, time="t")
     body = canonical(json.loads(text) | change)
     with pytest.raises(SetupError) as refusal:
         load(SqliteFile.in_memory([Row(1, body, link(ORIGIN, 1, body))]), ())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.ledger import founding, notes
+from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import pending
 from sulq.errors import BudgetExceeded, QuestionError, SetupError
 from sulq.kernel.facts import Epsilon, EpsilonDelta, Event, SubLinear
@@ -79,7 +79,7 @@ def test_an_event_that_could_not_be_read_again_is_not_charged() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        founding.raised(Epsilon(100), None, time="t"),
+        notes.raised(Epsilon(100), None, time="t"),
         entries.debit(pure("0.1"), plan_digest="p"),
         notes.burnt({"ann": Totals(1)}, name="n", settles="h", time="t"),
         notes.answer(2, "1", time="t").replace('"answer"', '"refund"'),
@@ -107,12 +107,12 @@ def test_a_budget_is_raised_and_never_lowered_T45() -> None:
     with opened(None) as ledger:
         for wrong in (Epsilon(0.5), SubLinear(1, 1e-6, 9)):
             with pytest.raises(SetupError):
-                ledger._writer.take(lambda draft, wrong=wrong: draft.raise_to(founding.raised(wrong, None, time="t")))
+                ledger._writer.take(lambda draft, wrong=wrong: draft.raise_to(notes.raised(wrong, None, time="t")))
             with pytest.raises(SetupError):
                 ledger.raise_to(wrong)
         ledger.raise_to(Epsilon(1))
         assert ledger.verify().entries == 1
-        ledger._writer.take(lambda draft: draft.raise_to(founding.raised(Epsilon(2), None, time="t")))
+        ledger._writer.take(lambda draft: draft.raise_to(notes.raised(Epsilon(2), None, time="t")))
         assert (ledger.verify().entries, ledger.budget) == (2, Epsilon(2))
 
 
@@ -121,20 +121,20 @@ def test_a_raise_that_divides_the_budget_anew_is_refused_T45() -> None:
     budget, larger = EpsilonDelta(1, 1e-6), EpsilonDelta(2, 4e-6)
     with opened(None, budget, open_keys=True) as ledger:
         split = divided(budget, open_keys=True)
-        wide = founding.widened(split, larger)
+        wide = notes.widened(split, larger)
         for wrong in (
             divided(larger, open_keys=True),
             replace(wide, room=split.room / 2),
             replace(wide, delta=wide.delta + wide.key_delta, key_delta=Fraction(0)),
         ):
-            body = founding.raised(larger, wrong, time="t")
+            body = notes.raised(larger, wrong, time="t")
             with pytest.raises(SetupError) as refused:
                 ledger._writer.take(lambda draft, body=body: draft.raise_to(body))
             assert refused.value.code == "budget-mismatch"
         note = notes.answer(2, "1", time="t")
         with pytest.raises(ValueError, match="kind"):
             ledger._writer.take(lambda draft: draft.raise_to(note))
-        ledger._writer.take(lambda draft: draft.raise_to(founding.raised(larger, wide, time="t")))
+        ledger._writer.take(lambda draft: draft.raise_to(notes.raised(larger, wide, time="t")))
         assert ledger.verify().budget == larger
 
 

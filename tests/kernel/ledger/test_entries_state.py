@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from sulq.curator.ledger import founding, notes
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger import notes
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.facts import Epsilon, Event, Rho, Unit
 from sulq.kernel.ledger import entries
@@ -43,19 +43,19 @@ def read(*bodies: str) -> State:
     return load(SqliteFile.in_memory(rows(*bodies)), State((), Deaf()))
 
 
-FIRST = founding.genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
+FIRST = notes.genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
 
 def test_no_chain_passes_the_budget_whoever_follows_T47() -> None:
     """T47, T52: the kernel's own totals are enforced where nobody else looks; a raise makes room, a burn takes it."""
-    twice = founding.raised(Epsilon(2), None, time="t")
+    twice = notes.raised(Epsilon(2), None, time="t")
     assert read(FIRST, debit("0.6"), debit("0.4")).totals.events == 2
     assert read(FIRST, debit("0.6"), twice, debit("0.5")).totals.events == 2
     assert read(FIRST, debit("0.6"), burn(10**18)).totals.epsilon == 16 * 10**17 + 1
     for bodies in (
         [debit("0.6"), debit("0.5")],
         [burn(10**18), debit("0.1")],
-        [founding.raised(Rho(5), None, time="t")],
+        [notes.raised(Rho(5), None, time="t")],
         [FIRST],
         [json.dumps({"kind": "refund", "of": 2})],
         [json.dumps(json.loads(debit("0.1")) | {"event": None})],

@@ -15,8 +15,8 @@ from dp_accounting.rdp import RdpAccountant
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.curator.ledger.founding import widened
-from sulq.curator.ledger.remaining import refuse_kind, remaining, spent
+from sulq.curator.ledger.notes import widened
+from sulq.curator.ledger.shares import refuse_kind, remaining, spent
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
 from sulq.language.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, divided

@@ -12,11 +12,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sulq.curator.ledger.failures import opening
 from sulq.curator.ledger.history import History, load
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import report, verify
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SqliteFile, opening
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger import sqlite
 from sulq.kernel.ledger.chain import ORIGIN, Row

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from sulq.curator.ledger.postgres_place import PostgresPlace
-from sulq.curator.ledger.sqlite_file import SqliteFile
-from sulq.curator.ledger.turns import SharedWriter
+from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.kernel.ledger.postgres import PostgresStore
 from sulq.kernel.ledger.sqlite import SqliteStore

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, cast
 
-from sulq.curator.ledger import notes, remaining
-from sulq.curator.ledger.founding import Founding, read_founding
-from sulq.curator.ledger.notes import Registration
+from sulq.curator.ledger import notes, shares
+from sulq.curator.ledger.notes import Founding, Registration, read_founding
 from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.errors import BudgetExceeded, SetupError
@@ -164,7 +163,7 @@ class Pending:
         accounts = self.accounts.charged(analyst, rule.cost(event))
         if not accounts.hold(rule, analyst):
             left = self.accounts.remaining(rule, analyst)
-            raise BudgetExceeded("budget-exceeded", f"This would cost {remaining.asked(rule, event)}; {left} is left.")
+            raise BudgetExceeded("budget-exceeded", f"This would cost {shares.asked(rule, event)}; {left} is left.")
         return accounts
 
 

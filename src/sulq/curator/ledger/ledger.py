@@ -12,19 +12,16 @@ from types import TracebackType
 from typing import Final, Self
 
 from sulq.answers.answer import Receipt
-from sulq.curator.ledger import history, notes, remaining, transcript
+from sulq.curator.ledger import history, notes, shares, transcript
 from sulq.curator.ledger.anchor import Anchor, AnchoredLedger, moment
-from sulq.curator.ledger.founding import compare, raised, refuse_lowered, widened
 from sulq.curator.ledger.history import Charge, History, pending
-from sulq.curator.ledger.keys import Keys, check_key
-from sulq.curator.ledger.notes import Line, Registration
+from sulq.curator.ledger.notes import Keys, Line, Registration, check_key, compare, raised, refuse_lowered, widened
 from sulq.curator.ledger.opening import Report, connect, place_of, verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import Share, Standing, check_analyst
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import Source, covered, source_key
-from sulq.curator.ledger.sqlite_file import SqliteFile
-from sulq.curator.ledger.turns import SharedWriter
+from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
@@ -179,7 +176,7 @@ class Ledger(AnchoredLedger):
         self._writer.guard()
         rule = self._writer.state.filter
         rule.check(event)  # here too: within a turn nonsense would fail the debits of others
-        remaining.refuse_kind(rule, event)
+        shares.refuse_kind(rule, event)
         question_digest = question_digest or hashlib.sha256(question.encode()).hexdigest()
         if key is not None:
             check_key(key)

@@ -11,20 +11,32 @@ cover     a private source whose people it protects (sources.py)
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import hmac
+import platform
+import threading
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Final, NamedTuple, cast
+
+import apsw
 
 from sulq.answers import wire
 from sulq.curator.ledger.shares import Share
 from sulq.errors import QuestionError, SetupError
+from sulq.kernel import wire as kernel_wire
+from sulq.kernel.entropy import random_bytes
+from sulq.kernel.facts import conversion_cost
+from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import canonical
-from sulq.kernel.ledger.entries import TOTALS, Body
+from sulq.kernel.ledger.entries import TOTALS, Body, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.language.estimator import Estimator
-from sulq.language.privacy import Event
+from sulq.language.privacy import Budget, EpsilonDelta, Event, Split, SubLinear, Unit, divided
+from sulq.version import __version__
 
 
 class Line(NamedTuple):
@@ -149,3 +161,152 @@ def _value(body: Body, name: str) -> object:
         return wire.from_json(body.get(name))
     except (QuestionError, SetupError) as error:
         raise damaged(f"the field {name}", "is not a value of sulq") from error
+
+
+LONGEST: Final = 200
+Name = str | tuple[str, str]  # a key, or an analyst and a key
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A key whose answer is on its way."""
+
+    question: str
+    settled: threading.Event = field(default_factory=threading.Event)
+
+
+def check_key(key: object) -> None:
+    """Refuse what is no idempotency key."""
+    if not isinstance(key, str) or not 1 <= len(key) <= LONGEST or not key.isprintable():
+        raise QuestionError("bad-question", f"An idempotency key is text of 1 to {LONGEST} printable characters.")
+
+
+class Keys:
+    """The keys this process is answering at the moment; each analyst's are apart from all others'."""
+
+    def __init__(self, wait: float) -> None:
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._claims: dict[Name, Claim] = {}
+
+    def claim(self, key: Name, question: str) -> None:
+        """Be the one thread that asks with this key, after any other has its answer."""
+        deadline = time.monotonic() + self._wait
+        while True:
+            with self._lock:
+                other = self._claims.setdefault(key, mine := Claim(question))
+            if other is mine:
+                return
+            if other.question != question:
+                raise QuestionError("key-reused", "This idempotency key was used for another question.")
+            if not other.settled.wait(max(deadline - time.monotonic(), 0.0)):
+                raise QuestionError("answer-lost", "The first ask with this idempotency key has no answer yet.")
+
+    def settle(self, key: Name | None) -> None:
+        """Let the next thread with this key go on: an answer was kept, or there will be none."""
+        with self._lock:
+            claim = self._claims.pop(key, None) if key is not None else None
+        if claim is not None:
+            claim.settled.set()
+
+
+LENGTH = 32  # bytes of a key
+SECRETS = ("hash_key", "receipt_key", "signing_key")
+
+
+class Founding(NamedTuple):
+    """What was fixed when the person space was created."""
+
+    space: str
+    hash_key: bytes  # picks a heavy person's kept rows (SR2)
+    receipt_key: bytes  # what names of sources, and keys of the first ledgers, follow from
+    signing_key: bytes  # the secret half of what receipts and anchors are signed with
+    implied: bool  # begun before a unit said which ids are one person: it folds them by spelling
+
+
+def versions() -> dict[str, str]:
+    """With what a ledger is begun."""
+    return {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
+
+
+def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
+    """Begin a person space; `told` is what else its entry says: when, and with which versions."""
+    budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
+    split = divided(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
+    own |= {"unit": kernel_wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
+    return canonical(told | own | {name: random_bytes(LENGTH).hex() for name in SECRETS})
+
+
+def raised(budget: Budget, split: Split | None, *, time: str) -> str:
+    """A larger budget."""
+    return canonical({"kind": "raise", "time": time} | _divided(budget, split))
+
+
+def widened(split: Split, budget: EpsilonDelta) -> Split:
+    """The division of a raised budget: the same order and shares of delta, so all that was counted keeps its meaning.
+
+    The kernel takes no more of it than follows from the order and the delta, and no other order.
+    """
+    keys = budget.exact_delta * split.key_delta / (split.delta + split.key_delta)
+    delta = budget.exact_delta - keys
+    room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
+    return Split(split.alpha, max(room, split.room), delta, keys)
+
+
+def _divided(budget: Budget, split: Split | None) -> Body:
+    return {"budget": kernel_wire.to_json(budget, entries.KINDS), "split": kernel_wire.to_json(split, entries.KINDS)}
+
+
+def read_founding(body: Body) -> Founding:
+    """Read the first entry."""
+    try:
+        hash_key, receipt_key = (bytes.fromhex(text(body, name)) for name in ("hash_key", "receipt_key"))
+        # The first ledgers of format 1 were begun without one: theirs follows from the key of their receipts.
+        signing_key = bytes.fromhex(optional(body, "signing_key") or _signing_key(receipt_key))
+    except ValueError as error:
+        raise damaged("entry 1", "has no keys") from error
+    if len(signing_key) != LENGTH:
+        raise damaged("entry 1", "has no keys")
+    implied = "fold" not in cast("Body", body["unit"])
+    return Founding(text(body, "space"), hash_key, receipt_key, signing_key, implied)
+
+
+def compare(
+    state: State, founding: Founding, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None
+) -> None:
+    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
+    own = state.genesis
+    if unit is not None and unit.fold is None and founding.implied and unit.column is not None:
+        unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
+    if unit is not None and unit != own.unit:
+        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
+    if budget is not None and budget != state.filter.budget:
+        raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
+    if synthetic is not None and synthetic != own.synthetic:
+        kind = "synthetic" if own.synthetic else "private"
+        raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
+
+
+def refuse_lowered(own: Budget, budget: Budget) -> None:
+    """Say why a budget cannot be raised to another, as the kernel would refuse it."""
+    if type(own) is not type(budget):
+        raise SetupError("budget-mismatch", f"A budget of {own} cannot become one of {budget}.", "Keep its kind.")
+    if isinstance(own, SubLinear) and budget != own:
+        raise SetupError(
+            "budget-mismatch",
+            "A SubLinear budget cannot be raised: the noise of every answer was fixed by its number of queries.",
+            "Begin a new person space, or ask under another budget from the start.",
+        )
+    if _lowered(own, budget):
+        raise SetupError("budget-mismatch", f"A budget is never lowered: {own} to {budget}.", "Raise it or leave it.")
+
+
+def _lowered(own: Budget, budget: Budget) -> bool:
+    """Whether a budget is lower than our own in any part."""
+    delta = isinstance(own, EpsilonDelta) and isinstance(budget, EpsilonDelta) and budget.exact_delta < own.exact_delta
+    return delta or budget.exact < own.exact
+
+
+def _signing_key(receipt_key: bytes) -> str:
+    return hmac.new(receipt_key, b"sulq: signing key", hashlib.sha256).hexdigest()

@@ -1,7 +1,8 @@
-"""Many analysts, one budget: what each has spent, may spend, and can count on (T54, T55)."""
+"""What is spent and what is left of a budget, in the owner's and the analysts' own words; the filter alone decides."""
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Mapping
@@ -10,10 +11,137 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sulq.curator.ledger import remaining
-from sulq.errors import SetupError
+from sulq.errors import QuestionError, SetupError
+from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
-from sulq.language.privacy import Loss
+from sulq.language.privacy import Loss, Queries
+
+
+def refuse_kind(rule: Filter, event: Event) -> None:
+    """Say that an event is of a kind this budget cannot hold, whatever is left: no totals with it would be admitted."""
+    if isinstance(rule.budget, Epsilon) and event.epsilon is None:
+        raise QuestionError("spend-kind", "This budget is pure epsilon; the noise asked for has no pure loss.")
+    if event.key_delta and not isinstance(rule.budget, EpsilonDelta):
+        raise QuestionError("spend-kind", "Open keys need a budget with a delta.")
+    if event.key_delta and rule.key_limit == 0:
+        raise QuestionError("open-keys", "Nothing of this budget's delta was set aside for open keys.")
+
+
+def limits_of(rule: Filter) -> tuple[int, ...]:
+    """What may be set aside for someone: the limits that hold for every kind of ask this budget takes.
+
+    Of an EpsilonDelta budget that is the room of the blended branch and the delta of open keys.
+    """
+    return (rule.room, rule.key_limit) if isinstance(rule.budget, EpsilonDelta) else (rule.limit,)
+
+
+def measure(rule: Filter, totals: Totals) -> tuple[int, ...]:
+    """What totals take of each of these limits."""
+    match rule.budget:
+        case Epsilon():
+            return (totals.epsilon,)
+        case Rho():
+            return (totals.rho,)
+        case SubLinear():
+            return (totals.queries,)
+    return (totals.blended, totals.key_delta)
+
+
+def asked(rule: Filter, event: Event) -> str:
+    """What an event asks for, in words of the budget's kind."""
+    match rule.budget:
+        case SubLinear():
+            return f"{event.queries} queries"
+        case Rho():
+            return f"rho {plain(event.rho)}"
+    pure = "no pure epsilon" if event.epsilon is None else f"epsilon {plain(event.epsilon)}"
+    keys = f", delta {plain(event.key_delta)} for open keys" if event.key_delta else ""
+    return pure if isinstance(rule.budget, Epsilon) else f"{pure}, rho {plain(event.rho)}{keys}"
+
+
+@functools.lru_cache(maxsize=64)  # looked up several times an ask
+def spent_of(rule: Filter, totals: Totals) -> Loss:
+    """What the answers so far are worth: the total loss, in the budget's own kind."""
+    match rule.budget:
+        case Epsilon():
+            return Epsilon.total(_amount(totals.epsilon))
+        case Rho():
+            return Rho.total(_amount(totals.rho))
+        case SubLinear():
+            return Queries(totals.queries)
+    keys = Fraction(totals.key_delta, GRAIN)
+    converted = rule.limit - rule.room + totals.blended
+    if totals.pure and totals.epsilon <= converted:
+        return EpsilonDelta.total(_amount(totals.epsilon), keys)
+    return EpsilonDelta.total(_amount(converted), _delta(rule) + keys)
+
+
+@functools.lru_cache(maxsize=64)
+def remaining(rule: Filter, totals: Totals) -> Loss:
+    """What is left: for EpsilonDelta the largest pure epsilon that one ask could still spend."""
+    return loss(rule, left_of(rule, totals))
+
+
+def left_of(rule: Filter, totals: Totals, part: Fraction = WHOLE) -> tuple[int, ...]:
+    """What is left of a part of the budget, in its own unit; never below 0.
+
+    Of an EpsilonDelta budget: the largest pure epsilon, the delta of open keys, and the room of the blended branch.
+    """
+    limit = rule.limit * part.numerator // part.denominator
+    if not isinstance(rule.budget, EpsilonDelta):
+        return (max(limit - measure(rule, totals)[0], 0),)
+    room = rule.room * part.numerator // part.denominator
+    keys = rule.key_limit * part.numerator // part.denominator - totals.key_delta
+    if keys < 0:  # past that limit nothing is admitted, keys or none
+        return 0, 0, 0
+    room = max(room - totals.blended, 0)
+    largest = within_room(rule, room)
+    if totals.pure:
+        largest = max(largest, limit - totals.epsilon)
+    return largest, keys, room
+
+
+def within_room(rule: Filter, room: int) -> int:
+    """The largest pure epsilon that fits so much of the blended branch.
+
+    A pure ask of epsilon x has rho = x^2/2, so it takes min(x, alpha x^2/2) of the room: this is the inverse.
+    """
+    room = max(room, 0)
+    square = 2 * room * GRAIN / rule.alpha
+    return max(room, math.isqrt(square.numerator // square.denominator))
+
+
+def loss(rule: Filter, left: tuple[int, ...]) -> Loss:
+    """What is left, as a loss of the budget's kind."""
+    amount = Fraction(left[0], GRAIN)
+    match rule.budget:
+        case Epsilon():
+            return Epsilon.total(amount)
+        case Rho():
+            return Rho.total(amount)
+        case SubLinear():
+            return Queries(left[0])
+    return EpsilonDelta.total(amount, _delta(rule) + Fraction(left[1], GRAIN))
+
+
+def rho(rule: Filter, left: tuple[int, ...]) -> Fraction | None:
+    """The largest rho that one ask could still spend, of what is left; None where the budget holds no rho."""
+    match rule.budget:
+        case Rho():
+            return Fraction(left[0], GRAIN)
+        case EpsilonDelta():
+            return left[2] / (rule.alpha * GRAIN)
+    return None
+
+
+def _delta(rule: Filter) -> Fraction:
+    return rule.split.delta if rule.split else Fraction(0)
+
+
+def _amount(total: int) -> Fraction:
+    """A total as a loss says it; lost asks may have been charged past what a loss can say."""
+    return min(Fraction(total, GRAIN), Fraction(LARGEST))
+
 
 FINEST: Final = 10**9  # the largest bottom of a share's fraction
 LONGEST: Final = 200
@@ -118,36 +246,33 @@ class Accounts:
 
     def remaining(self, rule: Filter, analyst: str) -> Loss:
         """What one ask of this analyst may still cost: its share, the cap and the others' reserves permitting."""
-        return remaining.loss(rule, self.left(rule, analyst))
+        return loss(rule, self.left(rule, analyst))
 
     def left(self, rule: Filter, analyst: str) -> tuple[int, ...]:
         """Likewise, in the filter's own units."""
         own, share = self.spent.get(analyst, NOTHING), self.shares.get(analyst, FREE)
-        left = [
-            min(pair)
-            for pair in zip(remaining.left(rule, own, share.share), remaining.left(rule, self.whole), strict=True)
-        ]
-        used = remaining.measure(rule, self.whole)
-        for i, (limit, aside) in enumerate(zip(remaining.limits(rule), self._aside(rule, analyst), strict=True)):
+        left = [min(pair) for pair in zip(left_of(rule, own, share.share), left_of(rule, self.whole), strict=True)]
+        used = measure(rule, self.whole)
+        for i, (limit, aside) in enumerate(zip(limits_of(rule), self._aside(rule, analyst), strict=True)):
             if aside:
                 free = limit - used[i] - -(-aside // self._common)
                 if free < 0:  # not even a free ask would leave the rest
                     return (0,) * len(left)
                 blended = i == 0 and len(left) > 1
-                left[i] = min(left[i], remaining.within_room(rule, free) if blended else free)
+                left[i] = min(left[i], within_room(rule, free) if blended else free)
                 left[2:] = [min(room, free) for room in left[2:]] if blended else left[2:]
         return tuple(left)
 
     def standing(self, rule: Filter, analyst: str) -> Standing:
         """One analyst's account."""
         share = self.shares.get(analyst, FREE)
-        spent = remaining.spent(rule, self.spent.get(analyst, NOTHING))
+        spent = spent_of(rule, self.spent.get(analyst, NOTHING))
         return Standing(analyst, share.share, share.reserve, spent, self.remaining(rule, analyst))
 
     def _aside(self, rule: Filter, analyst: str | None) -> list[int]:
         """What the others' reserves still hold of each limit, in units of 1/_common of the filter's."""
         if self._kept is None or self._kept[0] is not rule:
-            kept = [0] * len(remaining.limits(rule))
+            kept = [0] * len(limits_of(rule))
             for name in self.shares:
                 kept = [sum(pair) for pair in zip(kept, self._reserved(rule, name), strict=True)]
             self._kept = (rule, kept)
@@ -157,11 +282,11 @@ class Accounts:
     def _reserved(self, rule: Filter, analyst: str | None) -> list[int]:
         """What one reserve still holds of each limit."""
         share = FREE if analyst is None else self.shares.get(analyst, FREE)
-        limits = remaining.limits(rule)
+        limits = limits_of(rule)
         if analyst is None or not share.reserve:
             return [0] * len(limits)
         top = share.reserve.numerator * (self._common // share.reserve.denominator)
-        used = remaining.measure(rule, self.spent.get(analyst, NOTHING))
+        used = measure(rule, self.spent.get(analyst, NOTHING))
         return [max(top * limit - self._common * use, 0) for limit, use in zip(limits, used, strict=True)]
 
     def _covered(self, rule: Filter, analyst: str | None) -> bool:
@@ -171,9 +296,7 @@ class Accounts:
         aside = self._aside(rule, analyst)
         return all(
             held == 0 or self._common * used + held <= self._common * limit
-            for held, used, limit in zip(
-                aside, remaining.measure(rule, self.whole), remaining.limits(rule), strict=True
-            )
+            for held, used, limit in zip(aside, measure(rule, self.whole), limits_of(rule), strict=True)
         )
 
     def __eq__(self, other: object) -> bool:

@@ -10,17 +10,15 @@ from pathlib import Path
 
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
-from sulq.curator.ledger import history, remaining, transcript
-from sulq.curator.ledger.founding import Founding
+from sulq.curator.ledger import history, shares, transcript
 from sulq.curator.ledger.history import History, load
-from sulq.curator.ledger.notes import Line, Registration
+from sulq.curator.ledger.notes import Founding, Line, Registration
 from sulq.curator.ledger.opening import Report, report
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import Standing
 from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import LedgerCover, kept_source
-from sulq.curator.ledger.sqlite_file import SqliteFile
-from sulq.curator.ledger.turns import SharedWriter
+from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.ledger.chain import Seal
 from sulq.kernel.ledger.entries import Genesis, State
@@ -184,13 +182,13 @@ class LedgerView:
     def spent(self) -> Loss:
         """What all answers so far have cost."""
         with self._writer.looking() as (state, _):
-            return remaining.spent(state.filter, state.totals)
+            return shares.spent_of(state.filter, state.totals)
 
     @property
     def remaining(self) -> Loss:
         """What is left of the budget."""
         with self._writer.looking() as (state, _):
-            return remaining.remaining(state.filter, state.totals)
+            return shares.remaining(state.filter, state.totals)
 
     def standing(self, *, fresh: bool = True, analyst: str | None = None) -> tuple[Budget, Loss, Loss]:
         """Budget, spent and left: in step with the file, or as this process last knew it, which cannot fail.
@@ -206,8 +204,8 @@ class LedgerView:
     def rho_left(self, analyst: str | None = None) -> Fraction | None:
         """The largest rho that one ask could still spend, as this process last knew it; None where there is no rho."""
         rule, accounts = self._writer.state.filter, self._history.mark.accounts
-        left = remaining.left(rule, accounts.whole) if analyst is None else accounts.left(rule, analyst)
-        return remaining.rho(rule, left)
+        left = shares.left_of(rule, accounts.whole) if analyst is None else accounts.left(rule, analyst)
+        return shares.rho(rule, left)
 
     @property
     def totals(self) -> Totals:
@@ -275,6 +273,6 @@ class LedgerView:
 def _standing(state: State, analyst: str | None) -> tuple[Budget, Loss, Loss]:
     rule, accounts = state.filter, history.of(state).mark.accounts
     if analyst is None:
-        return rule.budget, remaining.spent(rule, accounts.whole), remaining.remaining(rule, accounts.whole)
+        return rule.budget, shares.spent_of(rule, accounts.whole), shares.remaining(rule, accounts.whole)
     own = accounts.standing(rule, analyst)
     return rule.budget, own.spent, own.remaining

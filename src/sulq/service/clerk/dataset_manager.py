@@ -20,7 +20,7 @@ from typing import Final, cast
 
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.registered_stores import covers_in
+from sulq.curator.ledger.opening import covers_in
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.sources import Source, agree

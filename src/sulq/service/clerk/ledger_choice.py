@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sulq.addresses.defaults import beside, copy_of
-from sulq.curator.ledger.registered_stores import covers_in
+from sulq.curator.ledger.opening import covers_in
 from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.errors import SetupError
 from sulq.service.settings import DatasetSettings, Service, TableSettings

@@ -22,7 +22,7 @@ from typing import Final, cast
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
 from sulq.compile.plan.estimators import load
-from sulq.curator.ledger.registered_stores import sources_of
+from sulq.curator.ledger.opening import sources_of
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Seal

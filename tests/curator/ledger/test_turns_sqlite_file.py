@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from tests.curator.ledger.cases import ask, memory_folder, opened, pure

@@ -8,9 +8,9 @@ import json
 
 import pytest
 
-from sulq.curator.ledger.founding import LENGTH, compare, genesis, read_founding, refuse_lowered
 from sulq.curator.ledger.history import load, of
-from sulq.curator.ledger.sqlite_file import SqliteFile
+from sulq.curator.ledger.notes import LENGTH, compare, genesis, read_founding, refuse_lowered
+from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from sulq.curator.ledger.failures import opening, writing
+from sulq.curator.ledger.turns import opening, writing
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.store import Busy, Doubt
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sulq.curator.ledger.keys import Keys, check_key
+from sulq.curator.ledger.notes import Keys, check_key
 from sulq.errors import QuestionError
 
 

@@ -13,8 +13,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Sums, Unit, col
-from sulq.curator.curator import Curator
-from sulq.curator.flights import Flight, Flights
+from sulq.curator.curator import Curator, Flight, Flights
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
