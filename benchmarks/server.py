@@ -37,7 +37,7 @@ from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.service import ipc
 from sulq.service.clerk.access import Access
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.settings import Service
 from sulq.service.supervisor import process
 from sulq.service.supervisor.main import Supervisor

@@ -25,7 +25,7 @@ from sulq.cli import app
 from sulq.errors import SetupError
 from sulq.local import Diary, Respondent
 from sulq.service.clerk.access import Access
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.ipc import SocketPool
 from sulq.service.settings import Service
 from sulq.service.supervisor.main import Supervisor

@@ -388,7 +388,7 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, one database",
         "nobody is told that ledger and data are restored together",
-        "api/locations.py",
+        "api/declarations.py",
         "    if anchor is None and any(same_database(str(ledger), str(source)) for source in near):",
         "    if False:",
         ("tests/api/test_connect_postgres.py::test_a_ledger_in_the_database_of_its_data_is_warned_of_T105",),

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 import sulq
 from sulq.answers import wire
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.testing import neighbours
 from tests.privacy.cases import people
 from tests.service.service import Running, service

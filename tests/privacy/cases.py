@@ -33,10 +33,9 @@ from sulq.language.question import Question
 from sulq.language.tally import Engine
 from sulq.sources.engines import open_engine
 from sulq.testing import neighbours, replay
-from sulq.testing.differences import differences
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
-from sulq.testing.replay import Run, record
+from sulq.testing.replay import Run, differences, record
 from tests import counts, spark
 from tests.faults import Plain
 from tests.loaded import loaded

@@ -40,8 +40,8 @@ from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.kernel.private import Private
 from sulq.language.facts import Facts
 from sulq.language.rowfn import Dot, Lookup, Nearest, Outer, Route, RowFn, Scaled, WithinBall
-from sulq.testing.differences import differences
 from sulq.testing.neighbours import SPECIAL, Row
+from sulq.testing.replay import differences
 from tests.privacy.cases import ENGINES, asking, engine, facts_of, opened, people, run
 
 BAD = [

@@ -37,7 +37,7 @@ from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.memory.engine import MemoryEngine
 from sulq.sources.source import Origin, describe
 from sulq.sources.tables import Dataset
-from sulq.testing.differences import differences
+from sulq.testing.replay import differences
 from tests import spark
 from tests.counts import auditing, count, generator
 from tests.loaded import Unholdable, loaded

@@ -24,8 +24,8 @@ from sulq.language.rowfn import Each, Lit, Vector
 from sulq.language.tally import Engine, Groups
 from sulq.testing import exact as without_noise
 from sulq.testing import neighbours
-from sulq.testing.differences import differences
 from sulq.testing.questions import Drawer
+from sulq.testing.replay import differences
 from tests import counts
 from tests.faults import bare
 from tests.privacy.cases import ENGINES, asking, engine, noticed, people, replayed, run, seeded

@@ -64,9 +64,8 @@ from sulq.sources.fold import RowBatch, listed
 from sulq.sources.memory import engine as memory
 from sulq.sql.explain import Explanation
 from sulq.testing import neighbours
-from sulq.testing.differences import differences
 from sulq.testing.neighbours import Row
-from sulq.testing.replay import Run
+from sulq.testing.replay import Run, differences
 from tests import counts
 from tests.privacy.cases import ENGINES, KEY, asking, run, seeded, written
 

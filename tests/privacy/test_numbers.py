@@ -18,8 +18,8 @@ from sulq.errors import SulqError
 from sulq.language.law import SMALLEST_SCALE, GaussianLaw, LaplaceLaw
 from sulq.language.rowfn import Bins, Lit
 from sulq.testing import exact, neighbours
-from sulq.testing.differences import cost
 from sulq.testing.questions import Drawer
+from sulq.testing.replay import cost
 from tests import counts
 from tests.privacy.cases import ENGINES, answerable, facts_of, opened, seeded
 

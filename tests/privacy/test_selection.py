@@ -36,8 +36,8 @@ from sulq.release.directions import planes as asked_planes
 from sulq.release.saving import description
 from sulq.select import agnostic, choose, price
 from sulq.testing import neighbours
-from sulq.testing.differences import differences
 from sulq.testing.questions import Drawer
+from sulq.testing.replay import differences
 from tests import counts
 from tests.privacy.cases import ENGINES, Program, asking, engine, facts_of, people, replayed, run, seeded
 

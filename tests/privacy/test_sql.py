@@ -21,8 +21,7 @@ from sulq.language.tally import Engine
 from sulq.sources.engines import open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
-from sulq.testing.differences import differences
-from sulq.testing.replay import Run, record
+from sulq.testing.replay import Run, differences, record
 from tests import counts
 from tests.privacy.cases import ENGINES, KEY
 from tests.sql.queries import COLUMNS, KEYS, PUBLIC, ROWS, Grammar, tables

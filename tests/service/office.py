@@ -14,7 +14,7 @@ from sulq.errors import AccessDenied, SetupError
 from sulq.service.call_counts import Counts
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.calls import answer
-from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.settings import DatasetSettings, Service
 

@@ -8,7 +8,6 @@ import socket
 import sys
 
 from sulq.service.sandbox import isolation
-from sulq.service.supervisor import child
 
 
 def opens(path: str, how: str) -> bool:
@@ -35,7 +34,7 @@ def connects(port: int) -> bool:
 
 
 def main() -> None:
-    told = child.settings("prying")
+    told = isolation.settings("prying")
     found = {
         "files": isolation.files(),
         "rights": isolation.rights(),

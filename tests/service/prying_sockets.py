@@ -12,7 +12,6 @@ from pathlib import Path
 
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings
-from sulq.service.supervisor import child
 
 KINDS = {
     "tcp": (socket.AF_INET, socket.SOCK_STREAM),
@@ -45,7 +44,7 @@ def listened() -> None:
 
 
 def main() -> None:
-    told = child.settings("prying")
+    told = isolation.settings("prying")
     declared = DatasetSettings.from_json(told["dataset"])
     said = isolation.confine(2 << 30, 64, outside=told["outside"], database=declared.in_database)
     echoed = []

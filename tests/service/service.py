@@ -23,9 +23,9 @@ import pytest
 import sulq
 from sulq.errors import SulqError
 from sulq.service.clerk.access import Access
-from sulq.service.clerk.declaration import declare
 from sulq.service.clerk.main import Clerk
-from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.clerk.registration import declare
+from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame, SocketPool
 from sulq.service.sandbox import launcher
 from sulq.service.settings import DatasetSettings, Service

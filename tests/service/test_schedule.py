@@ -17,9 +17,9 @@ from sulq.answers import wire
 from sulq.curator.reuse import ReusingOracle
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.rowfn import Like, Logic
-from sulq.service.clerk.ask_calls import timed
-from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.open_dataset import MAX_ASKS_AT_ONCE, OpenDataset
+from sulq.service.clerk.registration import declare
+from sulq.service.clerk.request import timed
+from sulq.service.clerk.worker_pool import MAX_ASKS_AT_ONCE, OpenDataset
 from sulq.service.schedule import PacedRows, Schedule, ScheduledAsk
 from sulq.service.settings import DatasetSettings
 from tests.counts import count

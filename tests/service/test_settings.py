@@ -9,7 +9,7 @@ import pytest
 
 import sulq
 from sulq.errors import SetupError
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.settings import DatasetSettings, Service
 
 

@@ -13,8 +13,7 @@ from sulq.kernel.mechanisms import MECHANISMS, release
 from sulq.kernel.private import Private
 from sulq.language.rowfn import Lit
 from sulq.testing import neighbours
-from sulq.testing.differences import differences
-from sulq.testing.replay import Run, record
+from sulq.testing.replay import Run, differences, record
 from tests.faults import Plain
 
 COUNT = Sums((Lit(1),))

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, overload
 
 from sulq.addresses.defaults import begun
 from sulq.addresses.postgres import is_address
-from sulq.api.declarations import OwnedTable, declare_table, declare_tables
-from sulq.api.locations import in_spark, lies_elsewhere, prepared_copy, warn_of_shared_database
+from sulq.api.declarations import (
+    OwnedTable,
+    declare_table,
+    declare_tables,
+    in_spark,
+    lies_elsewhere,
+    prepared_copy,
+    warn_of_shared_database,
+)
 from sulq.errors import SetupError
 from sulq.language.domain import is_text
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit

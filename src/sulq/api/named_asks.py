@@ -16,8 +16,7 @@ from sulq.answers.estimators import Average, Plain
 from sulq.answers.oracle import ColumnChoice, GraphTable, Oracle
 from sulq.answers.plan import Plan, affordable, price_of_mean, price_of_sums, probe
 from sulq.api import questions
-from sulq.api.pay import Pay
-from sulq.api.questions import By, Keys, Where
+from sulq.api.questions import By, Keys, Pay, Where
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, Loss, Queries, Rho, SubLinear, exactly, probability

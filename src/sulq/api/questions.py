@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -120,3 +121,30 @@ def _centre(facts: Facts, fn: RowFn) -> tuple[Fraction, Fraction]:
 
 def _edge(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 and abs(value) <= INT_LIMIT else float(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """A spend, or the accuracy that sets its price.
+
+    `within`: the width that an answer may be off by, except with probability `beta`, at a price of `at_most`.
+    `fresh`: new noise at full price, although a stored answer would do (SR12).
+    """
+
+    spend: Loss | None = None
+    within: float | None = None
+    beta: float = 0.05
+    at_most: Loss | None = None
+    fresh: bool = False
+
+    def price_once(self) -> None:
+        """Refuse a spend beside an accuracy."""
+        if self.spend is not None:
+            raise QuestionError("bad-question", "Name spend or within, not both.")
+
+    @property
+    def reuse(self) -> bool:
+        """Whether a stored answer may be given instead."""
+        if not isinstance(self.fresh, bool):
+            raise QuestionError("bad-question", "fresh is True or False.")
+        return not self.fresh

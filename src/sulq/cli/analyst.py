@@ -14,8 +14,8 @@ from rich.table import Table
 from sulq.cli.config import CONFIG, read
 from sulq.cli.show import console
 from sulq.service.clerk.access import TOKEN_DAYS, Access
-from sulq.service.clerk.access_calls import check_datasets
-from sulq.service.clerk.registered_store import RegisteredStore
+from sulq.service.clerk.registration import RegisteredStore
+from sulq.service.clerk.request import check_datasets
 
 analyst = typer.Typer(add_completion=False, no_args_is_help=True, help="Let analysts in, list them, end their tokens.")
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml of the server; default: here.")]

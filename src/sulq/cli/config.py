@@ -42,7 +42,7 @@ from typing import Final, Literal, TypeVar, cast
 from urllib.parse import unquote
 
 from sulq.addresses.postgres import is_address
-from sulq.api.locations import lies_elsewhere
+from sulq.api.declarations import lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.language.estimator import CERTIFIES, Certificate

@@ -33,7 +33,7 @@ QUERY: Final = "SELECT city, AVG(pressure) FROM survey GROUP BY city"
 def serve_console(folder: Path, people: pa.Table, *, clinic: pa.Table) -> None:
     """Serve a survey, print where and with which tokens, and stay until Ctrl-C; `clinic` is there to be registered."""
     from sulq.service.clerk.access import Access
-    from sulq.service.clerk.declaration import declare
+    from sulq.service.clerk.registration import declare
     from sulq.service.settings import Service
     from sulq.service.supervisor.main import Supervisor
 

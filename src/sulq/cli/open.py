@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sulq.addresses.defaults import begun, copy_of
 from sulq.api.connect import connect
-from sulq.api.locations import in_spark, lies_elsewhere
+from sulq.api.declarations import in_spark, lies_elsewhere
 from sulq.cli.config import DatasetConfig, find
 from sulq.errors import AccessDenied, SetupError
 

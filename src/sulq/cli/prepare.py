@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from sulq.api.locations import in_spark
+from sulq.api.declarations import in_spark
 from sulq.cli.open import declared, opened
 from sulq.cli.show import console
 from sulq.errors import SetupError

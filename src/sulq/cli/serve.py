@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sulq.api.locations import warn_of_shared_database
+from sulq.api.declarations import warn_of_shared_database
 from sulq.cli.config import CONFIG, DatasetConfig, Server, read
 from sulq.cli.open import ledger_of
 from sulq.cli.tokens import hand_over
@@ -118,7 +118,7 @@ def service_of(server: Server) -> Service:
 def declaration(found: DatasetConfig) -> DatasetSettings:
     """A dataset as the server holds it."""
     from sulq.cli.open import ledger_for
-    from sulq.service.clerk.declaration import declare
+    from sulq.service.clerk.registration import declare
 
     parts = found.tables
     columns: Mapping[str, object] = (

@@ -10,7 +10,7 @@ import pytest
 from sulq.answers import wire
 from sulq.curator.ledger import notes
 from sulq.curator.ledger.history import History, load, of
-from sulq.curator.ledger.shares import Share, spent
+from sulq.curator.ledger.shares import Share, spent_of
 from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
@@ -91,7 +91,7 @@ def test_totals_are_what_the_entries_add_up_to_T52() -> None:
     bodies = [FIRST, debit("0.6"), notes.raised(Epsilon(2), None, time="t"), debit("0.5"), debit("0.9")]
     for thorough in (False, True):
         state = load(SqliteFile.in_memory(rows(*bodies)), (), thorough=thorough)
-        assert spent(state.filter, state.totals) == Epsilon(2)
+        assert spent_of(state.filter, state.totals) == Epsilon(2)
         assert state.totals.events == 3
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.shares import Accounts, Share, Standing, limits, measure
+from sulq.curator.ledger.shares import Accounts, Share, Standing, limits_of, measure
 from sulq.errors import BudgetExceeded, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.filter import Filter
 from sulq.language.privacy import GRAIN, Budget, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear
@@ -204,7 +204,7 @@ def promised(ledger: Ledger, kind: str, name: str) -> Event | None:
     state = ledger._writer.state
     accounts, rule = ledger._history.accounts, state.filter
     used = measure(rule, accounts.spent[name])[0] if name in accounts.spent else 0
-    left = math.floor(accounts.shares[name].reserve * limits(rule)[0]) - used
+    left = math.floor(accounts.shares[name].reserve * limits_of(rule)[0]) - used
     if (left < GRAIN // 10**9 and kind != "queries") or left <= 0:
         return None
     amount = Fraction(left, GRAIN)

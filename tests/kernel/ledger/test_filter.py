@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.curator.ledger.notes import widened
-from sulq.curator.ledger.shares import refuse_kind, remaining, spent
+from sulq.curator.ledger.shares import refuse_kind, remaining, spent_of
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
 from sulq.language.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, divided
@@ -90,7 +90,7 @@ def test_ten_asks_of_a_tenth_fill_a_budget_of_one_T52() -> None:
     assert admits(held, totals, pure("0.1"))
     assert not admits(held, totals, pure(Fraction(1, 10) + Fraction(1, GRAIN)))
     assert remaining(held, totals) == Epsilon(0.1)
-    assert spent(held, totals) == Epsilon(Fraction(9, 10))
+    assert spent_of(held, totals) == Epsilon(Fraction(9, 10))
     assert remaining(held, totals + held.cost(pure("0.1"))) == Epsilon.total(Fraction(0))
 
 
@@ -152,14 +152,14 @@ def test_two_randomised_responses_lose_exactly_both_S2_6() -> None:
     )
     held = filter_for(Epsilon(1))
     assert math.log(worst) == pytest.approx(1.0)
-    assert spent(held, total(held, [pure(first), pure(second)])) == Epsilon(1)
+    assert spent_of(held, total(held, [pure(first), pure(second)])) == Epsilon(1)
 
 
 def test_histograms_asked_apart_cost_twice_S3_6() -> None:
     """Two histograms over disjoint regions are one charge as one question and two charges apart (S3.6, SR13)."""
     held = filter_for(Epsilon(2))
-    assert spent(held, total(held, [pure(1)])) == Epsilon(1)
-    assert spent(held, total(held, [pure(1), pure(1)])) == Epsilon(2)
+    assert spent_of(held, total(held, [pure(1)])) == Epsilon(1)
+    assert spent_of(held, total(held, [pure(1), pure(1)])) == Epsilon(2)
 
 
 def test_a_refusal_is_free_and_less_may_still_fit_S4_8() -> None:
@@ -175,7 +175,7 @@ def test_the_query_after_the_last_is_refused_S0_8() -> None:
     held = filter_for(SubLinear(1, 1e-6, 10))
     totals = total(held, [queries(4), queries(5)])
     assert remaining(held, totals) == Queries(1)
-    assert spent(held, totals) == Queries(9)
+    assert spent_of(held, totals) == Queries(9)
     assert admits(held, totals, queries(1))
     assert not admits(held, totals, queries(2))
     assert not admits(held, totals + held.cost(queries(1)), queries(1))
@@ -259,20 +259,20 @@ def test_what_remains_is_the_largest_pure_ask_that_fits(names: list[str], budget
     left = remaining(held, totals).amount
     assert left == 0 or admits(held, totals, pure(left))
     assert not admits(held, totals, pure(left + Fraction(1, GRAIN)))
-    assert spent(held, totals).amount <= held.budget.exact
+    assert spent_of(held, totals).amount <= held.budget.exact
 
 
 def test_what_is_spent_takes_the_better_branch_SR3() -> None:
     """Pure asks count by their epsilons until the blended branch is cheaper; delta counts once it is used (SR3)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     few, many = total(held, [pure("0.05")] * 10), total(held, [pure("0.05")] * 60)
-    assert spent(held, EMPTY) == EpsilonDelta.total(Fraction(0), Fraction(0))
+    assert spent_of(held, EMPTY) == EpsilonDelta.total(Fraction(0), Fraction(0))
     assert remaining(held, EMPTY) == EpsilonDelta(2, 1e-6)
-    assert spent(held, few) == EpsilonDelta.total(Fraction(1, 2), Fraction(0))
+    assert spent_of(held, few) == EpsilonDelta.total(Fraction(1, 2), Fraction(0))
     assert held.holds(many)  # 60 * 0.05 = 3 > 2
-    assert 0.9 < spent(held, many).amount < 2
-    assert spent(held, many).exact_delta == Fraction(1, 10**6)
-    assert spent(held, total(held, [gaussian("0.001")])).exact_delta == Fraction(1, 10**6)
+    assert 0.9 < spent_of(held, many).amount < 2
+    assert spent_of(held, many).exact_delta == Fraction(1, 10**6)
+    assert spent_of(held, total(held, [gaussian("0.001")])).exact_delta == Fraction(1, 10**6)
 
 
 def converted(events: list[Event], split: Split) -> float:
@@ -293,7 +293,7 @@ def test_histories_cost_what_the_closed_forms_say_T53() -> None:
         sums = [converted(events, held.split)]
         if all(e.epsilon is not None for e in events):
             sums.append(float(sum(e.epsilon for e in events)))
-        ours = float(spent(held, total(held, events)).amount) if min(sums) < 1000 else 0.0
+        ours = float(spent_of(held, total(held, events)).amount) if min(sums) < 1000 else 0.0
         assert min(sums) - 1e-12 <= ours <= min(sums) + 1e-9
 
 
@@ -316,9 +316,9 @@ def test_no_history_costs_less_than_a_reference_accountant_says_T53() -> None:
     halved = 0
     for events in histories(count("T53 histories, dp-accounting", short=10_000, long=10_000), seed=2):
         least = reference(events, alpha, 1e-6)
-        assert float(spent(held, total(held, events)).amount) >= least - 1e-12
+        assert float(spent_of(held, total(held, events)).amount) >= least - 1e-12
         wrong = [replace(e, rho=e.rho / 2) for e in events]
-        halved += float(spent(held, total(held, wrong)).amount) < least - 1e-12
+        halved += float(spent_of(held, total(held, wrong)).amount) < least - 1e-12
     assert halved > 100  # control: half the charge falls below the reference
 
 
@@ -333,7 +333,7 @@ def test_no_history_costs_less_than_its_privacy_loss_distribution_T53() -> None:
             kind = dp_accounting.GaussianDpEvent if event.epsilon is None else dp_accounting.LaplaceDpEvent
             accountant.compose(kind(noise))
         slack = 2e-3 * len(events)  # a step of the grid for each rounding up
-        assert float(spent(held, total(held, events)).amount) >= accountant.get_epsilon(1e-6) - slack
+        assert float(spent_of(held, total(held, events)).amount) >= accountant.get_epsilon(1e-6) - slack
 
 
 def worst_delta(held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]]], depth: int, level: float) -> float:

@@ -24,8 +24,8 @@ from sulq.service import ipc
 from sulq.service.call_counts import Counts
 from sulq.service.clerk import dataset_manager
 from sulq.service.clerk.dataset_manager import DatasetManager
-from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.clerk.registration import declare
+from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.settings import DatasetSettings, Service
 from tests.service.service import COLUMNS, Running, service, survey
 

@@ -14,7 +14,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.curator.ledger.opening import verify
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.sandbox import file_rules, launcher
 from sulq.service.settings import Service
 from sulq.service.supervisor import process

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.service.sandbox import file_rules, isolation, launcher, system_calls
+from sulq.service.sandbox import file_rules, isolation, launcher
 from tests.service.service import connections, need_network
 
 SOURCE = str(Path(isolation.__file__).parents[3])
@@ -232,18 +232,18 @@ def test_connections_to_other_ports_are_refused_T72() -> None:
 
 def test_the_filter_names_the_machine_and_lets_the_rest_pass() -> None:
     """The program is eight bytes a step: another machine's calls are refused first, the last step allows."""
-    code = system_calls.program(7, [1, 2])
+    code = isolation.program(7, [1, 2])
     steps = [code[i : i + 8] for i in range(0, len(code), 8)]
     assert len(steps) == 6 + 2 * 2 + 1
-    assert steps[-1][4:] == system_calls.ALLOW.to_bytes(4, sys.byteorder)
+    assert steps[-1][4:] == isolation.ALLOW.to_bytes(4, sys.byteorder)
     assert steps[1][4:] == (7).to_bytes(4, sys.byteorder)
 
 
-@pytest.mark.parametrize("machine", sorted(system_calls._CALLS))
+@pytest.mark.parametrize("machine", sorted(isolation._CALLS))
 def test_every_machine_refuses_the_same(machine: str) -> None:
     """The lists differ by what a machine has no call for, and by nothing else; no call is in both lists."""
-    _, _, refused, partly = system_calls._CALLS[machine]
-    _, _, whole, parts = system_calls._CALLS["x86_64"]
+    _, _, refused, partly = isolation._CALLS[machine]
+    _, _, whole, parts = isolation._CALLS["x86_64"]
     assert set(whole) - set(refused) <= {"fork", "vfork"}
     assert set(refused) <= set(whole)
     assert partly.keys() == parts.keys()

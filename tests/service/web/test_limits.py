@@ -14,7 +14,7 @@ from anyio import to_thread
 from starlette.requests import Request
 
 from sulq.errors import QuestionError, SetupError
-from sulq.service.clerk import open_dataset as held
+from sulq.service.clerk import worker_pool as held
 from sulq.service.ipc import Frame
 from sulq.service.settings import Service
 from sulq.service.web import limits

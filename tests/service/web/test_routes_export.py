@@ -11,7 +11,7 @@ import pytest
 
 import sulq
 from sulq.errors import CuratorError, QuestionError
-from sulq.service.clerk import ledger_calls
+from sulq.service.clerk import request
 from sulq.service.web.routes import ledger
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -21,7 +21,7 @@ COUNT = sulq.Sums((sulq.lit(1),))
 
 def test_an_export_holds_every_line_of_a_long_ledger(tmp_path: Path) -> None:
     """More lines than one reply of the clerk's holds are all there, in order, once; the control: one reply is cut."""
-    lines = ledger_calls.PAGE_LINES + 7
+    lines = request.PAGE_LINES + 7
     office = Office(tmp_path, survey=survey(sulq.Epsilon(1000)))
     with Door(office) as door:
         view = office.databases["survey"]._oracle.for_analyst("analyst", dataset="survey")
@@ -35,8 +35,8 @@ def test_an_export_holds_every_line_of_a_long_ledger(tmp_path: Path) -> None:
             seqs = [line["seq"] for line in found["lines"]]
             assert seqs == sorted(set(seqs))
             assert len(seqs) == found["report"]["debits"] == lines
-        page = door.get("/v1/datasets/survey/transcript", "owner", params={"limit": ledger_calls.PAGE_LINES}).json()
-        assert len(page["lines"]) == ledger_calls.PAGE_LINES < lines
+        page = door.get("/v1/datasets/survey/transcript", "owner", params={"limit": request.PAGE_LINES}).json()
+        assert len(page["lines"]) == request.PAGE_LINES < lines
 
 
 class Clerk:

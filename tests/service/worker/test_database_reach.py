@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import sulq
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.sandbox import file_rules, isolation, launcher
 from sulq.service.supervisor import process
 from tests.service.service import COLUMNS, connections, found_by_children, need_network, networks, survey

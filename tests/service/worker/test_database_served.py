@@ -24,7 +24,7 @@ from sulq import release
 from sulq.answers import wire
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.learn import KMeans
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.sandbox import isolation, launcher
 from sulq.service.supervisor import process
 from sulq.service.worker import pg_proxy

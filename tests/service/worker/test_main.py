@@ -25,7 +25,7 @@ from sulq.language.facts import Facts
 from sulq.language.question import Holistic
 from sulq.language.statistic import Aggregated
 from sulq.service import ipc
-from sulq.service.clerk.declaration import declare
+from sulq.service.clerk.registration import declare
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings
 from sulq.service.supervisor import process

@@ -101,13 +101,13 @@ def test_kept_or_streamed_the_sums_are_the_same_SR16(unit: Unit, most: int | Non
 def test_columns_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A second fold over the same columns reads nothing; one more column is read alone; the control: none is kept."""
     read: list[str] = []
-    streamed = module.results.streamed
+    streamed = module.streamed
 
     def noted(cursor: object, statement: str, *rest: object) -> object:
         read.append(statement)
         return streamed(cursor, statement, *rest)
 
-    monkeypatch.setattr(module.results, "streamed", noted)
+    monkeypatch.setattr(module, "streamed", noted)
     engine = duck(numbers(), schema=SCHEMA)
     pair, more = ask(outer(["x", "y"]), schema=SCHEMA), ask(outer(["x", "y", "h"]), schema=SCHEMA)
     for tally in (pair, pair, more, more):
@@ -127,7 +127,7 @@ def test_rows_keep_their_order_however_they_are_read(monkeypatch: pytest.MonkeyP
     data = numbers()
     tally = ask(outer(["x", "y", "h"]), schema=SCHEMA)
     want = found(memory(data, schema=SCHEMA), [tally])
-    streamed = module.results.streamed
+    streamed = module.streamed
     rng = random.Random(1)
 
     def shuffled(cursor: object, statement: str, parameters: dict[str, object], _: int) -> object:
@@ -137,7 +137,7 @@ def test_rows_keep_their_order_however_they_are_read(monkeypatch: pytest.MonkeyP
             order = np.array(rng.sample(range(count), count))
             yield [(v[order], None if m is None else m[order]) for v, m in columns], count
 
-    monkeypatch.setattr(module.results, "streamed", shuffled)
+    monkeypatch.setattr(module, "streamed", shuffled)
     engine = duck(data, schema=SCHEMA)
     engine.sums(ask(outer(["y"]), schema=SCHEMA))
     assert found(engine, [tally]) == want

@@ -131,7 +131,7 @@ def test_a_copy_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPat
     """It is one transaction: the earlier copy stays, and is used."""
     name = filled(pa.table({"x": [1, 2]}))
     before = engine(at(name), schema=ONE).fingerprint()
-    monkeypatch.setattr(copy.postgres_schema, "record", lambda *_: (_ for _ in ()).throw(psycopg.DataError))
+    monkeypatch.setattr(copy.session, "record", lambda *_: (_ for _ in ()).throw(psycopg.DataError))
     with pytest.raises(SetupError, match="unreadable-data"):
         engine(at(name), schema=ONE, renew=True).ready()
     monkeypatch.undo()

@@ -60,7 +60,7 @@ def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     found.ready()
     columns, (relation, count) = stored_columns(schema, owned=False), copy_of(found)
     assert count > 3
-    genuine, deleted = engine._unpacked, []
+    genuine, deleted = postgres_engine._unpacked, []
 
     def unpacked(cells: object) -> pa.Array:
         if not deleted:

@@ -41,7 +41,6 @@ from sulq.language.tally import Key, sums_of
 from sulq.sources.engines import Counting, open_dataset, open_engine
 from sulq.sources.source import Origin
 from sulq.sources.spark import chunks, frame, prepared, runner, work
-from sulq.sources.spark import engine as module
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.spark.runner import TablePart
 from sulq.sources.tables import Dataset, Given
@@ -319,7 +318,7 @@ def test_rows_that_are_not_prepared_once_are_refused(tmp_path: Path, monkeypatch
     with pytest.raises(SetupError, match="Leave prepared= out"):
         opened(whole, prepared=False)
     engine = opened(whole, prepared=tmp_path / "copy")
-    monkeypatch.setattr(module.settings, "local", lambda _: False)
+    monkeypatch.setattr(frame, "local", lambda _: False)
     monkeypatch.setattr(frame, "CLUSTER", {})
     with pytest.raises(SetupError, match="every node"):
         engine.ready()
@@ -410,7 +409,7 @@ def test_persons_that_were_not_read_are_not_there_SR15() -> None:
         columns = {"c0": pa.array([1, 2, 3], pa.int8())} | ({"o": pa.array([b"a", b"b", b"c"])} if owned else {})
         tables = {"kept": chunks.TablePages(schema, True, [pa.table(columns)])}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(chunks.chunks, "tables", lambda given, _: given)
+            patch.setattr(chunks, "unpacked", lambda given, _: given)
             if owned:
                 assert chunks.run([Scan(people)], tables)[0][0].to_pylist() == [{"s": 3}]
             else:

@@ -47,11 +47,10 @@ from sulq.language.space import Box, Cube
 from sulq.language.statistic import Aggregated, Occurring, ToSorted, ToUnique
 from sulq.language.tally import Engine
 from sulq.testing import exact, neighbours
-from sulq.testing.differences import differences
 from sulq.testing.faults import Late, silent
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
-from sulq.testing.replay import Run, record
+from sulq.testing.replay import Run, differences, record
 
 ENGINES: Final = ("duckdb", "memory")
 UNITS: Final = (

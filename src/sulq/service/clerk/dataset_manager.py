@@ -30,11 +30,8 @@ from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
 from sulq.service import ipc
 from sulq.service.call_counts import Counts
-from sulq.service.clerk.ledger_choice import placed
-from sulq.service.clerk.ledger_coverage import Holdings
-from sulq.service.clerk.open_dataset import OpenDataset
-from sulq.service.clerk.registered_store import RegisteredStore
-from sulq.service.clerk.worker_pool import RemoteRows, WorkerAddress, WorkerConnection
+from sulq.service.clerk.registration import Holdings, RegisteredStore, placed
+from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
 from sulq.service.schedule import PacedRows, Schedule
 from sulq.service.settings import DatasetSettings, Service

@@ -22,11 +22,10 @@ from sulq.service.call_counts import Counts
 from sulq.service.clerk import calls
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.dataset_manager import DatasetManager
-from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings, Service
-from sulq.service.supervisor import child
 from sulq.version import __version__
 
 TICK: Final = 1.0
@@ -139,7 +138,7 @@ class Clerk:
 
 def main() -> None:
     """Start as the supervisor says; end in order when it says so, and at once when it is gone."""
-    told = child.settings("clerk")
+    told = isolation.settings("clerk")
     service = Service.from_json(cast("Frame", told["service"]))
     control = socket.socket(fileno=cast("int", told["control"]))
     listener = socket.socket(fileno=cast("int", told["listen"]))

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar, cast
 
 from sulq.answers import wire
+from sulq.answers.oracle import Oracle
 from sulq.answers.wire import LOSSES
-from sulq.errors import QuestionError
+from sulq.curator.ledger.ledger import Line
+from sulq.curator.ledger.shares import Share, Standing
+from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.language.privacy import Loss
-from sulq.language.question import QUESTIONS, Question
-from sulq.service.clerk.access import Principal
-from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.language.question import QUESTIONS, Question, Sums
+from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, Principal, nearest
+from sulq.service.clerk.worker_pool import OpenDataset
+from sulq.service.ipc import MAX_FRAME_BYTES, Frame
+from sulq.service.schedule import ScheduledAsk
 
 SEES_ALL: Final = frozenset({"owner", "auditor"})
 
@@ -95,3 +101,229 @@ class Request:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             raise QuestionError("bad-request", f"{name} must be {what}.")
         return value
+
+
+SHORT_QUESTION_CHARACTERS: Final = 1000  # characters: what a question of few numbers is written in
+MAX_NUMBER_CHARACTERS: Final = 21  # characters of a 64-bit number, its sign and a comma
+
+
+def facts(request: Request) -> Frame:
+    """Everything public, with what is left for this analyst."""
+    request.only()
+    return {"facts": wire.to_json(request.held.oracle(request.whose).facts)}
+
+
+def foresee(request: Request) -> Frame:
+    """Price and accuracy; free, reads no row."""
+    request.only("question", "spend")
+    plan = request.held.oracle(request.who.name).foresee(request.question(), spend=request.spend())
+    return {"plan": wire.to_json(plan)}
+
+
+def ask(request: Request) -> Frame:
+    """Pay and answer."""
+    request.only("question", "spend", "key", "reuse")
+    question, spend = request.question(), request.spend()
+    key, reuse = request.optional("key"), request.truth("reuse")
+    oracle = request.held.oracle(request.who.name)
+    check_length(oracle, question, spend)
+    with request.held.asking():
+        return timed(
+            request.held,
+            request.who.name,
+            lambda: {"answer": wire.to_json(oracle.ask(question, spend=spend, key=key, reuse=reuse))},
+        )
+
+
+def check_length(oracle: Oracle, question: Question, spend: Loss | None) -> None:
+    """Refuse, before anything is paid, a question whose answer would be longer than what one frame carries."""
+    if isinstance(question, Sums) and not question.by and len(wire.encode(question)) < SHORT_QUESTION_CHARACTERS:
+        return
+    plan = oracle.foresee(question, spend=spend)
+    numbers = sum(part.tally.cells * part.tally.width for part in plan.parts)
+    once = len(wire.encode(plan.event))  # the first answer says what all of them cost together
+    if once + numbers * MAX_NUMBER_CHARACTERS + len(plan.parts) * SHORT_QUESTION_CHARACTERS > MAX_FRAME_BYTES // 2:
+        raise QuestionError("too-large", "The answer would be longer than the server sends at once.")
+
+
+def timed(held: OpenDataset, whose: str, work: Callable[[], T]) -> T:
+    """Do what reads rows, in a slot of its dataset; under a release schedule its outcome leaves at its tick.
+
+    The slot is free again when the work is done; until its tick nobody finds the answer in any book (`Paced`).
+    """
+    schedule = held.schedule
+    if schedule is None:
+        with held.slot(whose):
+            return work()
+    turn = ScheduledAsk(schedule)
+    try:
+        with ExitStack() as slot, ExitStack() as times:
+            slot.enter_context(held.slot(whose))
+            if turn.late:
+                raise SetupError("not-ready", "Too many questions are under way.", "Try again in a moment.")
+            turn.worked = slot.close
+            if held.rows is not None:
+                end = turn.arrived + schedule.period
+                times.enter_context(held.rows.until(end, end - schedule.period / 2))
+            if held.paced is not None:
+                times.enter_context(held.paced.during(turn))
+            return work()
+    finally:
+        if not turn.wait():
+            held.late += 1
+
+
+def told(principal: Principal) -> Frame:
+    """What may be known of a principal."""
+    scope = None if principal.datasets is None else list(principal.datasets)
+    return {
+        "name": principal.name,
+        "role": principal.role,
+        "datasets": scope,
+        "created": principal.created,
+        "expires": principal.expires,
+        "revoked": principal.revoked,
+    }
+
+
+def whoami(request: Request) -> Frame:
+    """Whose token this is."""
+    request.only()
+    return told(request.who)
+
+
+def principals(access: Access, request: Request) -> Frame:
+    """Everybody who was ever let in; no token and no hash of one."""
+    request.only()
+    return {"principals": [told(principal) for principal in access.list()]}
+
+
+def add_principal(access: Access, request: Request, datasets: Collection[str]) -> Frame:
+    """Let somebody in; the token is in this reply and nowhere else."""
+    request.only("name", "role", "datasets", "days")
+    days, scope = request.whole("days", TOKEN_DAYS, MAX_TOKEN_DAYS), request.names("datasets")
+    check_datasets(scope or (), datasets)
+    return {"token": access.add(request.text("name"), request.text("role"), scope, days)}
+
+
+def check_datasets(scope: Collection[str], known: Collection[str]) -> None:
+    """Refuse a name that is no dataset: its token would open nothing, or one day something nobody meant."""
+    for name in scope:
+        if name not in known:
+            raise QuestionError("bad-principal", f"There is no dataset {name[:80]!r}{nearest(name, known)}.")
+
+
+def revoke(access: Access, request: Request) -> Frame:
+    """End a token, from the next call on."""
+    request.only("name")
+    access.revoke(request.text("name"))
+    return {}
+
+
+PAGE_LINES: Final = 1000  # lines of a transcript in one reply
+
+
+def transcript(request: Request) -> Frame:
+    """Questions and answers after an entry, oldest first; `datasets`: of which ones, null for all."""
+    request.only("after", "limit")
+    after, limit = request.whole("after", 0, 2**62), request.whole("limit", PAGE_LINES, PAGE_LINES)
+    ledger = request.held.open_ledger()
+    scope = request.who.datasets
+    lines = ledger.transcript(analyst=request.whose, datasets=scope, after=after, limit=limit)
+    return {
+        "lines": [line_of(line) for line in lines],
+        "head": ledger.head,
+        "datasets": None if scope is None else list(scope),
+    }
+
+
+def verify(request: Request) -> Frame:
+    """Check the whole ledger again: chain, totals, budget."""
+    request.only()
+    found = request.held.open_ledger().verify()
+    return {
+        "space": found.space,
+        "entries": found.entries,
+        "debits": found.debits,
+        "answers": found.answers,
+        "head": found.head,
+        "unit": wire.to_json(found.unit),
+        "budget": wire.to_json(found.budget),
+        "spent": wire.to_json(found.spent),
+        "remaining": wire.to_json(found.remaining),
+        "text": str(found),
+    }
+
+
+def export(request: Request) -> Frame:
+    """The transcript with the verification it goes with; a long one in several parts, each after the last."""
+    request.only("after", "limit")
+    found = transcript(request)
+    report = verify(replace(request, body={}))
+    return {
+        "report": report,
+        "datasets": found["datasets"],
+        "lines": found["lines"],
+        "public_key": request.held.open_ledger().public_key,
+    }
+
+
+def receipt(request: Request) -> Frame:
+    """One debit's receipt, signed by the ledger."""
+    request.only("seq")
+    seq = request.whole("seq", 0, 2**62)
+    found = request.held.open_ledger().receipt(seq, analyst=request.whose, datasets=request.who.datasets)
+    return {"receipt": wire.strict(found)}
+
+
+def line_of(line: Line) -> Frame:
+    """A line of the transcript as JSON; the question and the answer are canonical JSON already, and stay text."""
+    return {
+        "seq": line.seq,
+        "time": line.time,
+        "analyst": line.analyst,
+        "dataset": line.dataset,
+        "question": line.question,
+        "event": wire.to_json(line.event),
+        "answer": line.answer,
+    }
+
+
+def budget(request: Request) -> Frame:
+    """What there is, what is spent and left; owner and auditor see every analyst's share, an analyst its own."""
+    request.only()
+    ledger, whose = request.held.open_ledger(), request.whose
+    whole, spent, remaining = ledger.standing(analyst=whose)
+    shares = [_share_of(standing) for standing in ledger.standings() if whose in (None, standing.analyst)]
+    return {
+        "budget": wire.to_json(whole),
+        "spent": wire.to_json(spent),
+        "remaining": wire.to_json(remaining),
+        "shares": shares,
+    }
+
+
+def share(access: Access, request: Request) -> Frame:
+    """Set what part of the budget an analyst may spend, and what part no other can take from it.
+
+    A name that was never let in and has no account would bind nobody: it is refused with the nearest one.
+    """
+    request.only("analyst", "share", "reserve")
+    reserve = request.number("reserve") if request.body.get("reserve") is not None else 0.0
+    analyst = request.text("analyst")
+    told, ledger = Share.of(request.number("share"), reserve), request.held.open_ledger()
+    known = {principal.name for principal in access.list()} | {standing.analyst for standing in ledger.standings()}
+    if analyst not in known:
+        raise AccessDenied("not-found", f"There is no analyst {analyst[:80]!r}{nearest(analyst, known)}.")
+    ledger.share(analyst, told)
+    return {"analyst": analyst}
+
+
+def _share_of(standing: Standing) -> Frame:
+    return {
+        "analyst": standing.analyst,
+        "share": float(standing.share),
+        "reserve": float(standing.reserve),
+        "spent": wire.to_json(standing.spent),
+        "remaining": wire.to_json(standing.remaining),
+    }

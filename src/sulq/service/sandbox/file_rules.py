@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from sulq.service.clerk.registered_store import RegisteredStore
+from sulq.service.clerk.registration import RegisteredStore
 from sulq.service.sandbox import launcher
 from sulq.service.settings import DatasetSettings
 from sulq.service.worker import database

@@ -30,9 +30,7 @@ from sulq.service import ipc
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings, Service
-from sulq.service.supervisor import run_folder
-from sulq.service.supervisor.process import Process, launched
-from sulq.service.supervisor.run_folder import RunFolder
+from sulq.service.supervisor.process import Process, RunFolder, launched, sweep
 
 BACKLOG: Final = 256
 LOOK_MEMORY: Final = 2048
@@ -59,7 +57,7 @@ class Supervisor:
         self._stopping = False
         self._places = 0  # datasets that were given workers
         self._outside = isolation.network()
-        for left in run_folder.sweep():
+        for left in sweep():
             _log.warning("removed what a killed server left", extra={"folder": left.name})
         self._own = RunFolder()  # nobody else reaches the sockets
         self.folder = self._own.path

@@ -21,8 +21,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sulq.service.ipc import SocketPool
 from sulq.service.jobs.manager import ForwardedJobs
+from sulq.service.sandbox import isolation
 from sulq.service.settings import Service, Tree
-from sulq.service.supervisor import child
 from sulq.service.web.app import create_app
 from sulq.service.web.clerk_oracle import Call
 from sulq.service.web.middleware import RequestGuard
@@ -103,7 +103,7 @@ def server(app: RequestGuard, service: Service) -> uvicorn.Server:
 
 def main() -> None:
     """Serve until told to stop; requests under way end first."""
-    told = child.settings("web")
+    told = isolation.settings("web")
     # No folder here is ours to write; a job's library that only asks where files would lie must not fail at that.
     tempfile.tempdir = tempfile.tempdir or NOWHERE
     service = Service.from_json(cast("Tree", told["service"]))

@@ -17,7 +17,6 @@ from typing import Final, cast
 from sulq.errors import SetupError, SulqError
 from sulq.service.ipc import Frame, refusal
 from sulq.service.sandbox import isolation
-from sulq.service.supervisor import child
 from sulq.sources.tables import list_tables
 
 WRITTEN: Final = 2**20  # bytes of one file; it has nothing to write
@@ -40,7 +39,7 @@ def seen(path: Path) -> Frame:
 
 def main() -> None:
     """Answer on standard output, once."""
-    told = child.settings("look")
+    told = isolation.settings("look")
     isolation.confine(cast("int", told["memory"]) << 20, 64, outside=cast("int", told["outside"]), written=WRITTEN)
     sys.stdout.write(json.dumps(seen(Path(str(told["path"])))))
     sys.stdout.flush()

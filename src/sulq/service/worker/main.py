@@ -30,7 +30,6 @@ from sulq.service import ipc
 from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings
-from sulq.service.supervisor import child
 from sulq.service.worker import database
 from sulq.sources import engines
 from sulq.sources.engines import Counting, OpenEngine, open_dataset
@@ -177,12 +176,12 @@ def _text(told: object) -> str:
 
 def main() -> None:
     """Start as the supervisor says: give up what is not needed, open the rows, then listen."""
-    told = child.settings("worker")
+    told = isolation.settings("worker")
     declared = DatasetSettings.from_json(cast("Frame", told["dataset"]))
     memory = cast("int", told["memory"]) << 20
     if declared.in_database:
         engines.load("postgres")  # a library looks for others as it is loaded, by programs that are refused afterwards
-        child.tied()
+        isolation.tied()
     with contextlib.suppress(Exception):  # scipy, where there is one that works, is loaded before the limits hold
         importlib.import_module("scipy.sparse")
     isolated = isolation.confine(

@@ -30,7 +30,7 @@ from sulq.sources.cell_reading import Cell
 from sulq.sources.decode.postgres import PostgresColumn, Records, quoted, records
 from sulq.sources.duckdb import kept_rows, prepare
 from sulq.sources.duckdb.connection import Connection, record_batches, stored_columns
-from sulq.sources.postgres import session as postgres_schema
+from sulq.sources.postgres import session
 from sulq.sources.postgres.session import PostgresCopy, meaning, opened, refuse_writer
 from sulq.sources.source import RegisteredTable, TableSource, whom
 from sulq.sources.tables import Dataset, Given
@@ -73,15 +73,15 @@ def copied(dataset: Dataset, address: TableAddress, *, renew: bool, progress: Pr
                 refuse_writer(db, address.reader, "pg_catalog", [table.offered.relation for table in tables])
                 opened(address, user=address.reader).close()
             schema, facts = _named(db, tables)
-            postgres_schema.refuse_published(db, schema)
+            session.refuse_published(db, schema)
             with db.transaction():
                 db.execute("SELECT pg_advisory_xact_lock(%s)", [int(schema[-15:], 16)])  # of several, one builds
-                copy = None if renew else postgres_schema.found(db, schema, facts)
+                copy = None if renew else session.found(db, schema, facts)
                 if copy is None:
                     _build(db, address, tables, (schema, facts), progress)
-                    copy = postgres_schema.found(db, schema, facts)
+                    copy = session.found(db, schema, facts)
                 if copy is not None:
-                    postgres_schema.check(db, copy, address.reader)
+                    session.check(db, copy, address.reader)
     except psycopg.Error as error:
         failed = meaning(error)
     if failed is not None:  # raised out here: not even its context leads back to PostgreSQL's text (T31)
@@ -139,7 +139,7 @@ def _build(
         folder.attach(folder.folder / "origin", "origin", writable=True)
         _snapshot(address, folder, tables)
         prepare.fill(folder, [table.registered for table in tables], into="origin.", progress=progress)
-        postgres_schema.emptied(db, schema)
+        session.emptied(db, schema)
         for table in tables:
             made[table.name] = f"{schema}.{table.registered.kept}_{build}"
             rows[table.name] = _sent(db, folder, table.registered, made[table.name])
@@ -154,8 +154,8 @@ def _build(
         raise SetupError("unreadable-data", "The data could not be read to its end.", "Check its texts, and the disk.")
     persons = dict(zip(made, heavy, strict=bool(heavy)))
     told = {"build": build, "tables": json.dumps(made), "rows": json.dumps(rows), kept_rows.HEAVY: json.dumps(persons)}
-    postgres_schema.record(db, schema, facts | told)
-    postgres_schema.close(db, schema, address.reader)
+    session.record(db, schema, facts | told)
+    session.close(db, schema, address.reader)
 
 
 def _snapshot(address: TableAddress, folder: Connection, tables: Sequence[PlannedTable]) -> None:

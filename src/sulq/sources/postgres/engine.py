@@ -25,7 +25,7 @@ from sulq.language.kinds import Integers
 from sulq.language.tally import BLANK
 from sulq.sources.duckdb.connection import Connection, create_table, insert_page, stored_columns
 from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
-from sulq.sources.postgres import session as postgres_schema
+from sulq.sources.postgres import session
 from sulq.sources.postgres.copy import Progress, copied
 from sulq.sources.postgres.session import PostgresCopy, Sessions, meaning
 from sulq.sources.stored_engine import StoredEngine
@@ -144,7 +144,7 @@ class PostgresEngine(StoredEngine):
         for _ in range(2):
             try:
                 with self._sessions.one() as db:
-                    build, others = postgres_schema.still(db, copy, self._address.reader)
+                    build, others = session.still(db, copy, self._address.reader)
                 reached = True
             except psycopg.OperationalError as error:
                 _log.error("the session broke: %s", type(error).__name__)
@@ -157,7 +157,7 @@ class PostgresEngine(StoredEngine):
         if build != copy.build:
             raise SetupError("source-changed", "The copy of the rows was dropped or taken anew by another process.")
         if others:
-            raise postgres_schema.opened_to_others()
+            raise session.opened_to_others()
 
     def heavy(self, table: str) -> Private[Integers]:
         """Persons of whom not all rows are kept, and the others, as the copy notes them."""

@@ -17,7 +17,6 @@ from sulq.language.tally import Tally
 from sulq.sources.decode.person import agree
 from sulq.sources.duckdb.prepare import Progress
 from sulq.sources.spark import chunks, frame
-from sulq.sources.spark import frame as frames
 from sulq.sources.spark.prepared import Prepared
 from sulq.sources.spark.runner import PartitionRunner
 from sulq.sources.stored_engine import RowRunner, StoredEngine
@@ -58,13 +57,13 @@ class SparkEngine(StoredEngine):
                 "Use neighbors='add_remove', or 'replace_one' with a person column.",
             )
         for given in dataset.tables:
-            if not isinstance(given.origin.data, frames.NamedTable):
-                if not frames.is_frame(given.origin.data):
+            if not isinstance(given.origin.data, frame.NamedTable):
+                if not frame.is_frame(given.origin.data):
                     raise SetupError(
                         "bad-declaration", "The Spark engine reads frames of Spark.", "Give spark.read.parquet(...)."
                     )
-                frames.check_kind(given.origin.data)
-        frames.spark_sql()
+                frame.check_kind(given.origin.data)
+        frame.spark_sql()
         super().__init__(dataset.facts)
         self._dataset = dataset
         self._where = prepared
@@ -87,7 +86,7 @@ class SparkEngine(StoredEngine):
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: its name in Spark with its files' sizes and times, if it has any, or "frame"."""
         given = self._dataset.find(table)
-        named = isinstance(given.origin.data, frames.NamedTable)
+        named = isinstance(given.origin.data, frame.NamedTable)
         return " ".join(
             [given.origin.fingerprint, *([self._stamps[given.facts.schema.table]] if named else [])]
         ).strip()
@@ -104,7 +103,7 @@ class SparkEngine(StoredEngine):
         try:
             for given in self._dataset.tables:
                 data = given.origin.data
-                rows = data.frame() if isinstance(data, frames.NamedTable) else data
+                rows = data.frame() if isinstance(data, frame.NamedTable) else data
                 unit, schema = given.unit(self._dataset.unit), given.facts.schema
                 found[schema.table] = Prepared(rows, given.facts, unit, self._dataset.key)
         except SetupError:
@@ -136,7 +135,7 @@ class SparkEngine(StoredEngine):
         """Stop where a table known by its name is gone or has other columns, and where files are not what they were."""
         for given in self._dataset.tables:
             name, data = given.facts.schema.table, given.origin.data
-            rows = data.frame() if isinstance(data, frames.NamedTable) else cast("DataFrame", data)
+            rows = data.frame() if isinstance(data, frame.NamedTable) else cast("DataFrame", data)
             if frame.stamp(rows) != self._stamps[name]:
                 _changed(name)
 
@@ -170,7 +169,7 @@ class SparkEngine(StoredEngine):
             with frame.watched(session.sparkContext):
                 first.check_executors()
                 for table in tables.values():
-                    frames.check(table.frame)
+                    frame.check(table.frame)
                 for name in _looked_up(tables):
                     tables[name].hold()
                 for table in tables.values():

@@ -10,7 +10,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SetupError
-from sulq.service.clerk.open_dataset import OpenDataset
+from sulq.service.clerk.worker_pool import OpenDataset
 from tests.service.clerk.test_calls import ONE
 from tests.service.service import Running, clerk_alone
 

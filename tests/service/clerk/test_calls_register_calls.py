@@ -16,7 +16,7 @@ import sulq
 from sulq.answers import wire
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
-from sulq.service.clerk.register_calls import place
+from sulq.service.clerk.calls import place
 from sulq.service.sandbox import launcher
 from sulq.service.web.clerk_oracle import ClerkClient, ClerkOracle
 from tests.service.service import Running, service, survey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.api.pay import Pay
+from sulq.api.questions import Pay
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.service.supervisor.run_folder import LOCK, PREFIX, RunFolder, sweep
+from sulq.service.supervisor.process import LOCK, PREFIX, RunFolder, sweep
 from tests.service.service import ROOT, service
 
 SPILLED = "Haifa,Lod,Yafo"
@@ -31,7 +31,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def killed() -> Path:
     """The folder of a process that was killed with something of its workers' in it."""
     code = (
-        "import os, signal; from sulq.service.supervisor.run_folder import RunFolder; f = RunFolder(); "
+        "import os, signal; from sulq.service.supervisor.process import RunFolder; f = RunFolder(); "
         "(f.path / 'worker').mkdir(); "
         f"(f.path / 'worker' / 'spill').write_text({SPILLED!r}); print(f.path, flush=True); "
         "os.kill(os.getpid(), signal.SIGKILL)"

@@ -14,7 +14,7 @@ from sulq.answers import wire
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.service import ipc
-from sulq.service.clerk import ask_calls
+from sulq.service.clerk import request
 from sulq.service.ipc import SocketPool
 from tests.service.service import Running, clerk_alone, service
 
@@ -36,7 +36,7 @@ def test_an_answer_too_long_to_send_is_refused_before_it_is_paid_for_T45(monkeyp
         cells = sulq.Sums((sulq.lit(1),) * 40, None, (sulq.each(sulq.col("income")),))
         with pytest.raises(QuestionError) as refused:
             ask(running, cells)
-        monkeypatch.setattr(ask_calls, "MAX_FRAME_BYTES", 2**16)
+        monkeypatch.setattr(request, "MAX_FRAME_BYTES", 2**16)
         with pytest.raises(QuestionError) as several:
             ask(running, sulq.Together((ONE,) * 50))
         assert (refused.value.code, several.value.code) == ("too-large", "too-large")
@@ -56,7 +56,7 @@ def test_a_reply_to_questions_asked_together_grows_with_their_number() -> None:
             assert (
                 sizes[-1]
                 < len(wire.encode(event))
-                + number * (ask_calls.SHORT_QUESTION_CHARACTERS + ask_calls.MAX_NUMBER_CHARACTERS) * 2
+                + number * (request.SHORT_QUESTION_CHARACTERS + request.MAX_NUMBER_CHARACTERS) * 2
             )
     assert sizes[2] - sizes[1] < 2.1 * (sizes[1] - sizes[0])
 

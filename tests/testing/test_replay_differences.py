@@ -10,8 +10,7 @@ import pytest
 
 from sulq.language.law import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.language.privacy import Draw, Event
-from sulq.testing.differences import cost, overruns
-from sulq.testing.replay import Entry, ReleaseCall, Run
+from sulq.testing.replay import Entry, ReleaseCall, Run, cost, overruns
 
 
 def one(law: object, given: list[list[int]], norm: str, sensitivity: int, event: Event) -> Run:

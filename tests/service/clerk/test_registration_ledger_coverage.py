@@ -20,8 +20,7 @@ from sulq.errors import SetupError
 from sulq.service import ipc
 from sulq.service.call_counts import Counts
 from sulq.service.clerk.dataset_manager import DatasetManager
-from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.ledger_coverage import Holdings
+from sulq.service.clerk.registration import Holdings, declare
 from sulq.service.settings import DatasetSettings, Service
 from tests.service.service import COLUMNS, survey
 

@@ -8,8 +8,7 @@ import pytest
 
 import sulq
 from sulq.errors import SetupError
-from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.ledger_choice import placed, rows_of
+from sulq.service.clerk.registration import declare, placed, rows_of
 from sulq.service.settings import DatasetSettings, Service
 
 

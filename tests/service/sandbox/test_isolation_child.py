@@ -11,7 +11,7 @@ import pytest
 
 from sulq.service.sandbox import launcher
 
-TIED = "import time; from sulq.service.supervisor import child; child.tied(); print(flush=True); time.sleep(300)"
+TIED = "import time; from sulq.service.sandbox import isolation; isolation.tied(); print(flush=True); time.sleep(300)"
 
 
 @pytest.mark.parametrize("unread", [b"", b"unread"])

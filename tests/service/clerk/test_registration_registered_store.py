@@ -10,9 +10,8 @@ import pytest
 
 import sulq
 from sulq.errors import AccessDenied, SetupError
-from sulq.service.clerk.declaration import declare
-from sulq.service.clerk.registered_store import RegisteredStore
-from tests.service.clerk.test_ledger_coverage import dataset, manager
+from sulq.service.clerk.registration import RegisteredStore, declare
+from tests.service.clerk.test_registration_ledger_coverage import dataset, manager
 
 
 def test_a_dataset_is_there_once_its_folder_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.api.locations import data_file, inside, prepared_copy, table_name
+from sulq.api.declarations import data_file, inside, prepared_copy, table_name
 from sulq.errors import SetupError
 
 

@@ -1,0 +1,387 @@
+"""A dataset's registration: what it declares, the ledger it is charged to, who shares its rows, where it is stored."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Literal, cast
+from urllib.parse import quote
+
+from sulq.addresses.defaults import beside, copy_of, ledger_of
+from sulq.addresses.postgres import TableAddress, is_address
+from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
+from sulq.curator.ledger.opening import covers_in
+from sulq.curator.ledger.sources import Likeness, Source, covering
+from sulq.errors import SetupError, SulqError
+from sulq.language.domain import Schema
+from sulq.language.privacy import Budget, Unit
+from sulq.service.settings import DatasetSettings, Service, TableSettings
+from sulq.service.worker import database
+
+
+def declare(
+    name: str,
+    data: Path | str | Mapping[str, Path | str],
+    columns: Mapping[str, object],
+    *,
+    budget: Budget,
+    unit: Unit | None = None,
+    table: str | None = None,
+    size: int | Mapping[str, int] | None = None,
+    synthetic: bool = False,
+    ledger: str | Path | None = None,
+    prepared: Path | Literal[False] | None = None,
+    keys: Mapping[str, str] | None = None,
+    public: tuple[str, ...] = (),
+    persons: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, str]] | None = None,
+    shares: Mapping[str, tuple[float, float]] | None = None,
+    anchor: Path | None = None,
+    schedule: float | None = None,
+    renew: bool = False,
+    graph: tuple[str, ...] | None = None,
+    estimators: Mapping[str, object] | None = None,
+) -> DatasetSettings:
+    """A dataset from the same words as `sulq.connect`; a server reads files and tables in PostgreSQL, never frames."""
+    whole = Unit() if unit is None else unit
+    if isinstance(data, Mapping):
+        facts = table_facts(
+            data, columns, whole, keys=keys or {}, public=public, persons=persons or {}, references=references or {}
+        )
+        sizes = dict(size) if isinstance(size, Mapping) else {}
+        tables = tuple(
+            TableSettings(
+                _source(data[item.schema.table], name), item, sizes.get(item.schema.table),
+                item.schema.table if _several(data[item.schema.table]) else None,
+            )
+            for item in facts
+        )  # fmt: skip
+    else:
+        alone = single_facts(Schema.of(table or name, columns), whole, graph, estimators)
+        number = size if isinstance(size, int) else None
+        tables = (TableSettings(_source(data, name), alone, number, table if _several(data) else None),)
+    place = str(ledger) if ledger is not None else _beside(tables)
+    return DatasetSettings(
+        name=name,
+        tables=tables,
+        unit=whole,
+        budget=budget,
+        ledger=place if "://" in place else str(Path(place).resolve()),
+        prepared=_prepared(tables, prepared, place, name),
+        alone=not isinstance(data, Mapping),
+        synthetic=synthetic,
+        shares=dict(shares or {}),
+        anchor=anchor,
+        schedule=schedule,
+        renew=renew,
+    )
+
+
+def _source(data: Path | str, name: str) -> Path | str:
+    """A data file, or the address of a database whose host is known; other addresses no worker reaches."""
+    if is_address(data):
+        database.ways(str(data))
+        return str(data)
+    if in_spark(data):
+        raise SetupError(
+            "engine-not-available",
+            f"The data set {name[:80]!r} lies on Spark, which a server does not hold: Spark's driver starts programs "
+            "and is connected to by the cluster, and a process that sees rows may do neither here.",
+            "Ask it by `sulq query` or from Python, or serve an export of it (docs/operate/spark.md).",
+        )
+    if isinstance(data, str):
+        raise SetupError(
+            "bad-config",
+            f"The data set {name[:80]!r} names an address; a server reads files and tables in PostgreSQL.",
+            "Take it out of the file that is served: another curator's data is asked there.",
+        )
+    if not data.name.lower().endswith(SUFFIXES):
+        raise SetupError("unreadable-data", f"{data.name!r} is none of {', '.join(SUFFIXES)}.")
+    return data.resolve()
+
+
+def _beside(tables: tuple[TableSettings, ...]) -> str:
+    """Where the ledger lies by default: beside the data file, or in the database."""
+    first = tables[0]
+    if isinstance(first.data, Path):
+        return str(beside(first.data))
+    return ledger_of(first.data, first.facts.schema.table if len(tables) == 1 else None)
+
+
+def _prepared(
+    tables: tuple[TableSettings, ...], told: Path | Literal[False] | None, ledger: str, name: str
+) -> Path | Literal[False] | None:
+    """Where the prepared copy lies: as told, or beside the ledger; that of tables in a database lies there."""
+    homes = {isinstance(table.data, str) for table in tables}
+    if len(homes) > 1 or (True in homes and told is not None):
+        raise SetupError(
+            "bad-declaration",
+            "Tables in PostgreSQL are prepared and asked there, all of them, and nothing else is.",
+            "Leave prepared out, and name tables of one place.",
+        )
+    first = tables[0].data
+    if isinstance(first, str) or told is not None:
+        return told
+    return copy_of(first if "://" in ledger else Path(ledger), name)
+
+
+def _several(data: Path | str) -> bool:
+    return is_address(data) or str(data).lower().endswith(".duckdb")
+
+
+def rows_of(declared: DatasetSettings) -> list[str]:
+    """The private tables of a dataset by where their rows lie; a file of several holds several."""
+    return [_place(table) for table in declared.tables if not table.facts.public]
+
+
+def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]) -> DatasetSettings:
+    """The dataset under the ledger of its rows.
+
+    Args:
+        declared: as an owner declares it.
+        service: where new ledgers are begun: beside the data, or in a folder of their own.
+        noted: the ledgers that rows were ever registered under.
+
+    Raises:
+        SetupError: `bad-declaration`: its tables have several ledgers, or one that this server does not go to.
+    """
+    private = [table for table in declared.tables if not table.facts.public]
+    known = {noted[_place(table)] for table in private if _place(table) in noted}
+    known |= {str(new) for table in private if (new := _new(table, service)).exists()}
+    known |= _covering([_file(table) for table in private if _file(table).exists()], service)
+    if service.ledgers is not None:
+        _moved(private, known, service)
+    if len(known) > 1:
+        raise SetupError(
+            "bad-declaration",
+            "Some of these tables have ledgers of their own already: no budget would hold for all of them.",
+            "Register them as they were, each with its own budget.",
+        )
+    ledger = known.pop() if known else str(_new(private[0], service))
+    first = _file(private[0])
+    place = Path(ledger) if service.ledgers is None and "://" not in ledger else first  # no rows among the ledgers
+    return replace(declared, ledger=ledger, prepared=copy_of(place, declared.name))
+
+
+def _covering(files: list[Path], service: Service) -> set[str]:
+    """The ledgers that cover these files by path or inode; what their bytes tell, a worker says later (T98)."""
+    books = covers_in({file.parent for file in files} if service.ledgers is None else [service.ledgers])
+    found = [covering(Source.file(file).unread(), books) for file in files]
+    return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
+
+
+def _moved(private: list[TableSettings], known: set[str], service: Service) -> None:
+    """Refuse to forget a ledger that lies beside the data, or one of which nobody here can say: the owner's to move."""
+    for table in private:
+        there, new = beside(_file(table)), _new(table, service)
+        if not there.exists() and _file(table).exists():
+            found = covering(Source.file(_file(table)).unread(), covers_in([_file(table).parent]))
+            there = next((place for place in found if isinstance(place, Path)), there)
+        if there.exists() and str(there) not in known:
+            raise SetupError(
+                "bad-declaration",
+                f"There is a ledger beside {_file(table).name}; this server keeps ledgers in a folder of their own.",
+                f"Stop the server and move {there.name} there as {new.name}, or declare the dataset in sulq.toml.",
+            )
+
+
+def _new(table: TableSettings, service: Service) -> Path:
+    """Where a ledger is begun for a table's rows."""
+    own = beside(_file(table))
+    if service.ledgers is None or service.data_root is None:
+        return own
+    return service.ledgers.resolve() / quote(str(own.relative_to(service.data_root.resolve())), safe="")
+
+
+def _file(table: TableSettings) -> Path:
+    """A table's data file: calls register files alone, and an address stands in the server's own configuration."""
+    if isinstance(table.data, str):
+        raise SetupError("bad-declaration", "Tables in PostgreSQL are declared in the server's sulq.toml.")
+    return table.data
+
+
+def _place(table: TableSettings) -> str:
+    return str(table.data) if table.inside is None else f"{table.data}#{table.inside}"
+
+
+class Holdings:
+    """The datasets this server has, by what they are read from; the caller sees to it that one thread writes."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, DatasetSettings] = {}
+
+    def take(self, declared: DatasetSettings) -> None:
+        """Take a dataset in.
+
+        Raises:
+            SetupError: `bad-declaration`: its rows are under another ledger, or its ledger has another such table.
+        """
+        for other in self._taken.values():
+            if other.ledger == declared.ledger:
+                _differs(declared, other)
+            else:
+                _second(declared, other)
+        self._taken[declared.name] = declared
+
+    def release(self, name: str) -> bool:
+        """Let a dataset go; whether no other one has its ledger."""
+        gone = self._taken.pop(name, None)
+        return gone is not None and all(other.ledger != gone.ledger for other in self._taken.values())
+
+
+def _differs(declared: DatasetSettings, other: DatasetSettings) -> None:
+    """Refuse a table's name that stands for something else in the same ledger: each would undo the other's entry."""
+    known = {table.facts.schema.table: table for table in other.tables}
+    for table in declared.tables:
+        name = table.facts.schema.table
+        if name in known and known[name] != table:
+            raise SetupError(
+                "bad-declaration",
+                f"The ledger has a table {name!r} of dataset {other.name!r}, from another file or declared otherwise.",
+                "Give this table another name (table = ...), or declare both alike.",
+            )
+
+
+def _second(declared: DatasetSettings, other: DatasetSettings) -> None:
+    for table in declared.tables:
+        for known in other.tables:
+            if not table.facts.public and not known.facts.public and _same(table, known):
+                raise SetupError(
+                    "bad-declaration",
+                    f"The rows of {_named(table)} are dataset {other.name!r}'s, under another ledger: "
+                    "they would have a second budget.",
+                    "Ask that dataset, or declare this one in sulq.toml with the same ledger.",
+                )
+
+
+def _same(table: TableSettings, other: TableSettings) -> bool:
+    """Whether two tables are the same rows: one file or database, and not two tables inside it."""
+    if isinstance(table.data, str) or isinstance(other.data, str):
+        return isinstance(table.data, str) and isinstance(other.data, str) and _one_table(table, other)
+    apart = None not in (table.inside, other.inside) and table.inside != other.inside
+    return not apart and _one_file(table.data, other.data)
+
+
+def _named(table: TableSettings) -> str:
+    return f"table {table.facts.schema.table!r}" if isinstance(table.data, str) else table.data.name
+
+
+def _one_table(table: TableSettings, other: TableSettings) -> bool:
+    """Whether tables of a database are one: by a host, the database's name, and their own; not by who reads, and how.
+
+    Of several hosts one in common is enough: all of an address have the same rows.
+    """
+    return _inside(table) == _inside(other) and not _hosts(str(table.data)).isdisjoint(_hosts(str(other.data)))
+
+
+def _inside(table: TableSettings) -> object:
+    url = str(table.data)
+    return database.base(url), TableAddress.of(url).inside(table.inside or table.facts.schema.table)
+
+
+def _hosts(url: str) -> set[tuple[str, int]]:
+    """By name and by number, where an address has both."""
+    ways, names = database.ways(url), database.names(url)
+    both = [(name, way.port) for name, way in zip(names, ways, strict=False)] + [(way.far, way.port) for way in ways]
+    return {(host.lower(), port) for host, port in both}
+
+
+def _one_file(path: Path, other: Path) -> bool:
+    if path.resolve() == other.resolve():
+        return True
+    try:
+        return path.samefile(other)  # another name for it
+    except OSError:
+        return False
+
+
+LEDGERS: Final = ".ledgers"  # no dataset's name begins so
+
+_log = logging.getLogger(__name__)
+
+
+class RegisteredStore:
+    """A folder of declarations; what is put there is durable on return."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def names(self) -> list[str]:
+        """The datasets there are, readable or not."""
+        return sorted(path.stem for path in self._folder.glob("*.json"))
+
+    @property
+    def ledgers(self) -> dict[str, str]:
+        """Under which ledger each table's rows were ever registered.
+
+        Raises:
+            SetupError: `bad-declaration`; the note cannot be read, and nobody can say what has been spent.
+        """
+        place = self._folder / LEDGERS
+        try:
+            found = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+            if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+                raise ValueError("not a note of ledgers")
+        except (OSError, ValueError) as error:
+            raise SetupError(
+                "bad-declaration", "The server's note of ledgers cannot be read.", f"Restore {place} from a copy."
+            ) from error
+        return cast("dict[str, str]", found)
+
+    def put(self, declared: DatasetSettings) -> None:
+        """Write a dataset down, and first the ledger of its rows."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        noted = self.ledgers
+        self._write(self._folder / LEDGERS, noted | dict.fromkeys(rows_of(declared), declared.ledger))
+        self._write(self._path(declared.name), declared.to_json())
+
+    def _write(self, path: Path, tree: object) -> None:
+        """Durable on return: synced under another name, renamed, and the folder synced too."""
+        draft = path.with_name(f".{path.name}.new")
+        with draft.open("w", encoding="utf-8") as file:
+            json.dump(tree, file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+        self._sync()
+
+    def remove(self, name: str) -> None:
+        """Take a dataset away; its data and its ledger stay where they are."""
+        self._path(name).unlink(missing_ok=True)
+        if self._folder.is_dir():
+            self._sync()
+
+    def read(self) -> Iterator[tuple[str, DatasetSettings | SulqError]]:
+        """Each dataset by its name, or why its file cannot be read: one that is damaged stops no other."""
+        for name in self.names:
+            try:
+                found = DatasetSettings.from_json(json.loads(self._path(name).read_text(encoding="utf-8")))
+                if found.name != name:
+                    raise ValueError("the file bears another name")
+            except (OSError, ValueError, TypeError, LookupError, AttributeError, SulqError) as error:
+                _log.error("a dataset's file cannot be read", extra={"dataset": name, "error": type(error).__name__})
+                yield (
+                    name,
+                    SetupError(
+                        "bad-declaration",
+                        f"What was registered as {name!r} cannot be read.",
+                        "Take the dataset away (DELETE /v1/datasets/NAME) and register it again; its ledger stays.",
+                    ),
+                )
+            else:
+                yield name, found
+
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}.json"
+
+    def _sync(self) -> None:
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
