@@ -14,7 +14,6 @@ from types import ModuleType
 from sulq import errors
 from sulq.api.connect import connect
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
-from sulq.language.estimator import Certificate, sensitivity_from_sampler
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.rowfn import (
@@ -38,6 +37,7 @@ from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, Ne
 from sulq.language.space import Box, Cube, Points
 from sulq.language.statistic import (
     Aggregated,
+    Certificate,
     Certified,
     Degrees,
     Edges,
@@ -50,6 +50,7 @@ from sulq.language.statistic import (
     ToSorted,
     ToUnique,
     Triangles,
+    sensitivity_from_sampler,
 )
 from sulq.version import __version__
 

@@ -26,7 +26,6 @@ from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices
-from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import Facts, Heavy, TableFacts
 from sulq.language.law import (
     AboveLaw,
@@ -47,9 +46,11 @@ from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, Ne
 from sulq.language.space import Box, Cube, Points
 from sulq.language.statistic import (
     Aggregated,
+    Certificate,
     Certified,
     Degrees,
     Edges,
+    Estimator,
     Graph,
     HeavyPersons,
     MinCut,

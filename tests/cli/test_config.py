@@ -9,8 +9,8 @@ import pytest
 from sulq.cli.config import SETTINGS, Config, DatasetConfig, Server, find, read
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
-from sulq.language.estimator import Certificate
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.statistic import Certificate
 
 SURVEY = """
 [dataset.survey]

@@ -21,7 +21,7 @@ from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Piece
 from sulq.compile.plan import calibration, extent
 from sulq.compile.plan.draft import PlanDraft
-from sulq.compile.statements import aggregate, derived_tables, stored_facts
+from sulq.compile.statements import aggregate, derived_tables, kept_table
 from sulq.compile.statements.kept_table import KeptRows
 from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
@@ -244,12 +244,12 @@ def test_a_choice_with_too_narrow_a_span_is_refused(name: str, monkeypatch: pyte
 
 def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of a column that may be twice as large."""
-    real = stored_facts._columns
+    real = kept_table._columns
 
     def wider(schema: Schema, rows: KeptRows) -> list[tuple[str, Column]]:
         return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
 
-    monkeypatch.setattr(stored_facts, "_columns", wider)
+    monkeypatch.setattr(kept_table, "_columns", wider)
     with opened() as db:
         refused(db, lambda db: db.sum("x", spend=Epsilon(1), fresh=True))
 
@@ -508,5 +508,5 @@ def test_facts_that_cannot_be_worked_out_certify_nothing(monkeypatch: pytest.Mon
     with opened() as db:
         ASKED["count"](db)
         db._engine._kernel_facts = None
-        monkeypatch.setattr(stored_facts, "facts", failing)
+        monkeypatch.setattr(kept_table, "stored_facts", failing)
         refused(db, ASKED["count"])

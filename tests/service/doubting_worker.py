@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sulq.compile.statements import stored_facts
+from sulq.compile.statements import kept_table
 from sulq.service.worker import main
 
 if __name__ == "__main__":
-    real = stored_facts._columns
+    real = kept_table._columns
 
     def wider(schema, rows):
         return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
 
-    stored_facts._columns = wider
+    kept_table._columns = wider
     main.main()

@@ -11,7 +11,6 @@ from statistics import NormalDist
 from sulq.answers.estimators import SLACK
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
-from sulq.language.estimator import DECLARED, Certificate
 from sulq.language.law import (
     AboveLaw,
     ExponentialLaw,
@@ -41,7 +40,16 @@ from sulq.language.privacy import (
 from sulq.language.question import Question
 from sulq.language.score import Score
 from sulq.language.space import Box, Points, Space
-from sulq.language.statistic import ESTIMATORS, Aggregated, Degrees, Edges, HeavyPersons, Statistic
+from sulq.language.statistic import (
+    DECLARED,
+    ESTIMATORS,
+    Aggregated,
+    Certificate,
+    Degrees,
+    Edges,
+    HeavyPersons,
+    Statistic,
+)
 from sulq.language.tally import Key, Tally
 
 

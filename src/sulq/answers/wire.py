@@ -30,7 +30,6 @@ from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
-from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import Facts, Heavy, TableFacts
 from sulq.language.law import (
     AboveLaw,
@@ -49,7 +48,7 @@ from sulq.language.relation import RELATIONS
 from sulq.language.rowfn import ROW_FUNCTIONS
 from sulq.language.score import SCORES
 from sulq.language.space import SPACES
-from sulq.language.statistic import STATISTICS, Graph
+from sulq.language.statistic import STATISTICS, Certificate, Estimator, Graph
 from sulq.language.tally import Block, Key, Tally
 
 __all__ = ["FORMAT", "Writer", "decode", "digest", "digest_of", "encode", "from_json", "strict", "to_json"]

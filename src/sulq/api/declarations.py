@@ -13,10 +13,9 @@ from sulq.addresses.defaults import beside, copy_of, stem
 from sulq.addresses.postgres import TableAddress, is_address, same_database
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.language.domain import Category, Schema, Text, joinable
-from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Unit
-from sulq.language.statistic import Graph
+from sulq.language.statistic import Certificate, Estimator, Graph
 
 
 class OwnedTable(NamedTuple):

@@ -45,8 +45,8 @@ from sulq.addresses.postgres import is_address
 from sulq.api.declarations import lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
-from sulq.language.estimator import CERTIFIES, Certificate
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.statistic import CERTIFIES, Certificate
 
 SUFFIX: Final = ".sulq.toml"
 CONFIG: Final = "sulq.toml"

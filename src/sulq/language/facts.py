@@ -8,9 +8,8 @@ from typing import Final, Literal
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Category, Column, Schema
-from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
-from sulq.language.statistic import Graph
+from sulq.language.statistic import Estimator, Graph
 from sulq.language.sublinear import noise_for
 
 SHOWN: Final = 5  # categories named before the rest are counted

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from sulq.compile.statements import derived_columns
+from sulq.compile.statements import derived_tables
 from sulq.kernel.private import SATURATED, Stored, saturate
 from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
@@ -60,7 +60,7 @@ def _derive(relation: Relation, tables: Tables, read: Read) -> RowBatch:
 
 def _column(fn: RowFn, column: Column, source: RowBatch) -> Stored:
     """A row function as a column of integers (or texts)."""
-    name = derived_columns.copied(fn, source.schema, column)
+    name = derived_tables.copied(fn, source.schema, column)
     if name is not None:
         return source.stored(name)
     kind = fn.kind(source.schema)
@@ -203,7 +203,7 @@ def _aggregate(
         return found, np.bincount(groups[here], minlength=size) == 0
     if isinstance(column, Text):
         raise TypeError("a number was promised")
-    terms = derived_columns.terms(fn, source.schema, inner.rows)
+    terms = derived_tables.person_terms(fn, source.schema, inner.rows)
     doubles, missing = numbers(fn, source)
     units = to_grid(doubles, terms.step, terms.low, terms.high)
     here = np.arange(source.size) if missing is None else np.flatnonzero(~missing)

@@ -19,10 +19,10 @@ import duckdb
 
 from sulq.answers import wire
 from sulq.compile.emit.emitter import NotInSql
-from sulq.compile.statements import derived_tables, kept_table, stored_facts
-from sulq.compile.statements.column_demand import Needed, needed
+from sulq.compile.statements import derived_tables, kept_table
 from sulq.compile.statements.kept_table import KeptRows
 from sulq.compile.statements.proposer import Proposer
+from sulq.compile.statements.tally_functions import Needed, needed
 from sulq.errors import CuratorError
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.facts import Refused
@@ -150,7 +150,7 @@ class StoredEngine(abc.ABC):
     def kernel_facts(self) -> KernelFacts:
         """The facts of its kept tables, which never change."""
         if self._kernel_facts is None:
-            self._kernel_facts = stored_facts.facts(self._facts, self._kept)
+            self._kernel_facts = kept_table.stored_facts(self._facts, self._kept)
         return self._kernel_facts
 
     def proposer(self, over: Relation) -> Proposer:

@@ -15,7 +15,7 @@ import pytest
 from sulq.compile.plan.estimators import load
 from sulq.errors import SetupError
 from sulq.kernel.whole.functions import Function
-from sulq.language.estimator import Certificate, Estimator
+from sulq.language.statistic import Certificate, Estimator
 
 ROWS = np.ones((3, 1))
 

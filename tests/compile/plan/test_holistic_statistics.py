@@ -15,11 +15,11 @@ from sulq.kernel.whole import functions
 from sulq.language import statistic as terms
 from sulq.language import tally
 from sulq.language.domain import Int, Real, Schema, Text
-from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import TableFacts
 from sulq.language.rowfn import Col
 from sulq.language.rowfn.keys import Bucket, mixing
 from sulq.language.space import Box, Cube, Points
+from sulq.language.statistic import Certificate, Estimator
 from sulq.language.tally import Block
 
 GRAPH = terms.Graph("u", "v", "w")

@@ -35,9 +35,7 @@ from sulq.language.rowfn import (
     vector,
     within_ball,
 )
-from sulq.language.rowfn.keys import Each
-from sulq.language.rowfn.labels import OrMissing
-from sulq.language.rowfn.route import Route
+from sulq.language.rowfn.keys import Each, OrMissing, Route
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.source import Origin

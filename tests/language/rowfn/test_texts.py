@@ -29,7 +29,7 @@ from sulq.language.rowfn import (
 from tests import meaning
 from tests.counts import count
 from tests.expressions import SCHEMA
-from tests.language.rowfn.test_missing import values
+from tests.language.rowfn.test_scalar_missing import values
 
 CASES = count("patterns against all their places", short=300, long=50_000)
 NAME = Col("name")

@@ -25,7 +25,7 @@ from sulq.language.domain import Int, Real, Schema
 from sulq.language.privacy import Unit
 from sulq.language.relation import Table
 from sulq.language.rowfn import Dot, Lit, bucket, col, lit, nearest, outer, position, vector, within_ball
-from sulq.language.rowfn.missing import First
+from sulq.language.rowfn.scalar import First
 from sulq.language.tally import Tally
 from sulq.sources.duckdb import runner as module
 from sulq.sources.duckdb.connection import memory as machine

@@ -38,13 +38,12 @@ from sulq.language.rowfn import (
     Not,
     Position,
     RowFn,
-    labels,
+    keys,
 )
 from sulq.language.rowfn.conditions import against
 from sulq.language.rowfn.dates import Moment
-from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
-from sulq.language.rowfn.labels import OrMissing
-from sulq.language.rowfn.missing import First, NullIf
+from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, OrMissing, mixing
+from sulq.language.rowfn.scalar import First, NullIf
 from sulq.language.tally import Block
 
 __all__ = ["FUNCTIONS", "Emitter", "NotInSql", "Piece"]
@@ -175,7 +174,7 @@ class Emitter:
                 return Keyed(Piece(self.rows.spelled[stored], atom=True))
             return Keyed(self.column(fn.name), self.rows.shifts.get(stored, 0))
         if isinstance(fn, OrMissing):  # the database groups by what it stores, and NULL is one group
-            found, last = self.key(fn.item, alone=alone), labels.code(fn.item, self.schema).size
+            found, last = self.key(fn.item, alone=alone), keys.code(fn.item, self.schema).size
             if found.missing is not None:  # nothing lacks a key that has a label for what does
                 return found
             places = None if found.places is None else tuple(last if i < 0 else i for i in found.places)

@@ -7,7 +7,7 @@ from typing import Final
 from sulq.compile.emit.literals import double
 from sulq.compile.emit.piece import NotInSql, Piece, PieceWriter, joined
 from sulq.language.rowfn import RowFn
-from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
+from sulq.language.rowfn.keys import Choice, OrMissing, Relabel, Value, code
 
 MAX_LIST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
 

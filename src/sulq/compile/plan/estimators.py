@@ -17,9 +17,8 @@ import numpy as np
 
 from sulq.errors import SetupError
 from sulq.kernel.whole.functions import Function, given, hushed
-from sulq.language.estimator import Estimator
 from sulq.language.kinds import Floats
-from sulq.language.statistic import ESTIMATORS
+from sulq.language.statistic import ESTIMATORS, Estimator
 
 
 def _trimmed(rows: Floats) -> float:

@@ -19,7 +19,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Grid, Integers, Kind
 from sulq.language.rowfn import Arith, Bernstein, Lit, Lookup, Outer, RowFn
 from sulq.language.rowfn.base import as_number
-from sulq.language.rowfn.labels import Value
+from sulq.language.rowfn.keys import Value
 from sulq.language.rowfn.maths import Maths, Power
 from sulq.language.tally import Block
 

@@ -29,7 +29,6 @@ from sulq.kernel.whole.functions import Function
 from sulq.kernel.whole.metric import Cube as Bits
 from sulq.language import statistic as terms
 from sulq.language.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, grid_for
-from sulq.language.estimator import Certificate
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
@@ -43,6 +42,7 @@ from sulq.language.statistic import (
     ESTIMATORS,
     OF_GRAPH,
     Aggregated,
+    Certificate,
     Certified,
     Edges,
     HeavyPersons,

@@ -1,25 +1,36 @@
-"""Blocks to SQL aggregates: which sums a query asks for, and how a block's totals follow from them.
+"""Blocks to SELECTs: which sums a query asks for, how a block's totals follow from them, and which share a scan.
 
 Every coordinate of such a block is a whole linear combination of a few exact
 aggregates: a plain count is COUNT(*), the one-sided sums of a mean are SUM and
 COUNT, a lookup table meets the counts of its keys. Combining is exact integer
 arithmetic after the query.
+
+Tallies with one condition are summed together: those of one partition are one
+grouping, and partitions that ask for the same aggregates are the grouping sets
+of one SELECT. Tallies with different conditions are not: DuckDB skips what a
+condition leaves out, and as FILTERs of one SELECT they took twice as long and more
+(docs/decisions/0010-engines.md). All of this is chosen by the questions, never by the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
 from sulq.compile.emit.piece import Keyed
-from sulq.kernel.request import Combined
+from sulq.compile.statements.tally_functions import unite
+from sulq.kernel.layout import WORD
+from sulq.kernel.request import Combined, Key, Looked, Part, Statement
 from sulq.language.kinds import Truth
 from sulq.language.rowfn import Lit
 from sulq.language.rowfn.vectors import Bernstein
-from sulq.language.tally import Block
+from sulq.language.tally import Block, Tally
 
 Place = tuple[int, int]
 """Which tally a block is of, and its place there."""
@@ -105,3 +116,126 @@ def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
     s = _sum(query, u, width, integer=integer)
     q = _sum(query, Piece(f"({u.sql} * {u.sql})", u.layer), width * width, integer=integer)
     return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}, *last]
+
+
+def alone(query: Query, where: Piece | None, sizes: list[int], looked: tuple[Looked, ...] = ()) -> Statement:
+    """The statement of one query; keys past those of its partition tell the rows of lookup tables apart."""
+    keys = _described(query.keys, range(len(query.keys)), sizes)
+    own = min([len(keys), *(place for table in looked for place in table.keys)])
+    part = Part(keys, own, None, tuple(query.combined()), looked)
+    return Statement(query.emitter.scan(query.sql(where, _sums(query))), len(keys), (part,))
+
+
+def together(queries: Sequence[Query], where: Piece | None, sizes: Sequence[list[int]]) -> Statement:
+    """The one statement of several queries: they share an emitter, a condition and the aggregates they ask for."""
+    first = queries[0]
+    keys = {key.piece.sql: key for query in queries for key in query.keys}
+    place_of = {sql: i for i, sql in enumerate(keys)}
+    parts = []
+    for query, size in zip(queries, sizes, strict=True):
+        mine = [place_of[key.piece.sql] for key in query.keys]
+        described = _described(query.keys, mine, size)
+        parts.append(Part(described, len(mine), _mark(mine, len(keys)), tuple(query.combined())))
+    scan = first.emitter.scan(_together(queries, list(keys), where, _sums(first)))
+    return Statement(scan, len(keys), tuple(parts))
+
+
+def _sums(query: Query) -> list[str]:
+    """The aggregates, as 64 bits where these hold them all."""
+    fits = all(bound < WORD for bound in query.bounds)
+    return [query.emitter.narrow(sql) for sql in query.aggregates] if fits else query.aggregates
+
+
+def _described(keys: Sequence[Keyed], columns: Sequence[int], sizes: Sequence[int]) -> tuple[Key, ...]:
+    """How keys are read from the columns they stand in."""
+    return tuple(
+        Key(column, size, key.shift, key.places, key.missing)
+        for key, column, size in zip(keys, columns, sizes, strict=True)
+    )
+
+
+def _together(queries: Sequence[Query], keys: list[str], where: Piece | None, sums: list[str]) -> str:
+    """A SELECT of several partitions, each a grouping set; which one a group belongs to is told beside its keys."""
+    name = {sql: f"k{i}" for i, sql in enumerate(keys)}
+    condition = "" if where is None else f" WHERE {where.sql}"
+    named = "".join(f", {sql} AS {alias}" for sql, alias in name.items())
+    emitter = queries[0].emitter
+    rows = f"(SELECT *{named} FROM {emitter.relation()}{condition}) AS keyed"
+    every = ", ".join(name.values())
+    columns = [every, f"{emitter.grouping}({every}) AS g", *(f"{sql} AS s{i}" for i, sql in enumerate(sums))]
+    # Each set once, in whatever order its keys are asked for: a set given twice would be found twice.
+    sets = {tuple(sorted({name[key.piece.sql] for key in query.keys})) for query in queries}
+    grouped = ", ".join(f"({', '.join(each)})" for each in sorted(sets))
+    return f"SELECT {', '.join(columns)} FROM {rows} GROUP BY GROUPING SETS ({grouped})"
+
+
+def _mark(mine: list[int], keys: int) -> int:
+    """What a database says of a set: a bit for each key that is not in it, the first key highest."""
+    return sum(1 << (keys - 1 - i) for i in range(keys) if i not in mine)
+
+
+SETS: Final = 32  # partitions of one SELECT: each has its own table of groups in memory
+CELLS: Final = 2**18  # and so many cells of them all
+
+
+class _Part(NamedTuple):
+    """One partition: its query, and how many labels its keys have."""
+
+    query: Query
+    sizes: list[int]
+
+
+def shared(write: Callable[[], Emitter], tallies: Mapping[int, Tally]) -> list[Statement]:
+    """The statements of the blocks that SQL sums of tallies; `write` gives writers of row functions over their rows."""
+    found: list[Statement] = []
+    united = dict(zip(tallies, unite(tuple(tallies.values())), strict=True))
+    alike: dict[int, list[int]] = {}
+    for i, tally in united.items():
+        alike.setdefault(id(tally.where), []).append(i)
+    for places in alike.values():
+        emitter = write()
+        condition = united[places[0]].where
+        try:
+            where = None if condition is None else emitter.truth(condition)
+        except NotInSql:
+            continue
+        for parts in _packed(_parts(emitter, {i: united[i] for i in places})):
+            if len(parts) == 1:
+                found.append(alone(parts[0].query, where, parts[0].sizes))
+            else:
+                found.append(together([part.query for part in parts], where, [part.sizes for part in parts]))
+    return found
+
+
+def _parts(emitter: Emitter, tallies: dict[int, Tally]) -> list[_Part]:
+    """The partitions of tallies, each with all blocks that SQL sums for it; what SQL cannot say is left out."""
+    parts: dict[tuple[tuple[int, int], ...], _Part] = {}
+    for i, tally in tallies.items():
+        name = tuple((id(key.fn), len(key.labels)) for key in tally.by)
+        if name not in parts:
+            try:
+                keys = [emitter.key(key.fn, alone=len(tally.by) == 1) for key in tally.by]
+            except NotInSql:
+                continue
+            parts[name] = _Part(Query(emitter, keys), [len(key.labels) for key in tally.by])
+        for place, block in enumerate(tally.blocks):
+            with contextlib.suppress(NotInSql):
+                add(parts[name].query, (i, place), block)
+    return [part for part in parts.values() if part.query.blocks]
+
+
+def _packed(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Partitions that one SELECT sums: such as ask for the same aggregates, and not too many at a time."""
+    alike: dict[tuple[str, ...], list[_Part]] = {}
+    for part in parts:
+        alike.setdefault(tuple(part.query.aggregates), []).append(part)
+    for same in alike.values():
+        pack: list[_Part] = []
+        for part in same:
+            cells = sum(math.prod(one.sizes) for one in [*pack, part])
+            keys = {key.piece.sql for one in [*pack, part] for key in one.query.keys}
+            if pack and (len(pack) == SETS or cells > CELLS or len(keys) > part.query.emitter.grouped_keys):
+                yield pack
+                pack = []
+            pack.append(part)
+        yield pack

@@ -3,25 +3,63 @@
 Columns are c0, c1, ... in the order of the derived schema, whole numbers on
 their grids (or text), and `o` is the row's owner where rows are owned: only ever
 compared. Texts of the question are bound, as everywhere (T70, T71).
+A person's sum and mean run over whole terms on a grid so coarse that no total of
+theirs passes 2^51: doubles add them exactly, whatever the order, and half a unit
+more is exact too (SR16).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import replace
-from typing import cast
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Final, cast
 
 from sulq.compile.emit.emitter import Emitter, Piece
 from sulq.compile.emit.literals import double, whole
 from sulq.compile.emit.piece import joined
-from sulq.compile.statements import derived_columns, kept_table
+from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, KeptRows
-from sulq.language.domain import Column, Schema, Text
+from sulq.language.domain import Column, Schema, Text, grid_for
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.vectors import bounded, scalar_grid
 from sulq.language.shape import Shape, shape
+
+TOTAL_BITS: Final = 51
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The grid on which a person's values are added: within [low, high] units of `step`."""
+
+    step: Fraction
+    low: int
+    high: int
+
+
+def copied(fn: RowFn, schema: Schema, column: Column) -> str | None:
+    """The source column whose stored integers are the derived column's own, where there is one."""
+    if not isinstance(fn, Col):
+        return None
+    source = schema.find(fn.name)
+    if source is None or isinstance(source, Text) or isinstance(column, Text):
+        return fn.name if isinstance(source, Text) and isinstance(column, Text) else None
+    alike = (source.step, source.low, source.high) == (column.step, column.low, column.high)
+    return fn.name if alike else None
+
+
+def person_terms(fn: RowFn, schema: Schema, rows: int) -> Terms:
+    """The grid of a value of which one person adds up to `rows`."""
+    lo, hi, kind = bounded(fn, schema)
+    far = max(abs(lo), abs(hi))
+    step = scalar_grid(lo, hi, kind.step)[0] if kind.step is None else kind.step  # on a lattice nothing is lost
+    step = max(step, grid_for(far * max(rows, 1), TOTAL_BITS))
+    return Terms(step, math.floor(lo / step), math.ceil(hi / step))
+
 
 Read = Callable[[str], KeptRows]
 """The kept rows of a table by its name, with their owners where it has any."""
@@ -153,7 +191,7 @@ def _listed(rows: KeptRows) -> str:
 
 def _column(emitter: Emitter, fn: RowFn, column: Column) -> Piece:
     """A row function as a column of integers (or texts)."""
-    name = derived_columns.copied(fn, emitter.schema, column)
+    name = copied(fn, emitter.schema, column)
     if name is not None:
         return emitter.column(name)
     kind = fn.kind(emitter.schema)
@@ -183,7 +221,7 @@ def _aggregate(
         return [f"count(DISTINCT {_compared(emitter, fn).sql}) AS s{place}"], f"s{place}"
     if how in ("min", "max"):
         return [f"{how}({_column(emitter, fn, column).sql}) AS s{place}"], f"s{place}"
-    terms = derived_columns.terms(fn, emitter.schema, inner.rows)
+    terms = person_terms(fn, emitter.schema, inner.rows)
     units = emitter.on_grid(emitter.number(fn), terms.step, terms.low, terms.high)
     total = [f"sum({units.sql}) AS s{place}"]  # of whole doubles, exact below 2^53
     item = f"s{place}"

@@ -1,12 +1,18 @@
-"""A relation of kept rows as statements name it: its SQL, its columns, and what stands beside them."""
+"""Kept rows as statements name them: SQL, columns and what stands beside them; and the kernel's facts of kept tables.
+
+The facts follow from declarations; `kernel.keep` checks the tables against them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
 from sulq.kernel import facts
+from sulq.kernel.facts import MAX_STORED_ROWS
 from sulq.language.domain import Category, Column, Schema, Text
+from sulq.language.facts import TableFacts, Tables
 
 PERSON: Final = facts.HASH
 PLACE: Final = facts.PLACE
@@ -54,3 +60,48 @@ def smallest(column: Column) -> str:
         if -(2**bits) <= column.low and column.high < 2**bits:
             return name
     return "BIGINT"
+
+
+HASHES = facts.Column("BIGINT", 0, 2**60 - 1, missing=False)
+PLACES = facts.Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
+
+
+def stored_facts(tables: Tables, kept: Callable[[str], KeptRows]) -> facts.Facts:
+    """The public stored_facts of the kept tables."""
+    found = tuple(_table(item, tables, kept(item.schema.table)) for item in tables.tables)
+    return facts.Facts(found, tables.unit.neighbors, tables.unit.column is None)
+
+
+def _table(item: TableFacts, tables: Tables, stored: KeptRows) -> facts.Table:
+    columns = _columns(item.schema, stored)
+    person = None if item.public else tables.person_of(item)
+    if person is not None or tables.unit.positions_are_public:
+        columns.append((PERSON, HASHES))
+    if tables.unit.positions_are_public:
+        columns.append((PLACE, PLACES))
+    columns += _spelled(item.schema, stored)  # in the order in which they are stored: `*` stands for it
+    size = item.rows if item.public and item.rows is not None else MAX_STORED_ROWS
+    altered = 0 if item.public else tables.rows_of(item) or 0
+    unique = stored.names.get(item.key or "")
+    return facts.Table(tuple(stored.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
+
+
+def _columns(schema: Schema, held: KeptRows) -> list[tuple[str, facts.Column]]:
+    found = []
+    for name, column in schema.columns:
+        stored = held.names[name]
+        if isinstance(column, Text):
+            found.append((stored, facts.Column("VARCHAR", missing=column.missing)))
+            continue
+        found.append((stored, facts.Column(smallest(column), column.low, column.high, column.missing)))
+    return found
+
+
+def _spelled(schema: Schema, held: KeptRows) -> list[tuple[str, facts.Column]]:
+    """The codes of categories that are there as texts too."""
+    found = []
+    for name, column in schema.columns:
+        if held.names[name] in held.spelled and not isinstance(column, Text):
+            digits = facts.Column("VARCHAR", column.low, column.high, column.missing)
+            found.append((held.spelled[held.names[name]], digits))
+    return found

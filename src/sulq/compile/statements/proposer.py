@@ -16,13 +16,10 @@ from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
 from sulq.compile.emit.literals import whole
 from sulq.compile.emit.piece import Keyed
 from sulq.compile.statements import aggregate
-from sulq.compile.statements.aggregate import Query
-from sulq.compile.statements.column_demand import Needed
-from sulq.compile.statements.common_functions import unite
+from sulq.compile.statements.aggregate import Query, alone, shared
 from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows
 from sulq.compile.statements.programs.compiler import ProgramCompiler
-from sulq.compile.statements.scan import alone
-from sulq.compile.statements.shared_scan import shared
+from sulq.compile.statements.tally_functions import Needed, unite
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Looked, Part, Proposal, Scan, Statement
 from sulq.language.domain import Schema

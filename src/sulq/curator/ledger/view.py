@@ -24,8 +24,8 @@ from sulq.kernel.ledger.chain import Seal
 from sulq.kernel.ledger.entries import Genesis, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
-from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, Event, Loss, Unit
+from sulq.language.statistic import Estimator
 
 
 class LedgerView:

@@ -13,12 +13,9 @@ from sulq.errors import QuestionError
 from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, row, several
 from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
-from sulq.language.rowfn.keys import Bins, Bucket, Each
-from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value
+from sulq.language.rowfn.keys import Bins, Bucket, Choice, Each, OrMissing, Relabel, Route, Value
 from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
-from sulq.language.rowfn.missing import First, NullIf
-from sulq.language.rowfn.route import Route
-from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, Position
+from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, First, NullIf, Position
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.texts import (
     Concat,

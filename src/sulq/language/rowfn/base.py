@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, NoReturn, TypeVar, cast
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -64,23 +64,28 @@ def _infix(node: str, op: str, *, swapped: bool = False) -> Operator:
 class RowFn:
     """A function of one row, built from columns by ordinary Python operators.
 
-    A subclass names the fields that hold row functions, and what a refusal calls them: `class Not(RowFn, item="A
-    condition")`. `held`: memo of derived public facts; excluded from equality and serialisation.
+    A subclass names the fields that hold row functions, with what a refusal calls them, and the fields that hold
+    constants, with what reads and checks one: `class Clip(RowFn, item="The item", lo=figure, hi=figure)`.
+    `held`: memo of derived public facts; excluded from equality and serialisation.
     """
 
     __slots__ = ("held",)
     held: tuple[object, object]
     operands: ClassVar[tuple[tuple[str, str], ...]] = ()
+    constants: ClassVar[tuple[tuple[str, Callable[[Any], object]], ...]] = ()
 
-    def __init_subclass__(cls, **operands: str) -> None:
-        if operands:  # a dataclass with slots makes its class a second time, without them
-            cls.operands = tuple(operands.items())
+    def __init_subclass__(cls, **named: str | Callable[[Any], object]) -> None:
+        # A dataclass with slots makes its class a second time, without the names.
+        cls.operands += tuple((name, what) for name, what in named.items() if isinstance(what, str))
+        cls.constants += tuple((name, read) for name, read in named.items() if not isinstance(read, str))
 
     def __post_init__(self) -> None:
         for name, what in self.operands:
             value = getattr(self, name)
             for fn in value if isinstance(value, (tuple, list)) else (value,):
                 check(fn, what)
+        for name, read in self.constants:
+            object.__setattr__(self, name, read(getattr(self, name)))
 
     def kind(self, schema: Schema) -> Kind:
         """What this gives, from public facts alone."""
@@ -171,6 +176,11 @@ class RowFn:
         return NODES["Fill"](self, literal(value))
 
 
+def is_whole(value: object, low: int, high: int) -> bool:
+    """Whether a constant is a whole number within bounds."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
 def literal(value: object) -> Literal:
     """Check a constant of a question: finite, and of a kind that can stand in one."""
     if isinstance(value, (datetime.datetime, datetime.date)):
@@ -219,6 +229,16 @@ def figure(value: object) -> int | float:
     if isinstance(found, (bool, str)):
         raise QuestionError("bad-literal", "A number is needed here.")
     return found
+
+
+def figures(values: Iterable[object]) -> tuple[int | float, ...]:
+    """Check constants that must be numbers."""
+    return tuple(map(figure, values))
+
+
+def literals(values: Iterable[object]) -> tuple[Literal, ...]:
+    """Check several constants of a question."""
+    return tuple(map(literal, values))
 
 
 def outward(lo: Fraction, hi: Fraction) -> tuple[Fraction, Fraction]:
@@ -340,13 +360,10 @@ def _scalar(low: int, high: int, step: Fraction, clock: str | None, *, nullable:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lit(RowFn):
+class Lit(RowFn, value=literal):
     """A constant."""
 
     value: int | float | str | bool
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "value", literal(self.value))
 
     def kind(self, schema: Schema) -> Kind:
         if isinstance(self.value, bool):

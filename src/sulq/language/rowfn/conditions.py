@@ -22,7 +22,7 @@ from sulq.language.rowfn.base import (
     condition,
     describe,
     evaluate,
-    literal,
+    literals,
     truths,
 )
 
@@ -115,17 +115,16 @@ class Compare(RowFn, left="A side of a comparison", right="A side of a compariso
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IsIn(RowFn, item="The left of isin"):
+class IsIn(RowFn, item="The left of isin", values=literals):
     """Whether a value is one of a list of constants."""
 
     item: RowFn
     values: tuple[int | float | str | bool, ...]
 
     def __post_init__(self) -> None:
-        RowFn.__post_init__(self)
         if len(self.values) > MAX_LIST_ITEMS:
             raise QuestionError("too-large", "A list holds at most 10,000 constants.")
-        object.__setattr__(self, "values", tuple(literal(value) for value in self.values))
+        RowFn.__post_init__(self)
 
     def fitted(self, schema: Schema) -> list[int | float | str]:
         """The constants as they meet the cells."""

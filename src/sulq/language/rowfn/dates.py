@@ -22,8 +22,7 @@ from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import EPOCH, INT_LIMIT, MICROSECONDS, Schema, days, microseconds
 from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
 from sulq.language.rowfn.base import RowFn, describe, numbers, outward
-from sulq.language.rowfn.keys import MAX_LABELS, Each
-from sulq.language.rowfn.labels import Relabel
+from sulq.language.rowfn.keys import MAX_LABELS, Each, Relabel
 from sulq.language.rowfn.maths import Maths
 from sulq.language.rowfn.scalar import Clip
 

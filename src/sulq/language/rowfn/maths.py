@@ -26,7 +26,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import HUGE, Cells, Floats, Frame, Scalar, Truths, union
-from sulq.language.rowfn.base import RowFn, describe, figure, number, numbers, one_of, outward
+from sulq.language.rowfn.base import RowFn, describe, figure, is_whole, number, numbers, one_of, outward
 from sulq.language.rowfn.conditions import COMPARISONS
 
 MAX_EXPONENT: Final = 709  # exp of more is missing; of this it is an ordinary double
@@ -200,7 +200,7 @@ class Round(RowFn, item="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        if isinstance(self.digits, bool) or not isinstance(self.digits, int) or abs(self.digits) > MAX_ROUND_DIGITS:
+        if not is_whole(self.digits, -MAX_ROUND_DIGITS, MAX_ROUND_DIGITS):
             raise QuestionError("bad-literal", f"A number is rounded to at most {MAX_ROUND_DIGITS} digits.")
 
     def unchanged(self, schema: Schema) -> bool:
@@ -240,7 +240,7 @@ class Round(RowFn, item="The item"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Power(RowFn, item="The item"):
+class Power(RowFn, item="The item", exponent=figure):
     """A number to a constant power; missing where that is no finite number.
 
     Up to 16 a whole power is a product, and 1/2 is the square root: the same to the bit everywhere.
@@ -251,7 +251,6 @@ class Power(RowFn, item="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        object.__setattr__(self, "exponent", figure(self.exponent))
         if abs(self.exponent) > MAX_POWER:
             raise QuestionError("bad-literal", f"An exponent is at most {MAX_POWER}.")
 
@@ -338,7 +337,7 @@ class Power(RowFn, item="The item"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Modulo(RowFn, left="The item"):
+class Modulo(RowFn, left="The item", right=figure):
     """The remainder of a number by a constant, of the number's sign; exact in doubles."""
 
     left: RowFn
@@ -346,7 +345,6 @@ class Modulo(RowFn, left="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        object.__setattr__(self, "right", figure(self.right))
         if self.right == 0:
             raise QuestionError("bad-literal", "A remainder by zero has no value.")
 

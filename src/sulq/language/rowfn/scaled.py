@@ -12,7 +12,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema, grid_for
 from sulq.language.kinds import Cells, Frame, Grid, Scalar, union
-from sulq.language.rowfn.base import RowFn, numbers
+from sulq.language.rowfn.base import RowFn, is_whole, numbers
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, grid_vector, reach, to_grid, vector_cells
 
 MAX_TERM_UNITS: Final = 2 ** (2 * MAX_BITS)  # a product of two coordinates, as in an outer product (SR17)
@@ -34,7 +34,7 @@ class Scaled(RowFn, vector="The vector", factor="The factor"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        if isinstance(self.bits, bool) or not isinstance(self.bits, int) or not 1 <= self.bits <= MAX_BITS:
+        if not is_whole(self.bits, 1, MAX_BITS):
             raise QuestionError("bad-literal", "A factor is a number on a grid of 1 to 15 bits.")
 
     def span(self, schema: Schema) -> tuple[Fraction, int, int]:

@@ -13,14 +13,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import MAX_CELL_LENGTH, Schema
 from sulq.language.kinds import Cells, Frame, Scalar, Truth, Words, union
-from sulq.language.rowfn.base import RowFn, describe, evaluate, literal
+from sulq.language.rowfn.base import RowFn, describe, evaluate, is_whole, literal
 
 MAX_JOINED_LENGTH: Final = MAX_CELL_LENGTH  # characters that are left of a text put together, and of each of its parts
 MAX_TEXT_PLACE: Final = MAX_JOINED_LENGTH  # a length or place past this counts as this
@@ -40,59 +40,85 @@ def words(fn: RowFn, schema: Schema) -> Words:
     return kind
 
 
-def constant(value: object, what: str) -> str:
-    """Check a text of a question."""
-    found = literal(value)
-    if not isinstance(found, str):
-        raise QuestionError("bad-literal", f"{what} is a text.")
-    return found
+def _text(what: str) -> Callable[[object], str]:
+    """What reads a constant text of a question, or refuses it by this name."""
 
+    def read(value: object) -> str:
+        found = literal(value)
+        if not isinstance(found, str):
+            raise QuestionError("bad-literal", f"{what} is a text.")
+        return found
 
-def mapped(fn: RowFn, frame: Frame, act: Callable[[str], object], kind: type) -> Cells:
-    """A Python function of each row's text; what stands in a missing cell is not looked at."""
-    cells = evaluate(fn, frame)
-    none = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
-    blank = act("")
-    found = (blank if gone else act(str(text)) for text, gone in zip(cells.values, none, strict=True))
-    return Cells(np.fromiter(found, dtype=object if kind is str else kind, count=frame.size), cells.missing)
-
-
-def _bytes(text: str) -> bytes:
-    """A text's UTF-8, of which the functions of bytes change the ASCII letters alone, and at once."""
-    return text.encode(*BYTES)
+    return read
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lowered(RowFn, item="The text"):
+class _OfText(RowFn, item="The text"):
+    """A Python function (`act`) of each row's text; what stands in a missing cell is not looked at."""
+
+    item: RowFn
+    cell: ClassVar[type] = object  # what `act` gives
+
+    def act(self, text: str) -> object:
+        """The function of one text."""
+        raise NotImplementedError  # pragma: no cover - every node has its own
+
+    def cells(self, frame: Frame) -> Cells:
+        cells = evaluate(self.item, frame)
+        none = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
+        act, blank = self.act, self.act("")
+        found = (blank if gone else act(str(text)) for text, gone in zip(cells.values, none, strict=True))
+        return Cells(np.fromiter(found, dtype=self.cell, count=frame.size), cells.missing)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Changed(_OfText):
+    """Text made of text, no longer than that."""
+
+    def kind(self, schema: Schema) -> Words:
+        return words(self.item, schema)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place(_OfText):
+    """A number of characters, at most 2^20."""
+
+    cell: ClassVar[type] = np.float64
+
+    def kind(self, schema: Schema) -> Scalar:
+        return Scalar(Fraction(0), Fraction(MAX_TEXT_PLACE), Fraction(1), words(self.item, schema).nullable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Matches(_OfText):
+    """A condition on text."""
+
+    cell: ClassVar[type] = np.bool_
+
+    def kind(self, schema: Schema) -> Truth:
+        return Truth(words(self.item, schema).nullable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered(_Changed):
     """Text with its ASCII letters in lower case; all other characters as they are."""
 
-    item: RowFn
-
-    def kind(self, schema: Schema) -> Words:
-        return words(self.item, schema)
-
-    def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: _bytes(text).lower().decode(*BYTES), str)
+    def act(self, text: str) -> str:
+        return text.encode(*BYTES).lower().decode(*BYTES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Uppered(RowFn, item="The text"):
+class Uppered(_Changed):
     """Text with its ASCII letters in upper case; all other characters as they are."""
 
-    item: RowFn
-
-    def kind(self, schema: Schema) -> Words:
-        return words(self.item, schema)
-
-    def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: _bytes(text).upper().decode(*BYTES), str)
+    def act(self, text: str) -> str:
+        return text.encode(*BYTES).upper().decode(*BYTES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trimmed(RowFn, item="The text"):
+class Trimmed(_Changed, characters=_text("What is trimmed off")):
     """Text without the given characters at its ends: spaces, unless others are named."""
 
-    item: RowFn
     side: Literal["both", "left", "right"] = "both"
     characters: str = " "
 
@@ -100,62 +126,43 @@ class Trimmed(RowFn, item="The text"):
         RowFn.__post_init__(self)
         if self.side not in ("both", "left", "right"):
             raise QuestionError("bad-question", "Text is trimmed on the left, the right or both sides.")
-        object.__setattr__(self, "characters", constant(self.characters, "What is trimmed off"))
 
-    def kind(self, schema: Schema) -> Words:
-        return words(self.item, schema)
-
-    def cells(self, frame: Frame) -> Cells:
-        if not self.characters:
-            return evaluate(self.item, frame)
-        act = {"both": str.strip, "left": str.lstrip, "right": str.rstrip}[self.side]
-        return mapped(self.item, frame, lambda text: act(text, self.characters), str)
+    def act(self, text: str) -> str:
+        strip = str.strip if self.side == "both" else str.lstrip if self.side == "left" else str.rstrip
+        return strip(text, self.characters)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Length(RowFn, item="The text"):
+class Length(_Place):
     """How many characters (code points) a text has, at most 2^20."""
 
-    item: RowFn
-
-    def kind(self, schema: Schema) -> Scalar:
-        return Scalar(Fraction(0), Fraction(MAX_TEXT_PLACE), Fraction(1), words(self.item, schema).nullable)
-
-    def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: min(len(text), MAX_TEXT_PLACE), np.float64)
+    def act(self, text: str) -> int:
+        return min(len(text), MAX_TEXT_PLACE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IndexOf(RowFn, item="The text"):
+class IndexOf(_Place, needle=_text("What is looked for")):
     """The place of a constant text in another, counted in characters from 1; 0 where it does not occur."""
 
-    item: RowFn
     needle: str
 
-    def __post_init__(self) -> None:
-        RowFn.__post_init__(self)
-        object.__setattr__(self, "needle", constant(self.needle, "What is looked for"))
-
-    def kind(self, schema: Schema) -> Scalar:
-        return Scalar(Fraction(0), Fraction(MAX_TEXT_PLACE), Fraction(1), words(self.item, schema).nullable)
-
-    def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: min(text.find(self.needle) + 1, MAX_TEXT_PLACE), np.float64)
+    def act(self, text: str) -> int:
+        return min(text.find(self.needle) + 1, MAX_TEXT_PLACE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Substring(RowFn, item="The text"):
+class Substring(_OfText):
     """The characters from place `start` (from 1) on, `length` of them; places before the first hold nothing."""
 
-    item: RowFn
     start: int
     length: int | None = None
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        for value in (self.start, 0 if self.length is None else self.length):
-            if isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**31 - 1:
-                raise QuestionError("bad-literal", "A place and a length in a text are whole numbers below 2^31.")
+        if not all(
+            is_whole(value, 1 - 2**31, 2**31 - 1) for value in (self.start, 0 if self.length is None else self.length)
+        ):
+            raise QuestionError("bad-literal", "A place and a length in a text are whole numbers below 2^31.")
         if self.length is not None and self.length < 0:
             raise QuestionError("bad-literal", "A text has no negative length.")
 
@@ -169,10 +176,12 @@ class Substring(RowFn, item="The text"):
         left = max(whole.longest - first, 0)
         return Words(whole.nullable, left if many is None else min(left, many))
 
-    def cells(self, frame: Frame) -> Cells:
+    @property
+    def act(self) -> Callable[[str], str]:
+        """The function of one text, its span worked out once."""
         first, many = self.span()
         last = None if many is None else first + many
-        return mapped(self.item, frame, lambda text: text[first:last], str)
+        return lambda text: text[first:last]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -207,38 +216,27 @@ class Concat(RowFn, items="A text"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StartsWith(RowFn, item="The text"):
+class StartsWith(_Matches, prefix=_text("A beginning")):
     """Whether a text begins with a constant one."""
 
-    item: RowFn
     prefix: str
 
-    def __post_init__(self) -> None:
-        RowFn.__post_init__(self)
-        object.__setattr__(self, "prefix", constant(self.prefix, "A beginning"))
-
-    def kind(self, schema: Schema) -> Truth:
-        return Truth(words(self.item, schema).nullable)
-
-    def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, lambda text: text.startswith(self.prefix), np.bool_)
+    def act(self, text: str) -> bool:
+        return text.startswith(self.prefix)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Like(RowFn, item="The text"):
+class Like(_Matches, pattern=_text("A pattern"), escape=_text("An escape")):
     r"""Whether a text is of a constant pattern: % stands for any text, _ for any one character.
 
     `escape` makes the next character stand for itself ("" for no escape).
     """
 
-    item: RowFn
     pattern: str
     escape: str = "\\"
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        object.__setattr__(self, "pattern", constant(self.pattern, "A pattern"))
-        object.__setattr__(self, "escape", constant(self.escape, "An escape"))
         if len(self.escape) > 1:
             raise QuestionError("bad-literal", "An escape is one character or none.")
         if len(self.pattern) > MAX_PATTERN_LENGTH or self.pattern.count("%") + self.pattern.count("_") > MAX_WILDCARDS:
@@ -251,11 +249,10 @@ class Like(RowFn, item="The text"):
         """What stands between the % of the pattern: characters, None for any one."""
         return segments(self.pattern, self.escape)
 
-    def kind(self, schema: Schema) -> Truth:
-        return Truth(words(self.item, schema).nullable)
-
-    def cells(self, frame: Frame) -> Cells:
-        return mapped(self.item, frame, matcher(self.segments()), np.bool_)
+    @property
+    def act(self) -> Callable[[str], bool]:
+        """The function of one text, its pattern read once."""
+        return matcher(self.segments())
 
 
 def segments(pattern: str, escape: str) -> tuple[tuple[str | None, ...], ...]:

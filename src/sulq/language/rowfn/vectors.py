@@ -20,7 +20,17 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import TERM_BITS, Schema, grid_for
 from sulq.language.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, union
-from sulq.language.rowfn.base import RowFn, as_number, describe, evaluate, figure, numbers, per_schema
+from sulq.language.rowfn.base import (
+    RowFn,
+    as_number,
+    describe,
+    evaluate,
+    figure,
+    figures,
+    is_whole,
+    numbers,
+    per_schema,
+)
 
 EXACT: Final = 2**53  # every integer below is a double
 EXACT_BITS: Final = 50  # as is every such integer with half a unit added
@@ -30,10 +40,6 @@ MAX_TABLE_NUMBERS: Final = 2**22
 MAX_TABLE_ENTRY: Final = 1e15
 _ROW: Final = frozenset({tuple})
 _NUMBERS: Final = frozenset({int, float})
-
-
-def _whole(value: object, low: int, high: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
 def bounded(fn: RowFn, schema: Schema) -> tuple[Fraction, Fraction, Scalar]:
@@ -84,7 +90,7 @@ class Vector(RowFn, items="A coordinate"):
     bits: int = 11
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.items) <= 4096 or not _whole(self.bits, 1, MAX_BITS):
+        if not 1 <= len(self.items) <= 4096 or not is_whole(self.bits, 1, MAX_BITS):
             raise QuestionError("too-large", "A vector has 1 to 4096 coordinates of 1 to 15 bits.")
         RowFn.__post_init__(self)
 
@@ -108,7 +114,7 @@ class Vector(RowFn, items="A coordinate"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WithinBall(RowFn, vector="The vector"):
+class WithinBall(RowFn, vector="The vector", radius=figure):
     """A vector shortened, if need be, to an L2 norm of at most `radius`.
 
     Coordinates round toward zero, so the integer vector itself lies in the ball
@@ -120,7 +126,6 @@ class WithinBall(RowFn, vector="The vector"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        object.__setattr__(self, "radius", figure(self.radius))
         if self.radius <= 0:
             raise QuestionError("bad-literal", "A radius is a positive number.")
 
@@ -151,7 +156,7 @@ class WithinBall(RowFn, vector="The vector"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dot(RowFn, vector="The vector"):
+class Dot(RowFn, vector="The vector", weights=figures):
     """The inner product of a vector with public weights on a grid of 2^bits units; exact."""
 
     vector: RowFn
@@ -160,8 +165,7 @@ class Dot(RowFn, vector="The vector"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        object.__setattr__(self, "weights", tuple(figure(w) for w in self.weights))
-        if not _whole(self.bits, 1, 20):
+        if not is_whole(self.bits, 1, 20):
             raise QuestionError("bad-literal", "Weights are numbers on a grid of 1 to 20 bits.")
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - few, and every batch asks again
@@ -192,17 +196,16 @@ class Dot(RowFn, vector="The vector"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nearest(RowFn, vector="The vector"):
+class Nearest(RowFn, vector="The vector", centres=lambda centres: tuple(map(figures, centres))):
     """The index of the nearest of public centres; ties go to the lowest index (S0.13)."""
 
     vector: RowFn
     centres: tuple[tuple[float | int, ...], ...]
 
     def __post_init__(self) -> None:
-        RowFn.__post_init__(self)
         if not 1 <= len(self.centres) <= 65_536:
             raise QuestionError("bad-literal", "Give 1 to 65,536 centres.")
-        object.__setattr__(self, "centres", tuple(tuple(figure(x) for x in centre) for centre in self.centres))
+        RowFn.__post_init__(self)
 
     def units(self, schema: Schema) -> Integers:
         """The centres on the vector's grid."""
@@ -273,7 +276,7 @@ class Bernstein(RowFn, item="The item"):
 
     def __post_init__(self) -> None:
         RowFn.__post_init__(self)
-        if not _whole(self.degree, 1, 2):
+        if not is_whole(self.degree, 1, 2):
             raise QuestionError("bad-question", "Bernstein terms are of degree 1 or 2.")
         if not isinstance(self.missing, bool):
             raise QuestionError("bad-question", "Whether missing numbers have a term is yes or no.")

@@ -16,7 +16,7 @@ from sulq.language.domain import Bool, Category, Column, Text
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
-from sulq.language.rowfn.labels import OrMissing
+from sulq.language.rowfn.keys import OrMissing
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noisy_sums import deviations, symmetric
 from sulq.learn.supervised import Regressor

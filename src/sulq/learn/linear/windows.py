@@ -23,7 +23,7 @@ from sulq.language.domain import Bool, Category, Column
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Bins, Col, Dot, Lit, Lookup, Power, RowFn, Vector
-from sulq.language.rowfn.labels import OrMissing
+from sulq.language.rowfn.keys import OrMissing
 from sulq.learn.attributes import codes_of
 from sulq.learn.features import Feature, cells, numbers_of
 

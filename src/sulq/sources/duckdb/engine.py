@@ -12,7 +12,7 @@ from typing import Final, cast
 import duckdb
 import numpy as np
 
-from sulq.compile.statements import kept_table, stored_facts
+from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import PERSON, KeptRows
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
@@ -175,7 +175,7 @@ class DuckEngine(StoredEngine):
         if not filed:
             prepare.fill(connection, self._counted(), into="", progress=self._progress)
         with closing(connection.cursor()) as cursor:
-            keep.check(cursor, stored_facts.facts(self._facts, self._kept))
+            keep.check(cursor, kept_table.stored_facts(self._facts, self._kept))
         if not filed:
             for registered in self._tables:
                 registered.origin.unchanged()

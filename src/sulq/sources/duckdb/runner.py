@@ -15,9 +15,9 @@ import duckdb
 import numpy as np
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows
 from sulq.compile.statements.proposer import Proposer
+from sulq.compile.statements.tally_functions import Needed
 from sulq.kernel import matrix
 from sulq.kernel.matrix import Batch, Kept, narrow, order, read, stored, vectors
 from sulq.kernel.private import Stored, Truths

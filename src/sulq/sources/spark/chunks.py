@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.kept_table import OWNER, PERSON, names
+from sulq.compile.statements.tally_functions import Needed
 from sulq.kernel.private import SATURATED, Integers, Stored
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers import wire
-from sulq.compile.statements.column_demand import Needed
 from sulq.compile.statements.kept_table import names
+from sulq.compile.statements.tally_functions import Needed
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from sulq.compile.statements.column_demand import Needed, needed
+from sulq.compile.statements.tally_functions import Needed, needed
 from sulq.kernel.facts import Facts
 from sulq.kernel.private import Stored
 from sulq.kernel.programs import Fold

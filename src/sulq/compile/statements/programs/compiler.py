@@ -29,9 +29,8 @@ from sulq.kernel.programs import (
 from sulq.language import tally as engine
 from sulq.language.domain import Bool, Category, Text, power_of_two
 from sulq.language.rowfn import Arith, Col, Lit, RowFn
-from sulq.language.rowfn.labels import code
+from sulq.language.rowfn.keys import Route, code
 from sulq.language.rowfn.maths import Power
-from sulq.language.rowfn.route import Route
 from sulq.language.rowfn.scalar import ARITHMETIC
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.vectors import (

@@ -21,12 +21,22 @@ from sulq.language.domain import Bool, Category, Text
 from sulq.language.kinds import Code, Grid, Scalar, Truth
 from sulq.language.rowfn import Arith, Case, Clip, Col, Compare, Fill, IsIn, IsMissing, Lit, Logic, Not, Position, RowFn
 from sulq.language.rowfn.conditions import against
-from sulq.language.rowfn.keys import HALF, PRIME, Bins, Bucket, Each, mixing
-from sulq.language.rowfn.labels import Choice, OrMissing, Relabel, Value, code
+from sulq.language.rowfn.keys import (
+    HALF,
+    PRIME,
+    Bins,
+    Bucket,
+    Choice,
+    Each,
+    OrMissing,
+    Relabel,
+    Route,
+    Value,
+    code,
+    mixing,
+)
 from sulq.language.rowfn.maths import OPERATIONS, Greatest, Least, Maths, Modulo, Power, Round
-from sulq.language.rowfn.missing import First, NullIf
-from sulq.language.rowfn.route import Route
-from sulq.language.rowfn.scalar import ARITHMETIC
+from sulq.language.rowfn.scalar import ARITHMETIC, First, NullIf
 from sulq.language.rowfn.vectors import (
     Dot,
     Lookup,

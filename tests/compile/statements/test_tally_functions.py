@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from sulq.answers import wire
-from sulq.compile.statements.common_functions import unite
+from sulq.compile.statements.tally_functions import unite
 from sulq.language.rowfn import ROW_FUNCTIONS, Lit, RowFn, case, col, lit, lookup, nearest, outer, route, vector
 from tests.expressions import EXAMPLES
 from tests.random_tallies import question

@@ -10,7 +10,7 @@ from sulq.errors import QuestionError
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Bins, Choice, Col, Each, Lit, OrMissing, Relabel, Value
 from tests.expressions import SCHEMA
-from tests.language.rowfn.test_missing import values
+from tests.language.rowfn.test_scalar_missing import values
 
 AGE = Choice(((Col("few") < 0, 1), (Col("few") == 0, None)), ("old", "young"), 0)
 

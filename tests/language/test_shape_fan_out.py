@@ -1,4 +1,4 @@
-"""Tests of sulq.language.fan_out."""
+"""Tests of sulq.language.shape."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import pytest
 
 from sulq.language.domain import Int, Schema
 from sulq.language.facts import TableFacts, Tables
-from sulq.language.fan_out import fan_out
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, Lit
+from sulq.language.shape import fan_out
 
 FACTS = Tables(
     Unit("pid", 5),

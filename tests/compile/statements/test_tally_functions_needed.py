@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sulq.compile.statements.column_demand import Needed, needed
+from sulq.compile.statements.tally_functions import Needed, needed
 from sulq.language.rowfn import bucket, col, dot, lit, nearest, outer, position, scaled, vector, within_ball
 from tests.sources.cases import ask
 

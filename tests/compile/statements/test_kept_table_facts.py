@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.compile.statements import stored_facts
+from sulq.compile.statements import kept_table
 from sulq.kernel.facts import OWNER
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text
 from sulq.language.privacy import Unit
@@ -42,7 +42,7 @@ def test_names_types_and_intervals_are_the_stored_ones(unit: Unit, prepared: str
     """Each column of the facts is there with that type; its cells lie within its interval, missing only where said."""
     opened = engine(tmp_path, prepared, unit)
     opened.ready()
-    (known,) = stored_facts.facts(opened.tables, opened._kept).tables
+    (known,) = kept_table.stored_facts(opened.tables, opened._kept).tables
     connection = opened._connection
     assert connection is not None
     name = ".".join(known.name)

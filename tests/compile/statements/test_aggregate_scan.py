@@ -11,9 +11,8 @@ from sulq.compile.emit.bins import places
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Keyed, Piece
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.aggregate import Query
+from sulq.compile.statements.aggregate import Query, alone
 from sulq.compile.statements.kept_table import KeptRows
-from sulq.compile.statements.scan import alone
 from sulq.kernel.layout import assemble
 from sulq.language.domain import Int, Schema
 from sulq.sources.duckdb.runner import CursorRunner

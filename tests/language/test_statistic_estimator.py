@@ -9,7 +9,7 @@ import math
 import pytest
 
 from sulq.errors import SetupError
-from sulq.language.estimator import CERTIFIES, Certificate, Estimator, sensitivity_from_sampler
+from sulq.language.statistic import CERTIFIES, Certificate, Estimator, sensitivity_from_sampler
 
 
 def test_at_equality_the_lemma_is_false_and_refused_E41() -> None:

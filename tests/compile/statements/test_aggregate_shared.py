@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sulq.compile.statements import shared_scan as shared_module
+from sulq.compile.statements import aggregate as shared_module
 from sulq.kernel.layout import joined, summed
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.rowfn import Col, OrMissing, RowFn, bins, col, each, lit, lookup, outer

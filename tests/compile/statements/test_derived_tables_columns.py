@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.compile.statements.derived_columns import TOTAL_BITS, copied, terms
+from sulq.compile.statements.derived_tables import TOTAL_BITS, copied, person_terms
 from sulq.language.domain import Category, Date, Int, Real, Schema, Text
 from sulq.language.rowfn import col
 
@@ -23,16 +23,16 @@ WIDE = Schema(
 @pytest.mark.parametrize("fn", [col("age"), col("big"), col("pay"), col("fine"), col("big") * col("big"), col("day")])
 def test_no_total_of_a_persons_terms_passes_the_exact_doubles(fn, rows: int) -> None:
     """Any number of a person's terms adds up below 2^51, and the step is a power of two: doubles are exact (SR16)."""
-    grid = terms(fn, WIDE, rows)
+    grid = person_terms(fn, WIDE, rows)
     assert rows * max(abs(grid.low), abs(grid.high)) <= 2**TOTAL_BITS + rows
     assert grid.step == Fraction(2) ** (grid.step.numerator.bit_length() - grid.step.denominator.bit_length())
 
 
 def test_whole_numbers_are_added_as_they_are() -> None:
     """A value on a lattice loses nothing where its totals allow it; a wider one is rounded to a coarser grid."""
-    assert terms(col("age"), WIDE, 10**6).step == 1
-    assert terms(col("fine"), WIDE, 5).step == Fraction(1, 2**30)
-    assert terms(col("big"), WIDE, 5).step > 1
+    assert person_terms(col("age"), WIDE, 10**6).step == 1
+    assert person_terms(col("fine"), WIDE, 5).step == Fraction(1, 2**30)
+    assert person_terms(col("big"), WIDE, 5).step > 1
 
 
 def test_a_column_is_copied_where_the_grids_agree() -> None:
