@@ -22,7 +22,7 @@ from typer.main import get_command
 import sulq
 from sulq import errors
 from sulq.cli import app
-from sulq.cli.config import SETTINGS
+from sulq.cli.settings import SETTINGS
 from sulq.compile.plan import draw
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonDelta
@@ -145,7 +145,7 @@ def settings_page() -> str:
     ]
     for place, table in SETTINGS.items():
         parts += [f"## {titles[place]}", "", "| key | meaning |", "|---|---|"]
-        parts += [*(f"| `{key}` | {text} |" for key, text in table.items()), ""]
+        parts += [*(f"| `{key}` | {text} |" for key, (_, text) in table.items()), ""]
     return "\n".join(parts)
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sulq.cli.config import SETTINGS, Config, DatasetConfig, Server, find, read
+from sulq.cli.config import Config, DatasetConfig, find, read
+from sulq.cli.settings import SETTINGS
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.language.statistic import Certificate
+from sulq.service.settings import Service
 
 SURVEY = """
 [dataset.survey]
@@ -84,7 +85,7 @@ def test_a_whole_file_is_read(tmp_path: Path) -> None:
                 table="survey",
             )
         },
-        Server("127.0.0.1", 9000, state=tmp_path / "sulq.state"),
+        Service(tmp_path / "sulq.state", port=9000),
     )
 
 
@@ -253,7 +254,7 @@ def test_a_dataset_that_is_nowhere_is_missing(tmp_path: Path, monkeypatch: pytes
 
 def test_every_setting_is_described() -> None:
     """The table the reference page is made from says something about each setting."""
-    assert all(text.endswith(".") for table in SETTINGS.values() for text in table.values())
+    assert all(text.endswith(".") for table in SETTINGS.values() for _, text in table.values())
 
 
 SEVERAL = """
@@ -359,10 +360,9 @@ public_url = "https://Curator.example.org:443/"
 def test_the_servers_settings_are_read(tmp_path: Path) -> None:
     """Each setting of [server], and of a dataset what the server needs; places are relative to the file."""
     found = read(write(tmp_path, SERVED))
-    assert found.server == Server(
-        "0.0.0.0", 8765, ("curator.example.org",), tmp_path / "cert.pem", tmp_path / "key.pem", False,
-        tmp_path / "kept", tmp_path / "data", 3, 12.5, 1024, 2, True, 60, 0.5, "https://curator.example.org",
-        tmp_path / "books",
+    assert found.server == Service(
+        tmp_path / "kept", "0.0.0.0", 8765, tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "data", 3, 12.5,
+        1024, 2, True, 60, 0.5, ("curator.example.org",), "https://curator.example.org", False, tmp_path / "books",
     )  # fmt: skip
     dataset = found.datasets["a"]
     assert dict(dataset.shares) == {"alice": (0.5, 0.1), "bob": (1.0, 0.0)}

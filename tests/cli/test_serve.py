@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq.cli import app
-from sulq.cli.config import Server, read
-from sulq.cli.serve import declaration, service_of, settled
+from sulq.cli.config import read
+from sulq.cli.serve import declaration, settled
 from sulq.cli.survey import survey
 from sulq.errors import AccessDenied, SetupError
 from sulq.service.settings import Service
@@ -41,6 +41,10 @@ workers = 1
 """
 
 
+def server(host: str = "127.0.0.1", port: int = 8765, **more: object) -> Service:
+    return Service(Path("sulq.state"), host, port, **more)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     pq.write_table(survey(200, np.random.default_rng(1)), tmp_path / "people.parquet")
@@ -51,56 +55,53 @@ def folder(tmp_path: Path) -> Path:
 def test_a_public_address_needs_tls_or_the_owners_word_T86(tmp_path: Path) -> None:
     """Loopback is free; anything else needs a certificate that is there, or --insecure-public."""
     for host in ("127.0.0.1", "localhost", "::1"):
-        assert settled(Server(host), None, None, insecure_public=False).host == host
+        assert settled(server(host), None, None, insecure_public=False).host == host
     for host in ("192.168.1.5", "curator.example.org"):
         with pytest.raises(SetupError) as caught:
-            settled(Server(host), None, None, insecure_public=False)
+            settled(server(host), None, None, insecure_public=False)
         assert caught.value.code == "public-address"
         with pytest.raises(SetupError):
-            settled(Server(), host, None, insecure_public=False)
-        assert settled(Server(host), None, None, insecure_public=True).host == host
-        assert settled(Server(host, insecure_public=True), None, None, insecure_public=False).host == host
+            settled(server(), host, None, insecure_public=False)
+        assert settled(server(host), None, None, insecure_public=True).host == host
+        assert settled(server(host, insecure_public=True), None, None, insecure_public=False).host == host
     cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     with pytest.raises(SetupError) as caught:
-        settled(Server("10.0.0.1", tls_cert=cert, tls_key=key), None, None, insecure_public=False)
+        settled(server("10.0.0.1", tls_cert=cert, tls_key=key), None, None, insecure_public=False)
     assert caught.value.code == "missing-file"
     cert.touch()
     key.touch()
-    assert settled(Server("10.0.0.1", tls_cert=cert, tls_key=key), None, None, insecure_public=False).tls_cert == cert
+    assert settled(server("10.0.0.1", tls_cert=cert, tls_key=key), None, None, insecure_public=False).tls_cert == cert
 
 
 def test_every_address_needs_a_name_T86() -> None:
     """A server on all addresses of its machine must be told what it goes by; else any name would have to do."""
     for host in ("0.0.0.0", "::"):
         with pytest.raises(SetupError) as caught:
-            settled(Server(), host, None, insecure_public=False)
+            settled(server(), host, None, insecure_public=False)
         assert caught.value.code == "public-address"
         with pytest.raises(SetupError) as caught:
-            settled(Server(), host, None, insecure_public=True)
+            settled(server(), host, None, insecure_public=True)
         assert caught.value.code == "bad-config"
-        for named in (Server(hosts=("curator.example",)), Server(public_url="https://curator.example")):
+        for named in (server(hosts=("curator.example",)), server(public_url="https://curator.example")):
             made = settled(named, host, None, insecure_public=True)
-            assert service_of(made).public_url == named.public_url
+            assert made.public_url == named.public_url
 
 
 def test_the_command_line_comes_before_the_file() -> None:
     """--host and --port replace what the file says; a port that is none is refused."""
-    made = settled(Server(port=1), "::1", 2, insecure_public=False)
+    made = settled(server(port=1), "::1", 2, insecure_public=False)
     assert (made.host, made.port) == ("::1", 2)
     with pytest.raises(SetupError):
-        settled(Server(), None, 70_000, insecure_public=False)
+        settled(server(), None, 70_000, insecure_public=False)
 
 
 def test_settings_and_declarations_reach_the_server_whole(folder: Path) -> None:
     """Every field of the server's settings is carried over, and comes back from the pipe as it was."""
     found = read(folder / "sulq.toml")
-    server = replace(
+    service = replace(
         found.server, workers=3, limit=5.0, memory=512, web=2, share_answers=True, rate=7, schedule=1.0, hosts=("a",),
         data_root=folder, ledgers=folder / "books",
     )  # fmt: skip
-    service = service_of(server)
-    for name in Service.__dataclass_fields__:
-        assert getattr(service, name) == getattr(server, name)
     assert Service.from_json(service.to_json()) == service
     declared = declaration(found.datasets["visits"])
     assert declared.name == "visits"

@@ -18,7 +18,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Rho, SubLinear, Sums
 from sulq.api.database import Database
 from sulq.cli import app
-from sulq.cli.config import SETTINGS
+from sulq.cli.settings import SETTINGS
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import entropy
 from sulq.language.rowfn import Bins, Lit

@@ -79,44 +79,15 @@ def opened(
     progress: Callable[[float], None] | None = None,
 ) -> Database:
     """A dataset, opened as its file declares it; with the prepared copy that a server would use."""
-    parts = found.tables
     ledger = ledger_of(found)
     prepared: Path | bool | None = found.prepared
     if prepared is None and isinstance(found.data, Path):  # elsewhere the copy lies with the data
         prepared = copy_of(found.data if isinstance(ledger, str) else ledger, found.name)
-    if parts:
-        return connect(
-            {name: part.data for name, part in parts.items()},
-            columns={name: part.columns for name, part in parts.items()},
-            keys={name: part.key for name, part in parts.items() if part.key is not None},
-            public=[name for name, part in parts.items() if part.public],
-            persons={name: part.person for name, part in parts.items() if part.person is not None},
-            references={name: part.references for name, part in parts.items() if part.references},
-            unit=found.unit,
-            budget=found.budget,
-            size={name: part.size for name, part in parts.items() if part.size is not None} or None,
-            synthetic=found.synthetic,
-            ledger=found.ledger,
-            anchor=found.anchor,
-            prepared=prepared,
-            renew=renew,
-            new_people=new_people,
-            progress=progress,
-        )
     return connect(
-        found.data,
-        table=found.table,
-        columns=found.columns,
-        unit=found.unit,
-        budget=found.budget,
-        size=found.size,
-        synthetic=found.synthetic,
+        **found.words(),
         ledger=found.ledger,
-        anchor=found.anchor,
         prepared=prepared,
         renew=renew,
         new_people=new_people,
         progress=progress,
-        graph=found.graph,
-        estimators=found.estimators,
     )

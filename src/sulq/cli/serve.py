@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -12,8 +11,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sulq.api.declarations import warn_of_shared_database
-from sulq.cli.config import CONFIG, DatasetConfig, Server, read
+from sulq.api.locations import warn_of_shared_database
+from sulq.cli.config import CONFIG, DatasetConfig, read
 from sulq.cli.open import ledger_of
 from sulq.cli.tokens import hand_over
 from sulq.errors import SetupError
@@ -46,9 +45,8 @@ def serve(
     server = settled(found.server, host, port, insecure_public=insecure_public)
     declared = [declaration(dataset) for dataset in found.datasets.values()]
     for dataset in found.datasets.values():
-        sources = [part.data for part in dataset.tables.values()] or [dataset.data]
-        warn_of_shared_database(ledger_of(dataset), sources, dataset.anchor)
-    service = service_of(server)
+        warn_of_shared_database(ledger_of(dataset), dataset.files, dataset.anchor)
+    service = replace(server, state=server.state.resolve())
     speak = Console(stderr=True, soft_wrap=True, highlight=False)
     with Access(service.access) as access:
         token = access.first()
@@ -65,7 +63,7 @@ def serve(
     supervisor.run()
 
 
-def settled(server: Server, host: str | None, port: int | None, *, insecure_public: bool) -> Server:
+def settled(server: Service, host: str | None, port: int | None, *, insecure_public: bool) -> Service:
     """The settings with what the command line says; a public address needs TLS, or the owner's word (T86)."""
     from sulq.client.http import loopback
 
@@ -91,63 +89,21 @@ def settled(server: Server, host: str | None, port: int | None, *, insecure_publ
     return made
 
 
-def service_of(server: Server) -> Service:
-    """The settings as the server's processes take them."""
-    from sulq.service.settings import Service
-
-    return Service(
-        state=server.state.resolve(),
-        host=server.host,
-        port=server.port,
-        hosts=server.hosts,
-        tls_cert=server.tls_cert,
-        tls_key=server.tls_key,
-        data_root=server.data_root,
-        ledgers=server.ledgers,
-        workers=server.workers,
-        limit=server.limit,
-        memory=server.memory,
-        web=server.web,
-        share_answers=server.share_answers,
-        rate=server.rate,
-        schedule=server.schedule,
-        public_url=server.public_url,
-    )
-
-
 def declaration(found: DatasetConfig) -> DatasetSettings:
     """A dataset as the server holds it."""
     from sulq.cli.open import ledger_for
     from sulq.service.clerk.registration import declare
 
-    parts = found.tables
-    columns: Mapping[str, object] = (
-        {name: part.columns for name, part in parts.items()} if parts else dict(found.columns)
-    )
-    sizes = {name: part.size for name, part in parts.items() if part.size is not None}
     return declare(
         found.name,
-        {name: part.data for name, part in parts.items()} if parts else found.data,
-        columns,
-        budget=found.budget,
-        unit=found.unit,
-        table=None if parts else found.table,
-        size=sizes if parts else found.size,
-        synthetic=found.synthetic,
+        **found.words(),
         ledger=ledger_for(found),
         prepared=found.prepared,
-        keys={name: part.key for name, part in parts.items() if part.key is not None},
-        public=tuple(name for name, part in parts.items() if part.public),
-        persons={name: part.person for name, part in parts.items() if part.person is not None},
-        references={name: part.references for name, part in parts.items() if part.references},
         shares=found.shares,
-        anchor=found.anchor,
         schedule=found.schedule,
-        graph=found.graph,
-        estimators=found.estimators,
     )
 
 
-def _url(server: Server, port: int) -> str:
+def _url(server: Service, port: int) -> str:
     name = f"[{server.host}]" if ":" in server.host else server.host
     return f"{'http' if server.tls_cert is None else 'https'}://{name}:{port}"

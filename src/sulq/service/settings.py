@@ -41,6 +41,7 @@ class Service:
     schedule: float | None = None
     hosts: tuple[str, ...] = ()  # further names the server goes by
     public_url: str | None = None  # where browsers find it, if a proxy speaks TLS for it: https://NAME[:PORT]
+    insecure_public: bool = False  # it may listen on a public address without TLS
     ledgers: Path | None = None  # where those of datasets registered by calls lie; None: beside their data
 
     @property

@@ -1,0 +1,430 @@
+"""The settings of a configuration file: what each says, how it is read, and how a wrong one is refused.
+
+A key that is not known is refused with the nearest one that is, since a mistyped `ledger` would start a budget anew.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import unquote
+
+from sulq.addresses.postgres import is_address
+from sulq.api.locations import lies_elsewhere
+from sulq.errors import SetupError, SulqError
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.language.estimator import CERTIFIES, Certificate
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+
+SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})  # words of a postgresql:// address
+
+BUDGETS: Final[Mapping[frozenset[str], type[Budget]]] = {
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"epsilon", "delta", "queries"}): SubLinear,
+    frozenset({"epsilon", "delta", "queries", "calibration"}): SubLinear,
+}
+BOUNDED: Final[Mapping[str, Callable[..., Column]]] = {"int": Int, "real": Real, "date": Date, "timestamp": Timestamp}
+KINDS: Final = ("int", "real", "bool", "category", "date", "timestamp", "text")
+T = TypeVar("T")
+
+
+class Place(NamedTuple):
+    """Where in a file something stands, as a refusal names it, and the folder that its paths are relative to."""
+
+    where: str
+    folder: Path
+
+    def at(self, key: str) -> Place:
+        """The place of a key of this section."""
+        return Place(f"{self.where} {key}", self.folder)
+
+    def bad(self, why: str) -> SetupError:
+        """The refusal of what stands here."""
+        return SetupError("bad-config", f"{self.where} {why}.")
+
+    def of(self, kind: type[T], value: object, what: str) -> T:
+        """A value that is of a kind."""
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.bad(f"must be {what}")
+        return value
+
+    def table(self, value: object, section: str | None = None, needed: tuple[str, ...] = ()) -> Mapping[str, Any]:
+        """A table, whose keys a section knows; those that are needed are there."""
+        found: Mapping[str, Any] = self.of(dict, value, "a table: { key = value }")
+        known = SETTINGS.get(section or "", {})
+        for key in found if section is not None else ():
+            if key not in known:
+                nearest = difflib.get_close_matches(key, known, n=1, cutoff=0.0)[0]
+                raise self.bad(f"does not know {key!r}; the nearest setting is {nearest!r}")
+        for key in needed:
+            if key not in found:
+                raise self.bad(f"needs {key!r}: {known[key][1]}")
+        return found
+
+    def declared(self, build: Callable[[], T]) -> T:
+        """A declared value; a refusal keeps its code and gains the place in the file."""
+        try:
+            return build()
+        except SulqError as error:
+            raise SetupError(error.code, f"{self.where}: {error.message}", error.remedy) from None
+
+
+Reader = Callable[[object, Place], Any]
+
+
+def section(name: str, table: Mapping[str, object], place: Place) -> dict[str, Any]:
+    """The settings that a section's table names, each read."""
+    known = {key: read for key, (read, _) in SETTINGS[name].items() if read is not None}
+    return {key: read(table[key], place.at(key)) for key, read in known.items() if key in table}
+
+
+@dataclass(frozen=True, slots=True)
+class TableConfig:
+    """One of the tables of a data set of several."""
+
+    data: Path | str  # a file, or a database's address as it was written
+    columns: Mapping[str, Column]
+    key: str | None = None
+    public: bool = False
+    person: str | None = None
+    size: int | None = None
+    references: Mapping[str, str] = field(default_factory=dict)
+
+
+def _text(what: str) -> Reader:
+    return lambda value, place: place.of(str, value, what)
+
+
+_name = _text("a column's name in quotes")
+
+
+def _whole(low: int, high: int) -> Reader:
+    def read(value: object, place: Place) -> int:
+        number = place.of(int, value, "a whole number")
+        if not low <= number <= high:
+            raise place.bad(f"must lie between {low} and {high}")
+        return number
+
+    return read
+
+
+def _truth(value: object, place: Place) -> bool:
+    return place.of(bool, value, "true or false")
+
+
+def _file(value: object, place: Place) -> Path:
+    return place.folder / place.of(str, value, "a path in quotes")
+
+
+def _address(value: object, place: Place) -> Path | str:
+    text = place.of(str, value, "a path in quotes")
+    return text if "://" in text else place.folder / text
+
+
+def _prepared(value: object, place: Place) -> Path | bool:
+    return False if value is False else _file(value, place)
+
+
+def _source(value: object, place: Place) -> Path | str:
+    """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
+    found = _address(value, place)
+    if is_address(found) and _tells_a_password(str(found)):
+        raise place.bad("must not hold a password: put it into PGPASSWORD or a passfile")
+    return found
+
+
+def _table_source(value: object, place: Place) -> Path | str:
+    found = _source(value, place)
+    if isinstance(found, str) and not lies_elsewhere(found):
+        raise place.bad("must be a file, a postgresql:// address, or a table of Spark")
+    return found
+
+
+def _tells_a_password(url: str) -> bool:
+    """Whether an address holds a secret, as PostgreSQL's library reads it: it decodes names too, and trims them."""
+    names = {unquote(word.partition("=")[0]).strip().lower() for word in re.split("[?&]", url)}
+    return bool(re.search(r"://[^/]*:[^/]*@", url) or names & SECRETS)
+
+
+def _size(value: object, place: Place) -> int:
+    size = place.of(int, value, "a whole number")
+    if size < 0:
+        raise place.bad("must be zero or more")
+    return size
+
+
+def _seconds(value: object, place: Place) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.01 <= value <= 86400:
+        raise place.bad("must be a number of seconds from 0.01 to 86400")
+    return float(value)
+
+
+def _hosts(value: object, place: Place) -> tuple[str, ...]:
+    names = place.of(list, value, "an array: [ ... ]")
+    return tuple(place.of(str, name, "names in quotes") for name in names)
+
+
+def _public_url(value: object, place: Place) -> str:
+    """Where browsers find the server: a scheme, a name and perhaps a port, as they name it."""
+    text = place.of(str, value, "an address in quotes").lower().removesuffix("/")
+    if not re.fullmatch(r"https://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", text):
+        raise place.bad("must be https://NAME, without a path")
+    return text.removesuffix(":443")
+
+
+def _graph(value: object, place: Place) -> tuple[str, ...]:
+    names = place.of(list, value, "a list of two or three columns")
+    return tuple(place.of(str, name, "a column's name in quotes") for name in names)
+
+
+def _references(value: object, place: Place) -> Mapping[str, str]:
+    table = place.table(value)
+    return MappingProxyType({name: place.of(str, table[name], "a table's name in quotes") for name in table})
+
+
+def _shares(value: object, place: Place) -> Mapping[str, tuple[float, float]]:
+    """Share and reserve of each analyst; the ledger checks that reserves fit together."""
+    found = {}
+    for analyst, given in place.table(value).items():
+        own = place.at(repr(analyst))
+        table = own.table(given, "share")
+        pair = (table.get("share", 1.0), table.get("reserve", 0.0))
+        for part in pair:
+            if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 <= part <= 1:
+                raise own.bad("must be fractions from 0 to 1")
+        found[analyst] = (float(pair[0]), float(pair[1]))
+    return MappingProxyType(found)
+
+
+def _estimators(value: object, place: Place) -> Mapping[str, object]:
+    """The owner's functions by name: their place, or a table that certifies them too."""
+    found: dict[str, object] = {}
+    for name, told in place.table(value).items():
+        if isinstance(told, str):
+            found[name] = told
+            continue
+        own = Place(f"{place.where}.{name}", place.folder)
+        table = own.table(told, "estimator", ("function", *CERTIFIES))
+        numbers = {key: _number(table[key], own.at(key)) for key in CERTIFIES if key != "columns"}
+        columns = tuple(own.at("columns").of(list, table["columns"], "a list of columns"))
+        function = own.of(str, table["function"], "package:function")
+        try:
+            found[name] = (function, Certificate(**numbers, columns=columns))
+        except SulqError as error:
+            raise own.bad(error.message) from None
+    return MappingProxyType(found)
+
+
+def _number(value: object, place: Place) -> float:
+    return float(place.of(int if isinstance(value, int) else float, value, "a number"))
+
+
+def _tables(value: object, place: Place) -> Mapping[str, TableConfig]:
+    tables = place.table(value)
+    if not tables:
+        raise place.bad("must declare at least one table")
+    found = {}
+    for name, given in tables.items():
+        own = Place(f"{place.where.removesuffix('] tables')}.tables.{name}]", place.folder)
+        found[name] = TableConfig(**section("table", own.table(given, "table", ("data", "columns")), own))
+    return MappingProxyType(found)
+
+
+def _unit(value: object, place: Place) -> Unit:
+    table = place.table(value, "unit")
+    return place.declared(lambda: Unit(**table))
+
+
+def _budget(value: object, place: Place) -> Budget:
+    table = place.table(value, "budget")
+    kind = BUDGETS.get(frozenset(table))
+    if kind is None:
+        raise place.bad(f"is one of {SETTINGS['dataset']['budget'][1]}")
+    return place.declared(lambda: kind(**table))
+
+
+def _columns(value: object, place: Place) -> Mapping[str, Column]:
+    table = place.table(value)
+    if not table:
+        raise place.bad("must declare at least one column")
+    above = place.where.removesuffix(" columns")
+    found = {
+        name: _column(name, given, Place(f"{above} column {name!r}", place.folder)) for name, given in table.items()
+    }
+    return MappingProxyType(found)
+
+
+def _column(name: str, value: object, place: Place) -> Column:
+    if isinstance(value, list):
+        return place.declared(lambda: _short(value, name))
+    table = place.table(value, "column")
+    kinds = [kind for kind in KINDS if kind in table]
+    if len(kinds) != 1 or ("grid" in table and kinds != ["real"]) or ("longest" in table and kinds != ["text"]):
+        raise place.bad(f"needs exactly one of {', '.join(KINDS)} (grid only with real, longest only with text)")
+    found = _of_kind(kinds[0], table[kinds[0]], table.get("grid"), place)
+    told = {key: _plain(table[key]) for key in ("longest", "missing", "default") if key in table}
+    return place.declared(lambda: replace(found, **told))  # the domain checks them
+
+
+def _of_kind(kind: str, given: object, grid: object, place: Place) -> Column:
+    """A column of a kind; the domains check the bounds and values that they are given."""
+    if kind in ("bool", "text"):
+        if given is not True:
+            raise place.bad(f"is written {{ {kind} = true }}")
+        return Bool() if kind == "bool" else Text()
+    values = [_plain(value) for value in place.of(list, given, "an array: [ ... ]")]
+    if kind == "category":
+        return place.declared(lambda: Category(tuple(values)))
+    if len(values) != 2:
+        raise place.bad(f"is written {{ {kind} = [lowest, highest] }}")
+    return place.declared(lambda: BOUNDED[kind](*values, *([grid] if kind == "real" else [])))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of TOML
+    """A date or a moment as the text that a domain reads."""
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def _short(values: list[object], name: str) -> Column:
+    """A bare array: two numbers are bounds, texts are categories."""
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    return declare(tuple(values) if numbers and len(values) == 2 else values, name)
+
+
+# Every setting: how it is read, and what it says (for the reference page). What a unit, a budget, a column or a share
+# is told, is checked by the value made of it.
+SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
+    "": {
+        "dataset": (None, "One table a data set; in NAME.sulq.toml the one table [dataset]."),
+        "server": (None, "How `sulq serve` listens and works."),
+    },
+    "dataset": {
+        "data": (
+            _source,
+            (
+                "The data file, relative to this file; a postgresql:// address without a password; a table of Spark "
+                "(spark://HOST:PORT/TABLE); or a curator's URL."
+            ),
+        ),
+        "table": (_text("a name in quotes"), "The table's name in SQL; default: the data set's name."),
+        "ledger": (
+            _address,
+            "The ledger, relative to this file, or a postgresql:// address; default: beside the data.",
+        ),
+        "prepared": (_prepared, "Where the prepared copy lies; false: none. Default: beside the ledger."),
+        "unit": (_unit, "Whom an answer hides: { column, rows, neighbors, fold }. Default: one row."),
+        "budget": (_budget, "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }."),
+        "columns": (_columns, "One declaration a column; a column that is not declared cannot be asked about."),
+        "tables": (_tables, "Of a data set of several tables, one table each, in place of data and columns."),
+        "size": (_size, "The declared public number of rows, if it may be known."),
+        "synthetic": (_truth, "true: made-up data that needs no protection; fixed for ever in the ledger."),
+        "shares": (
+            _shares,
+            "Parts of the budget by analyst: { alice = { share = 0.5, reserve = 0.1 } }; for who has none yet.",
+        ),
+        "anchor": (_file, "A file, best on another disk, that keeps an old copy of the ledger from being used."),
+        "schedule": (_seconds, "For `sulq serve`: answers leave every so many seconds. Default: that of [server]."),
+        "graph": (
+            _graph,
+            "Of a table whose rows are edges, the columns of both ends and of the weight: ['u', 'v', 'weight'].",
+        ),
+        "estimators": (
+            _estimators,
+            "Functions that analysts may choose by name: { NAME = 'package:function' }, or a table each.",
+        ),
+    },
+    "estimator": {
+        "function": (None, "Where the function is: package:function."),
+        **{name: (None, f"Of a certificate: {what}.") for name, what in CERTIFIES.items()},
+    },
+    "share": {
+        "share": (None, "The part of the budget this analyst may spend at most; a fraction of the total. Default: 1."),
+        "reserve": (None, "The part of the budget that is kept for this analyst alone. Default: 0."),
+    },
+    "table": {
+        "data": (
+            _table_source,
+            (
+                "The table's data file, relative to this file, or a postgresql:// address without a password; a "
+                "table of Spark stands alone in a data set, several are connected from Python."
+            ),
+        ),
+        "columns": (_columns, "One declaration a column."),
+        "key": (_name, "The column that differs from row to row; checked over all rows."),
+        "public": (_truth, "true: rows that need no protection."),
+        "person": (_name, "The column that says whose row it is, where it is not the unit's."),
+        "references": (
+            _references,
+            "{ column = table }: columns that name a row of another private table by its key; checked.",
+        ),
+        "size": (_size, "The declared public number of rows, if it may be known."),
+    },
+    "unit": {
+        "column": (None, "The column that says whose row it is."),
+        "rows": (None, "How many rows of a person are kept."),
+        "neighbors": (None, "add_remove, replace_one or zero_out."),
+        "fold": (None, "Which ids are one person beside equal ones: case or spelling. Default: none."),
+    },
+    "budget": {
+        "epsilon": (None, "The total of pure loss, or of approximate loss with delta."),
+        "delta": (None, "The probability with which epsilon may fail."),
+        "rho": (None, "The total of zero-concentrated loss."),
+        "queries": (None, "The number of noisy sums of a SubLinear budget."),
+        "calibration": (None, "How a SubLinear budget sets its noise."),
+    },
+    "column": {
+        "int": (None, "[lowest, highest] whole number; a bare pair of whole numbers is short for it."),
+        "real": (None, "[lowest, highest] number; a bare pair of numbers is short for it."),
+        "grid": (None, "With real: the step, lowered to a power of two."),
+        "bool": (None, "true."),
+        "category": (None, "The list of values; a bare list of texts is short for it."),
+        "date": (None, "[first, last] day."),
+        "timestamp": (None, "[first, last] moment, in UTC."),
+        "text": (None, "true."),
+        "longest": (None, "With text: how many characters of a cell are kept, at most 10,000, the default."),
+        "missing": (None, "false: no cell is missing, so there is no NULL to group by; default: true."),
+        "default": (
+            None,
+            "With missing = false: what a cell that is missing all the same counts as; default: the lowest.",
+        ),
+    },
+    "server": {
+        "host": (_text("an address in quotes"), "The address to listen on; default: 127.0.0.1, this machine alone."),
+        "port": (_whole(0, 2**16 - 1), "The port to listen on; default: 8765."),
+        "hosts": (_hosts, "Further names the server goes by, as requests name them; others are turned away."),
+        "public_url": (
+            _public_url,
+            "https://NAME, where browsers find it behind a proxy with TLS: cookies are then for TLS alone.",
+        ),
+        "tls_cert": (_file, "The certificate's file (PEM), with its chain; a public address needs it."),
+        "tls_key": (_file, "The certificate's private key (PEM)."),
+        "insecure_public": (_truth, "true: listen on a public address without TLS, behind a proxy that has it."),
+        "state": (
+            _file,
+            "The folder of the access store and of datasets registered over HTTP; default: sulq.state here.",
+        ),
+        "data_root": (_file, "The folder below which an owner may register data files over HTTP; default: none."),
+        "ledgers": (_file, "The folder of the ledgers of datasets registered over HTTP; default: beside their data."),
+        "workers": (_whole(1, 64), "Processes that hold each dataset's rows; default: 2."),
+        "limit": (_seconds, "Seconds after which a question is stopped, charged; default: 30."),
+        "memory": (_whole(256, 2**20), "MiB that a worker may take; default: 4096."),
+        "web": (_whole(1, 64), "Processes that answer HTTP; default: 1."),
+        "share_answers": (
+            _truth,
+            "true: a stored answer is given again to every analyst of the dataset, not its asker alone.",
+        ),
+        "rate": (_whole(1, 10**7), "Calls a minute for each token; default: 1200."),
+        "schedule": (
+            _seconds,
+            "Answers leave every so many seconds, so that their time tells nothing; default: at once.",
+        ),
+    },
+}
