@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq.cli import app, demo, exit_code
+from sulq.cli.demo import COLUMNS, survey
 from sulq.cli.query import _plain_text
-from sulq.cli.survey import COLUMNS, survey
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 
 CONFIG = """

@@ -11,6 +11,7 @@ from sulq.cli.settings import SETTINGS
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.statistic import Certificate
 from sulq.service.settings import Service
 
 SURVEY = """

@@ -16,7 +16,8 @@ import sulq
 from sulq import learn as learning
 from sulq.cli import app as sulq_app
 from sulq.cli import exit_code
-from sulq.cli.learn import ByName, command
+from sulq.cli.learn import command
+from sulq.cli.signature import group
 from sulq.errors import SulqError
 from sulq.learn.base import Learner
 from tests.learn.averages import Averages, Majority
@@ -52,9 +53,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def app() -> typer.Typer:
     """The group of commands, with the learners of this test beside those that ship."""
-    made = typer.Typer(cls=ByName, no_args_is_help=True, pretty_exceptions_enable=False)
-    for learner in (*learning.LEARNERS, *(one for one in TRIED if one not in learning.LEARNERS)):
-        made.command(learner.__name__)(command(learner))
+    every = (*learning.LEARNERS, *(one for one in TRIED if one not in learning.LEARNERS))
+    made = group("learn", "learner", "Learn.", {learner.__name__: command(learner) for learner in every})
+    made.pretty_exceptions_enable = False
     return made
 
 

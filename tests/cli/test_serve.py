@@ -21,8 +21,8 @@ from typer.testing import CliRunner
 import sulq
 from sulq.cli import app
 from sulq.cli.config import read
+from sulq.cli.demo import survey
 from sulq.cli.serve import declaration, settled
-from sulq.cli.survey import survey
 from sulq.errors import AccessDenied, SetupError
 from sulq.service.settings import Service
 

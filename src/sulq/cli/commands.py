@@ -13,13 +13,13 @@ from typer.main import get_command
 
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "sulq.cli.demo:demo",
-    "budget": "sulq.cli.budget:budget",
-    "prepare": "sulq.cli.prepare:prepare",
+    "budget": "sulq.cli.owner:budget",
+    "prepare": "sulq.cli.owner:prepare",
     "query": "sulq.cli.query:query",
-    "explain": "sulq.cli.explain:explain",
-    "heavy": "sulq.cli.heavy:heavy",
+    "explain": "sulq.cli.query:explain",
+    "heavy": "sulq.cli.query:heavy",
     "serve": "sulq.cli.serve:serve",
-    "audit": "sulq.cli.audit.command:audit",
+    "audit": "sulq.cli.audit:audit",
     "learn": "sulq.cli.learn:learn",
     "release": "sulq.cli.release:release",
     "ledger": "sulq.cli.ledger:ledger",

@@ -36,7 +36,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from sulq.cli.settings import SETTINGS, Place, TableConfig, section
+from sulq.cli.settings import SETTINGS, ConfigPlace, TableConfig, section
 from sulq.errors import SetupError
 from sulq.language.domain import Column
 from sulq.language.privacy import Budget, Unit
@@ -136,7 +136,7 @@ def find(dataset: str, config: Path | None = None) -> DatasetConfig:
 
 def read(path: Path) -> Config:
     """Read a configuration file, or refuse it naming the place."""
-    place = Place(str(path), path.parent)
+    place = ConfigPlace(str(path), path.parent)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -146,7 +146,7 @@ def read(path: Path) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise place.bad(f"is not TOML: {error}") from None
     place.table(tree, "")
-    tables = Place(f"{path}: [dataset]", path.parent).table(tree.get("dataset", {}))
+    tables = ConfigPlace(f"{path}: [dataset]", path.parent).table(tree.get("dataset", {}))
     if path.name.endswith(SUFFIX):
         tables = {path.name.removesuffix(SUFFIX): tables} if _is_one(tables) else tables
     datasets = {name: _dataset(name, tables[name], path) for name in tables}
@@ -161,7 +161,7 @@ def _is_one(tables: Mapping[str, object]) -> bool:
 
 def _only(config: Config) -> DatasetConfig:
     if len(config.datasets) != 1:
-        raise Place(str(config.path), config.path.parent).bad("must hold one data set")
+        raise ConfigPlace(str(config.path), config.path.parent).bad("must hold one data set")
     return next(iter(config.datasets.values()))
 
 
@@ -171,7 +171,7 @@ def _stem(path: Path) -> str:
 
 
 def _dataset(name: str, value: object, path: Path) -> DatasetConfig:
-    place = Place(f"{path}: [dataset.{name}]", path.parent)
+    place = ConfigPlace(f"{path}: [dataset.{name}]", path.parent)
     several = "tables" in place.table(value)
     table = place.table(value, "dataset", ("budget",) if several else ("data", "budget", "columns"))
     found = {"name": name, "table": name} | section("dataset", table, place)
@@ -187,7 +187,7 @@ def _dataset(name: str, value: object, path: Path) -> DatasetConfig:
 
 
 def _server(value: object, path: Path) -> Service:
-    place = Place(f"{path}: [server]", path.parent)
+    place = ConfigPlace(f"{path}: [server]", path.parent)
     found = section("server", place.table(value, "server"), place)
     if ("tls_cert" in found) != ("tls_key" in found):
         raise place.bad("needs tls_cert and tls_key together")

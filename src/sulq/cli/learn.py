@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from sulq.cli import signature
 from sulq.cli.open import asked
 from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
-from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress
+from sulq.cli.signature import DeltaOf, chosen, progress
 from sulq.errors import QuestionError, SetupError
 from sulq.forms.signature import Form
 from sulq.learn import LEARNERS
@@ -23,13 +23,6 @@ from sulq.learn.render import text
 XOf = Annotated[str | None, typer.Option("--x", metavar="A,B,C", help="The columns to learn from.")]
 YOf = Annotated[str | None, typer.Option("--y", metavar="LABEL", help="The column to predict.")]
 OutOf = Annotated[Path | None, typer.Option("--out", help="Write the model here, as JSON for sulq.learn.load.")]
-
-
-class ByName(signature.ByName):
-    """Learners by their name, in whatever case it is typed."""
-
-    noun: ClassVar[str] = "learner"
-    group: ClassVar[str] = "learn"
 
 
 def command(learner: type[Learner]) -> Callable[..., None]:
@@ -68,8 +61,9 @@ def _writable(out: Path | None) -> None:
         raise SetupError("missing-file", f"The model cannot be written to {out}.")
 
 
-learn = typer.Typer(
-    add_completion=False, cls=ByName, no_args_is_help=True, help="Learn a model from private columns, at one price."
+learn = signature.group(
+    "learn",
+    "learner",
+    "Learn a model from private columns, at one price.",
+    {each.__name__: command(each) for each in LEARNERS},
 )
-for each in LEARNERS:
-    learn.command(each.__name__, context_settings=SETTINGS)(command(each))

@@ -1,4 +1,4 @@
-"""`sulq query`: ask a dataset in SQL and print the answer with its error bars."""
+"""`sulq query`, `sulq explain`, `sulq heavy`: ask a dataset, and print the answer with its error bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import datetime
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 import typer
 from rich.markup import escape
@@ -58,15 +58,8 @@ def query(
 ) -> None:
     """Ask in SQL. Every cell has an error bar; what it cost is in the ledger before a row is read."""
     with asked(dataset, config) as db:
-        answer = db.sql(
-            sql,
-            spend=spend_of(epsilon, rho, None if at_most else delta),
-            within=within_of(within),
-            beta=beta,
-            at_most=spend_of(at_most, None, delta) if at_most else None,
-            fresh=fresh,
-            other=other,
-        )
+        price = price_of(epsilon, rho, delta, within, at_most)
+        answer = db.sql(sql, **price, beta=beta, fresh=fresh, other=other)
         if isinstance(answer, Explanation):
             console.print(str(answer), markup=False)
         elif format == "table":
@@ -75,6 +68,50 @@ def query(
             _csv(answer)
         else:
             _json(answer)
+
+
+def explain(
+    dataset: Dataset,
+    sql: Text,
+    *,
+    epsilon: EpsilonOf = None,
+    rho: RhoOf = None,
+    delta: DeltaOf = None,
+    within: WithinOf = None,
+    beta: BetaOf = 0.05,
+    at_most: AtMost = None,
+    other: OtherOf = None,
+    config: ConfigOf = None,
+) -> None:
+    """Explain a query: its questions, sensitivity and why, noise, split of the spend, expected accuracy."""
+    with asked(dataset, config) as db:
+        found = db.explain(sql, **price_of(epsilon, rho, delta, within, at_most), beta=beta, other=other)
+        console.print(str(found), markup=False)
+
+
+def heavy(
+    dataset: Dataset,
+    *,
+    table: Annotated[str, typer.Option("--table", help="Of several tables, the one that is meant.")] = "",
+    epsilon: EpsilonOf = None,
+    rho: RhoOf = None,
+    delta: DeltaOf = None,
+    config: ConfigOf = None,
+) -> None:
+    """Buy, once, how many persons have more rows than are kept; their share stands beside every later answer."""
+    with asked(dataset, config) as db:
+        console.print(repr(db.heavy_persons(table=table, spend=spend_of(epsilon, rho, delta))), markup=False)
+
+
+def price_of(
+    epsilon: str | None, rho: str | None, delta: str | None, within: list[str] | None, at_most: str | None
+) -> dict[str, Any]:
+    """The price that options name: a spend, or the accuracy wished for and the most it may cost."""
+    return {
+        "spend": spend_of(epsilon, rho, None if at_most else delta),
+        "within": within_of(within),
+        "at_most": spend_of(at_most, None, delta) if at_most else None,
+    }
 
 
 def spend_of(epsilon: str | None, rho: str | None, delta: str | None) -> Loss | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,7 +13,7 @@ from sulq.cli import signature
 from sulq.cli.open import asked
 from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
-from sulq.cli.signature import SETTINGS, DeltaOf, chosen, progress, within
+from sulq.cli.signature import DeltaOf, chosen, progress, within
 from sulq.errors import QuestionError, SetupError
 from sulq.forms.signature import Form
 from sulq.release.saving import replaced
@@ -22,13 +22,6 @@ from sulq.service.jobs.publication import ALL, Published, Publishing, form
 FolderOf = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the release into this folder.")]
 FileOf = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write the selection here, as JSON.")]
 WrittenOf = Annotated[Literal["parquet", "csv"] | None, typer.Option("--format", help="How its tables are written.")]
-
-
-class ByName(signature.ByName):
-    """Releases by their name, in whatever case it is typed."""
-
-    noun: ClassVar[str] = "release"
-    group: ClassVar[str] = "release"
 
 
 def command(publishing: Publishing) -> Callable[..., None]:
@@ -72,11 +65,9 @@ def _writable(out: Path | None, *, folder: bool) -> None:
         raise SetupError("missing-file", f"The {'release' if folder else 'selection'} cannot be written to {out}.")
 
 
-release = typer.Typer(
-    add_completion=False,
-    cls=ByName,
-    no_args_is_help=True,
-    help="Publish an object once, at one price, that needs the data no more.",
+release = signature.group(
+    "release",
+    "release",
+    "Publish an object once, at one price, that needs the data no more.",
+    {each.__name__: command(each) for each in ALL},
 )
-for each in ALL:
-    release.command(each.__name__, context_settings=SETTINGS)(command(each))

@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from sulq.api.locations import warn_of_shared_database
+from sulq.api.declarations import warn_of_shared_database
 from sulq.cli.config import CONFIG, DatasetConfig, read
 from sulq.cli.open import ledger_of
-from sulq.cli.tokens import hand_over
+from sulq.cli.show import hand_over
 from sulq.errors import SetupError
 
 ANYWHERE: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not listened on

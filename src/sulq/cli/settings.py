@@ -16,11 +16,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from sulq.addresses.postgres import is_address
-from sulq.api.locations import lies_elsewhere
+from sulq.api.declarations import lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
-from sulq.language.estimator import CERTIFIES, Certificate
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.statistic import CERTIFIES, Certificate
 
 SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})  # words of a postgresql:// address
 
@@ -36,15 +36,15 @@ KINDS: Final = ("int", "real", "bool", "category", "date", "timestamp", "text")
 T = TypeVar("T")
 
 
-class Place(NamedTuple):
+class ConfigPlace(NamedTuple):
     """Where in a file something stands, as a refusal names it, and the folder that its paths are relative to."""
 
     where: str
     folder: Path
 
-    def at(self, key: str) -> Place:
+    def at(self, key: str) -> ConfigPlace:
         """The place of a key of this section."""
-        return Place(f"{self.where} {key}", self.folder)
+        return ConfigPlace(f"{self.where} {key}", self.folder)
 
     def bad(self, why: str) -> SetupError:
         """The refusal of what stands here."""
@@ -77,10 +77,10 @@ class Place(NamedTuple):
             raise SetupError(error.code, f"{self.where}: {error.message}", error.remedy) from None
 
 
-Reader = Callable[[object, Place], Any]
+Reader = Callable[[object, ConfigPlace], Any]
 
 
-def section(name: str, table: Mapping[str, object], place: Place) -> dict[str, Any]:
+def section(name: str, table: Mapping[str, object], place: ConfigPlace) -> dict[str, Any]:
     """The settings that a section's table names, each read."""
     known = {key: read for key, (read, _) in SETTINGS[name].items() if read is not None}
     return {key: read(table[key], place.at(key)) for key, read in known.items() if key in table}
@@ -107,7 +107,7 @@ _name = _text("a column's name in quotes")
 
 
 def _whole(low: int, high: int) -> Reader:
-    def read(value: object, place: Place) -> int:
+    def read(value: object, place: ConfigPlace) -> int:
         number = place.of(int, value, "a whole number")
         if not low <= number <= high:
             raise place.bad(f"must lie between {low} and {high}")
@@ -116,24 +116,24 @@ def _whole(low: int, high: int) -> Reader:
     return read
 
 
-def _truth(value: object, place: Place) -> bool:
+def _truth(value: object, place: ConfigPlace) -> bool:
     return place.of(bool, value, "true or false")
 
 
-def _file(value: object, place: Place) -> Path:
+def _file(value: object, place: ConfigPlace) -> Path:
     return place.folder / place.of(str, value, "a path in quotes")
 
 
-def _address(value: object, place: Place) -> Path | str:
+def _address(value: object, place: ConfigPlace) -> Path | str:
     text = place.of(str, value, "a path in quotes")
     return text if "://" in text else place.folder / text
 
 
-def _prepared(value: object, place: Place) -> Path | bool:
+def _prepared(value: object, place: ConfigPlace) -> Path | bool:
     return False if value is False else _file(value, place)
 
 
-def _source(value: object, place: Place) -> Path | str:
+def _source(value: object, place: ConfigPlace) -> Path | str:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
     found = _address(value, place)
     if is_address(found) and _tells_a_password(str(found)):
@@ -141,7 +141,7 @@ def _source(value: object, place: Place) -> Path | str:
     return found
 
 
-def _table_source(value: object, place: Place) -> Path | str:
+def _table_source(value: object, place: ConfigPlace) -> Path | str:
     found = _source(value, place)
     if isinstance(found, str) and not lies_elsewhere(found):
         raise place.bad("must be a file, a postgresql:// address, or a table of Spark")
@@ -154,25 +154,25 @@ def _tells_a_password(url: str) -> bool:
     return bool(re.search(r"://[^/]*:[^/]*@", url) or names & SECRETS)
 
 
-def _size(value: object, place: Place) -> int:
+def _size(value: object, place: ConfigPlace) -> int:
     size = place.of(int, value, "a whole number")
     if size < 0:
         raise place.bad("must be zero or more")
     return size
 
 
-def _seconds(value: object, place: Place) -> float:
+def _seconds(value: object, place: ConfigPlace) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.01 <= value <= 86400:
         raise place.bad("must be a number of seconds from 0.01 to 86400")
     return float(value)
 
 
-def _hosts(value: object, place: Place) -> tuple[str, ...]:
+def _hosts(value: object, place: ConfigPlace) -> tuple[str, ...]:
     names = place.of(list, value, "an array: [ ... ]")
     return tuple(place.of(str, name, "names in quotes") for name in names)
 
 
-def _public_url(value: object, place: Place) -> str:
+def _public_url(value: object, place: ConfigPlace) -> str:
     """Where browsers find the server: a scheme, a name and perhaps a port, as they name it."""
     text = place.of(str, value, "an address in quotes").lower().removesuffix("/")
     if not re.fullmatch(r"https://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", text):
@@ -180,17 +180,17 @@ def _public_url(value: object, place: Place) -> str:
     return text.removesuffix(":443")
 
 
-def _graph(value: object, place: Place) -> tuple[str, ...]:
+def _graph(value: object, place: ConfigPlace) -> tuple[str, ...]:
     names = place.of(list, value, "a list of two or three columns")
     return tuple(place.of(str, name, "a column's name in quotes") for name in names)
 
 
-def _references(value: object, place: Place) -> Mapping[str, str]:
+def _references(value: object, place: ConfigPlace) -> Mapping[str, str]:
     table = place.table(value)
     return MappingProxyType({name: place.of(str, table[name], "a table's name in quotes") for name in table})
 
 
-def _shares(value: object, place: Place) -> Mapping[str, tuple[float, float]]:
+def _shares(value: object, place: ConfigPlace) -> Mapping[str, tuple[float, float]]:
     """Share and reserve of each analyst; the ledger checks that reserves fit together."""
     found = {}
     for analyst, given in place.table(value).items():
@@ -204,14 +204,14 @@ def _shares(value: object, place: Place) -> Mapping[str, tuple[float, float]]:
     return MappingProxyType(found)
 
 
-def _estimators(value: object, place: Place) -> Mapping[str, object]:
+def _estimators(value: object, place: ConfigPlace) -> Mapping[str, object]:
     """The owner's functions by name: their place, or a table that certifies them too."""
     found: dict[str, object] = {}
     for name, told in place.table(value).items():
         if isinstance(told, str):
             found[name] = told
             continue
-        own = Place(f"{place.where}.{name}", place.folder)
+        own = ConfigPlace(f"{place.where}.{name}", place.folder)
         table = own.table(told, "estimator", ("function", *CERTIFIES))
         numbers = {key: _number(table[key], own.at(key)) for key in CERTIFIES if key != "columns"}
         columns = tuple(own.at("columns").of(list, table["columns"], "a list of columns"))
@@ -223,27 +223,27 @@ def _estimators(value: object, place: Place) -> Mapping[str, object]:
     return MappingProxyType(found)
 
 
-def _number(value: object, place: Place) -> float:
+def _number(value: object, place: ConfigPlace) -> float:
     return float(place.of(int if isinstance(value, int) else float, value, "a number"))
 
 
-def _tables(value: object, place: Place) -> Mapping[str, TableConfig]:
+def _tables(value: object, place: ConfigPlace) -> Mapping[str, TableConfig]:
     tables = place.table(value)
     if not tables:
         raise place.bad("must declare at least one table")
     found = {}
     for name, given in tables.items():
-        own = Place(f"{place.where.removesuffix('] tables')}.tables.{name}]", place.folder)
+        own = ConfigPlace(f"{place.where.removesuffix('] tables')}.tables.{name}]", place.folder)
         found[name] = TableConfig(**section("table", own.table(given, "table", ("data", "columns")), own))
     return MappingProxyType(found)
 
 
-def _unit(value: object, place: Place) -> Unit:
+def _unit(value: object, place: ConfigPlace) -> Unit:
     table = place.table(value, "unit")
     return place.declared(lambda: Unit(**table))
 
 
-def _budget(value: object, place: Place) -> Budget:
+def _budget(value: object, place: ConfigPlace) -> Budget:
     table = place.table(value, "budget")
     kind = BUDGETS.get(frozenset(table))
     if kind is None:
@@ -251,18 +251,19 @@ def _budget(value: object, place: Place) -> Budget:
     return place.declared(lambda: kind(**table))
 
 
-def _columns(value: object, place: Place) -> Mapping[str, Column]:
+def _columns(value: object, place: ConfigPlace) -> Mapping[str, Column]:
     table = place.table(value)
     if not table:
         raise place.bad("must declare at least one column")
     above = place.where.removesuffix(" columns")
     found = {
-        name: _column(name, given, Place(f"{above} column {name!r}", place.folder)) for name, given in table.items()
+        name: _column(name, given, ConfigPlace(f"{above} column {name!r}", place.folder))
+        for name, given in table.items()
     }
     return MappingProxyType(found)
 
 
-def _column(name: str, value: object, place: Place) -> Column:
+def _column(name: str, value: object, place: ConfigPlace) -> Column:
     if isinstance(value, list):
         return place.declared(lambda: _short(value, name))
     table = place.table(value, "column")
@@ -274,7 +275,7 @@ def _column(name: str, value: object, place: Place) -> Column:
     return place.declared(lambda: replace(found, **told))  # the domain checks them
 
 
-def _of_kind(kind: str, given: object, grid: object, place: Place) -> Column:
+def _of_kind(kind: str, given: object, grid: object, place: ConfigPlace) -> Column:
     """A column of a kind; the domains check the bounds and values that they are given."""
     if kind in ("bool", "text"):
         if given is not True:

@@ -61,6 +61,15 @@ def command(asks: Form, options: Mapping[str, Any], run: Callable[[str, dict[str
     return call
 
 
+def group(name: str, noun: str, words: str, commands: Mapping[str, Callable[..., None]]) -> typer.Typer:
+    """A group of such commands; `noun` is what a refusal of an unknown one calls them."""
+    found = type("Named", (ByName,), {"noun": noun, "group": name})
+    made = typer.Typer(add_completion=False, cls=found, no_args_is_help=True, help=words)
+    for each, call in commands.items():
+        made.command(each, context_settings=SETTINGS)(call)
+    return made
+
+
 def chosen(asks: Form, given: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that were named; the others keep their defaults."""
     missing = [field.name for field in asks.fields if field.required and given[field.name] is None]

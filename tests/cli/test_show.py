@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sulq.cli.tokens import hand_over
+from sulq.cli.show import hand_over
 
 TOKENS = {"owner": "sulq_secret[bold]"}
 
