@@ -412,10 +412,10 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, the token",
         "the first owner's token stands in the log",
-        "cli/tokens.py",
+        "cli/show.py",
         "    if speak.is_terminal and speak.file.isatty():  # a console may be told to behave like one",
         "    if True:",
-        ("tests/cli/test_tokens.py::test_a_stream_that_is_no_terminal_hears_the_path_alone_T104",),
+        ("tests/cli/test_show.py::test_a_stream_that_is_no_terminal_hears_the_path_alone_T104",),
     ),
     Mutant(
         "sulq 0.1.0, asks in flight",
