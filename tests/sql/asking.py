@@ -13,7 +13,7 @@ from sulq.sql.compile import compile as compiled_of
 from sulq.sql.parse.syntax import Node, SelectQuery
 from sulq.sql.parse.text import parse
 from sulq.sql.released.program import GroupStatistics, TableProgram
-from sulq.sql.rows.row_set import Maker, RowSet, resolve
+from sulq.sql.rows.row_set import RelationBuilder, RowSet, resolve
 
 TABLES: dict[str, dict[str, Column]] = {
     "people": {
@@ -78,7 +78,7 @@ def refused(sql: str, known: Facts | None = None) -> QuestionError:
 def table(name: str = "people") -> RowSet:
     """The rows of one table."""
     known = facts()
-    return Maker(known).table(known.table_of(name), name, 0)
+    return RelationBuilder(known).table(known.table_of(name), name, 0)
 
 
 def node(expression: str, rows: RowSet | None = None) -> Node:

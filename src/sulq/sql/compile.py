@@ -12,19 +12,8 @@ from dataclasses import dataclass, replace
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.rowfn import Col
-from sulq.sql.parse.syntax import (
-    Aggregate,
-    Literal,
-    Node,
-    Place,
-    Query,
-    SelectQuery,
-    SqlRefused,
-    UnionQuery,
-    conjuncts,
-    holds,
-    unsupported,
-)
+from sulq.sql.parse import syntax
+from sulq.sql.parse.syntax import Node, SqlRefused, conjuncts, holds, unsupported
 from sulq.sql.parse.text import Parsed, parse
 from sulq.sql.released.grouped_query import (
     PerPersonValues,
@@ -80,14 +69,14 @@ class SqlCompiler:
         self.scope = Scope(facts, self.query)
         self.semijoins = SemiJoins(self.scope, self.query)
 
-    def top(self, query: Query) -> TableProgram:
+    def top(self, query: syntax.Query) -> TableProgram:
         """The outermost query: what it gives must be released."""
         found = self.query(query, Env(), top=True)
         if isinstance(found, RowSet):
             raise SqlRefused("raw-rows", RAW, query.at)
         return found.program
 
-    def single(self, query: Query, env: Env) -> TableProgram:
+    def single(self, query: syntax.Query, env: Env) -> TableProgram:
         """A subquery used as a value: released, one column."""
         found = self.query(query, env)
         if isinstance(found, RowSet):
@@ -96,10 +85,10 @@ class SqlCompiler:
             raise SqlRefused("sql-syntax", "A subquery used as a value has one column", query.at)
         return found.program
 
-    def query(self, query: Query, env: Env, *, top: bool = False) -> RowSet | ReleasedTable:
+    def query(self, query: syntax.Query, env: Env, *, top: bool = False) -> RowSet | ReleasedTable:
         """Any query: rows where nothing is aggregated over several persons, else a released table."""
         env = env.extended(query.tables)
-        if isinstance(query, UnionQuery):
+        if isinstance(query, syntax.UnionQuery):
             return self._union(query, env)
         if query.source is None:
             unsupported("SELECT without FROM", query.at)
@@ -107,7 +96,7 @@ class SqlCompiler:
         source = self.scope.source(query.source, env, pool)
         if isinstance(source, ReleasedTable):
             return over_released(query, source, pool, lambda inner: self.single(inner, env))
-        if query.where is not None and holds(query.where, Aggregate):
+        if query.where is not None and holds(query.where, syntax.Aggregate):
             raise SqlRefused("sql-syntax", "An aggregate cannot stand in WHERE", query.where.at, "Use HAVING.")
         return self._select(query, self._where(source, pool, env), env, top=top)
 
@@ -121,11 +110,11 @@ class SqlCompiler:
                 rows = self.semijoins.where(rows, node, env)
         return rows
 
-    def _select(self, query: SelectQuery, rows: RowSet, env: Env, *, top: bool) -> RowSet | ReleasedTable:
+    def _select(self, query: syntax.SelectQuery, rows: RowSet, env: Env, *, top: bool) -> RowSet | ReleasedTable:
         columns = listed(query, rows.items)
         if top and query.distinct and not aggregates(query):
             # DISTINCT of the outermost query is GROUP BY of all its columns.
-            places = tuple(Literal(i + 1, "int", query.at) for i in range(len(columns.nodes)))
+            places = tuple(syntax.Literal(i + 1, "int", query.at) for i in range(len(columns.nodes)))
             query = replace(query, distinct=False, groups=places)
         if not aggregates(query):
             return self._projected(query, rows, columns)
@@ -138,7 +127,7 @@ class SqlCompiler:
             return self._per_person(query, rows, columns, groups.keys, terms)
         return released(query, rows, columns, groups, lambda inner: self.single(inner, env))
 
-    def _projected(self, query: SelectQuery, rows: RowSet, columns: SelectList) -> RowSet:
+    def _projected(self, query: syntax.SelectQuery, rows: RowSet, columns: SelectList) -> RowSet:
         """Rows with other columns: a subquery that aggregates nothing."""
         if query.limit is not None or query.offset:
             raise SqlRefused(
@@ -147,7 +136,7 @@ class SqlCompiler:
         express = rows.express()
         items = []
         for node, name in zip(columns.nodes, columns.names, strict=True):
-            same = rows.items[node.index] if isinstance(node, Place) else Item(name, term=express.term(node))
+            same = rows.items[node.index] if isinstance(node, syntax.Place) else Item(name, term=express.term(node))
             items.append(replace(same, name=name, table=None, hidden=False, rank=0))
         found = replace(rows, items=tuple(items))
         return self._different(found, query.at) if query.distinct else found
@@ -168,7 +157,7 @@ class SqlCompiler:
         return replace(found, items=laid.items, personal=laid.personal)
 
     def _per_person(
-        self, query: SelectQuery, rows: RowSet, columns: SelectList, keys: tuple[Node, ...], terms: list[Term]
+        self, query: syntax.SelectQuery, rows: RowSet, columns: SelectList, keys: tuple[Node, ...], terms: list[Term]
     ) -> RowSet:
         """GROUP BY the person: one row for each person and combination of the other keys.
 
@@ -219,7 +208,7 @@ class SqlCompiler:
         found = replace(found, items=items, filters=filters, personal=personal)
         return self._different(found, query.at) if query.distinct else found
 
-    def _union(self, query: UnionQuery, env: Env) -> RowSet | ReleasedTable:
+    def _union(self, query: syntax.UnionQuery, env: Env) -> RowSet | ReleasedTable:
         left, right = self.query(query.left, env), self.query(query.right, env)
         if isinstance(left, ReleasedTable) and isinstance(right, ReleasedTable):
             return stacked(query, left, right)

@@ -223,8 +223,8 @@ class ErrorForecast:
         asked = prepare(self.program, self.facts, None if plan is None else plan.spend, self.other)
         asked.other = None
         folds: dict[int, int] = {}
-        for _, _, leaf in asked.leaves():
-            folds |= {cut.question: max(cut.fold, folds.get(cut.question, 1)) for cut in leaf.cuts}
+        for _, _, column in asked.columns():
+            folds |= {part.question: max(part.fold, folds.get(part.question, 1)) for part in column.slices}
         released = () if plan is None else supposed(plan, self.facts, rows, lean, whole=whole, folds=folds)
         return released, asked.read(released).rows
 

@@ -20,7 +20,7 @@ from sulq.language.question import WHOLE
 from sulq.language.rowfn import Col, Each, OrMissing, RowFn
 from sulq.sql.released.columns import RowGroups, SumCollector, labels
 from sulq.sql.released.program import Stat
-from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.questions import columns_of
 
 
 def quantiles(
@@ -65,16 +65,16 @@ def _asked(
         raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0, and fresh is True or False.")
     asking = SumCollector(facts, spend)
     rows = RowGroups(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
-    leaves = leaves_of(asking, rows, stats)
+    columns = columns_of(asking, rows, stats)
     question = asking.question()
     if question is None:  # pragma: no cover - every statistic asks for something
         raise QuestionError("bad-question", "Nothing is asked.")
     answers = cast("Answers", oracle.ask(question, spend=spend, reuse=not fresh))
-    readings = [leaf.reading for leaf in leaves]
+    readings = [column.reading for column in columns]
     reading = cast("Reading", readings[0])
     if all(isinstance(one, Quantile) for one in readings):
         reading = Quantiles(tuple(one for one in readings if isinstance(one, Quantile)))
-    released = leaves[0].released([answer.released for answer in answers])
+    released = columns[0].released([answer.released for answer in answers])
     keys = tuple((_title(fn, i), labels(fn, facts.schema)[1]) for i, fn in enumerate(by))
     return replace(answers[0], released=released, reading=reading, keys=keys, columns=names)
 

@@ -11,7 +11,7 @@ from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Node, SqlRefused, unsupported
 from sulq.sql.released.program import ReleasedTable
 from sulq.sql.rows.joins import Joins, linked
-from sulq.sql.rows.row_set import ColumnName, Maker, RowSet, find, known, resolve
+from sulq.sql.rows.row_set import ColumnName, RelationBuilder, RowSet, find, known, resolve
 
 MAX_TABLES: Final = 32
 
@@ -42,7 +42,7 @@ class Scope:
 
     def __init__(self, facts: Facts, query: Callable[[syntax.Query, Env], RowSet | ReleasedTable]) -> None:
         self.facts = facts
-        self.maker = Maker(facts)
+        self.maker = RelationBuilder(facts)
         self.joins = Joins(self.maker)
         self.query = query
         self.used = 0

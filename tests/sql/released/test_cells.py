@@ -11,7 +11,7 @@ from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
 from sulq.sql.parse.syntax import CaseExpression
-from sulq.sql.released.cells import At, NoisyValue, Unclear, applied, either, interval, leaves
+from sulq.sql.released.cells import GroupCells, NoisyValue, Unclear, applied, either, interval, statistics
 from sulq.sql.released.program import GroupStatistics, KeyLabel, Stat, StatAt, TableProgram
 from tests.sql.programs import apply, const, truth
 
@@ -33,16 +33,16 @@ def cell(expr: object) -> tuple[NoisyValue, list[object]]:
 def test_the_error_probability_is_divided_over_the_statistics():
     """A cell of one statistic has its own exact interval; of two, each at half of beta."""
     figure, released = cell(N)
-    assert len(leaves(figure)) == 1
-    law = figure.origin.leaf.released(released).noise[0].law
+    assert len(statistics(figure)) == 1
+    law = figure.origin.column.released(released).noise[0].law
     low, high = interval(figure, released, 0.05)
     assert (high - low) / 2 == law.accuracy(0.05)
     figure, released = cell(apply("+", N, S))
-    assert len(leaves(figure)) == 2
+    assert len(statistics(figure)) == 2
     low, high = interval(figure, released, 0.05)
     assert (high - low) / 2 == 2 * law.accuracy(0.025)
     figure, _ = cell(apply("-", N, N))
-    assert len(leaves(figure)) == 1
+    assert len(statistics(figure)) == 1
 
 
 def test_truths_texts_and_keys_have_no_interval():
@@ -67,7 +67,7 @@ def test_truths_texts_and_keys_have_no_interval():
 def test_moments_have_intervals_of_moments():
     """The interval of a date is made of dates."""
     figure, released = cell(LAST)
-    assert isinstance(figure.origin, At)
+    assert isinstance(figure.origin, GroupCells)
     low, high = interval(figure, released, 0.05)
     assert isinstance(low, datetime.date)
     assert low <= figure.value <= high

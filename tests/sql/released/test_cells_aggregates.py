@@ -11,7 +11,7 @@ from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
 from sulq.sql.parse.syntax import Aggregate, Place
-from sulq.sql.released.cells import AddedUp, Gathered, Unclear, value_of
+from sulq.sql.released.cells import AggregatedCells, GroupCells, Unclear, value_of
 from sulq.sql.released.program import GroupStatistics, KeyLabel, Regroup, Stat, StatAt, TableProgram
 from tests.sql.programs import aggregate, apply, const, truth
 
@@ -70,14 +70,16 @@ def test_ranges_know_what_they_rest_on():
     total, rows, different = origins(
         inner(), aggregate("sum", Place(1)), aggregate("rows"), aggregate("count", Place(1), distinct=True)
     )
-    assert isinstance(total, AddedUp)
+    assert isinstance(total, GroupCells)
     assert rows is None
     assert isinstance(different, Unclear)
     kept = inner(having=apply(">", StatAt(0), const(100)))
-    assert all(isinstance(origin, Gathered) for origin in origins(kept, aggregate("rows"), aggregate("sum", Place(1))))
+    assert all(
+        isinstance(origin, AggregatedCells) for origin in origins(kept, aggregate("rows"), aggregate("sum", Place(1)))
+    )
     cut = inner(limit=1)
     assert isinstance(origins(cut, aggregate("rows"))[0], Unclear)
     by_noise = origins(inner(), aggregate("rows"), keys=(apply(">", Place(1), const(100)),))
     assert isinstance(by_noise[0], Unclear)
     mixed = origins(inner(), aggregate("sum", apply("*", Place(1), const(2))))
-    assert isinstance(mixed[0], Gathered)
+    assert isinstance(mixed[0], AggregatedCells)

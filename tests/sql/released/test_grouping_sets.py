@@ -20,7 +20,7 @@ ROWS = Stat("rows")
 
 
 def test_a_coarse_set_is_added_up_where_that_is_better_SR13():
-    """Few groups are added up for nothing; very many are asked for themselves, at a share (SR13)."""
+    """OneOf groups are added up for nothing; very many are asked for themselves, at a share (SR13)."""
     rollup = [(0, 1), (0,), ()]
     assert sources(rollup, [3, 2], gaussian=False) == [0, 0, 0]
     assert sources(rollup, [300, 200], gaussian=False) == [0, 1, 2]

@@ -13,7 +13,7 @@ from sulq.language.question import WHOLE, Sums
 from sulq.language.rowfn import Arith, Bernstein, Col, Lit
 from sulq.sql.released.columns import RowGroups, SumCollector
 from sulq.sql.released.program import Stat
-from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.questions import columns_of
 from tests.sql.programs import database, people, table, truth
 
 SPENDS: list[Loss] = [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)]
@@ -99,7 +99,7 @@ def test_without_noise_a_statistic_asked_alone_is_that_of_duckdb(stat, name, spe
 
 def questions(stats: list[Stat], spend: Loss, keys: tuple[str, ...] = ("city",)) -> list[Sums]:
     asking = SumCollector(database().facts, spend)
-    leaves_of(asking, RowGroups(WHOLE, None, tuple(Col(key) for key in keys)), stats)
+    columns_of(asking, RowGroups(WHOLE, None, tuple(Col(key) for key in keys)), stats)
     found = asking.question()
     assert found is not None
     return [question for question in found.questions if isinstance(question, Sums)]

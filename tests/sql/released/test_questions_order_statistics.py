@@ -10,7 +10,7 @@ from sulq.language.question import WHOLE, Choose, Sums
 from sulq.language.rowfn import Col
 from sulq.sql.released.columns import RowGroups, SumCollector
 from sulq.sql.released.program import Stat
-from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.questions import columns_of
 from tests.sql.programs import database
 
 AGE, INCOME = Col("age"), Col("income")
@@ -22,7 +22,7 @@ def test_all_quantiles_of_a_value_share_one_tree():
 
     def questions(stats: list[Stat]) -> list[Sums]:
         asking = SumCollector(database().facts, Epsilon(1))
-        leaves_of(asking, RowGroups(WHOLE, None, (Col("city"),)), stats)
+        columns_of(asking, RowGroups(WHOLE, None, (Col("city"),)), stats)
         return [question for question in asking.question().questions if isinstance(question, Sums)]
 
     one = questions([Stat("quantile_cont", (INCOME,), q=HALF)])
@@ -34,7 +34,7 @@ def test_a_single_quantile_is_also_chosen_where_that_is_nearer():
     """Of a value with many bins one quantile is chosen too; not of few bins, several, extremes, nor SubLinear (SR4)."""
     ninth = Stat("quantile_disc", (INCOME,), q=Fraction(9, 10))
     asking = SumCollector(database().facts, Epsilon(1))
-    (leaf,) = leaves_of(asking, RowGroups(WHOLE, None, ()), [ninth])
+    (leaf,) = columns_of(asking, RowGroups(WHOLE, None, ()), [ninth])
     assert isinstance(leaf.reading, Picked)
     assert isinstance(asking.question().questions[-1], Choose)
     for rows, stats in (
@@ -43,5 +43,5 @@ def test_a_single_quantile_is_also_chosen_where_that_is_nearer():
         (RowGroups(WHOLE, None, (), alone=False), [ninth]),
         (RowGroups(WHOLE, None, ()), [Stat("quantile_cont", (INCOME,), q=Fraction(i, 20)) for i in range(1, 20)]),
     ):
-        found = leaves_of(SumCollector(database().facts, Epsilon(1)), rows, stats)
+        found = columns_of(SumCollector(database().facts, Epsilon(1)), rows, stats)
         assert not any(isinstance(leaf.reading, Picked) for leaf in found)

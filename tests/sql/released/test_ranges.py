@@ -13,8 +13,8 @@ from sulq.errors import QuestionError
 from sulq.sql.released.functions import COMPARISONS, LAX, STRICT, act
 from sulq.sql.released.ranges import (
     Anything,
-    Few,
     NumberRange,
+    OneOf,
     Outcome,
     hull,
     may,
@@ -22,7 +22,6 @@ from sulq.sql.released.ranges import (
     outcome,
     shown,
     span,
-    whole_quotient,
 )
 from tests.counts import count
 
@@ -40,13 +39,13 @@ def parts(draw: st.DrawFn) -> tuple[Outcome, object]:
         null = draw(st.booleans()) and draw(st.booleans())
         return NumberRange(low, high, null), None if null and draw(st.booleans()) else value
     values = draw(st.lists(st.sampled_from([None, True, False, 3, -2, 2.5]), min_size=1, max_size=3))
-    return Few(frozenset(values)), draw(st.sampled_from(values))
+    return OneOf(frozenset(values)), draw(st.sampled_from(values))
 
 
 def within(value: object, found: Outcome) -> bool:
     if isinstance(found, Anything):
         return True
-    if isinstance(found, Few):
+    if isinstance(found, OneOf):
         return any(value is one or (value == one and value is not None and one is not None) for one in found.values)
     if value is None:
         return found.null
@@ -69,8 +68,8 @@ def test_a_range_holds_every_value_it_could_have(op, args):
 @given(st.sampled_from(["and", "or"]), st.lists(st.sets(st.sampled_from([True, False, None]), min_size=1), min_size=1))
 def test_logic_of_what_may_be_true(op, several):
     """Three-valued logic of possible truths is the set of its possible results, whether worked out or enumerated."""
-    ranges = [Few(frozenset(values)) for values in several]
-    found = outcome(op, [*ranges, *[Few(frozenset((op == "and",)))] * 5])
+    ranges = [OneOf(frozenset(values)) for values in several]
+    found = outcome(op, [*ranges, *[OneOf(frozenset((op == "and",)))] * 5])
     for values in itertools.islice(itertools.product(*several), 50):
         assert within(act(op, list(values)), found)
 
@@ -80,7 +79,7 @@ def test_whole_quotients_are_cut_off(a, b):
     """A quotient of whole numbers lies in the range of the cut-off quotient."""
     if any(value is None for _, value in (a, b)) or b[1] == 0:
         return
-    found = whole_quotient([a[0], b[0]])
+    found = outcome("trunc", [outcome("/", [a[0], b[0]])])
     if isinstance(found, NumberRange):
         assert found.low <= math.trunc(float(a[1]) / float(b[1])) <= found.high
 
@@ -95,7 +94,7 @@ def test_a_hull_holds_all_of_them(several):
 def test_ranges_that_decide_are_certain():
     """Ranges apart decide a comparison; overlapping ones leave it open; logic follows."""
     assert outcome("<", [NumberRange(0, 1), NumberRange(2, 3)]) == only(value=True)
-    assert outcome("<", [NumberRange(0, 2), NumberRange(1, 3)]) == Few(frozenset((True, False)))
+    assert outcome("<", [NumberRange(0, 2), NumberRange(1, 3)]) == OneOf(frozenset((True, False)))
     open_ = outcome("<", [NumberRange(0, 2), only(1)])
     assert outcome("and", [open_, only(value=False)]) == only(value=False)
     assert outcome("or", [Anything(), only(value=True)]).values >= {True}
@@ -105,10 +104,10 @@ def test_ranges_that_decide_are_certain():
     assert shown(only(value=True)) is None
     assert shown(NumberRange(1, 2)) == (1, 2)
     assert shown(Anything()) is None
-    assert span(Few(frozenset(("x", 1)))) is None
+    assert span(OneOf(frozenset(("x", 1)))) is None
     assert outcome("coalesce", [NumberRange(1, 2, null=True), only(5)]) == NumberRange(1, 5)
     assert isinstance(outcome("coalesce", [Anything(), only(5)]), Anything)
-    assert outcome("is null", [Anything()]) == Few(frozenset((True, False)))
+    assert outcome("is null", [Anything()]) == OneOf(frozenset((True, False)))
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_answers_are_read_again_from_the_program():
     answers = exact(database()).ask(question, spend=Epsilon(1))
     found = asked.read([answer.released for answer in answers])
     assert [tuple(figure.value for figure in row) for row in found.shown()] == values(program)
-    assert len(prepare(program, database().facts, Epsilon(1)).leaves()) == 1
+    assert len(prepare(program, database().facts, Epsilon(1)).columns()) == 1
 
 
 COVERED: list[tuple[str, TableProgram]] = [

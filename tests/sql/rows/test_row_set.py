@@ -7,7 +7,7 @@ from dataclasses import replace
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Select, Table, Where
 from sulq.language.rowfn import Col, Lit
-from sulq.sql.rows.row_set import Maker
+from sulq.sql.rows.row_set import RelationBuilder
 from sulq.sql.rows.values import Cell, PersonValue
 from tests.sql.asking import facts, same, table
 
@@ -29,14 +29,14 @@ def test_a_table_has_its_columns_and_its_person() -> None:
 def test_where_rows_are_people_no_column_is_one() -> None:
     """Without a person's column every column is a value."""
     known = facts(Unit())
-    rows = Maker(known).table(known.table_of("people"), "people", 0)
+    rows = RelationBuilder(known).table(known.table_of("people"), "people", 0)
     assert all(isinstance(item.term, Cell) for item in rows.items)
     assert not rows.shape.owned
 
 
 def test_columns_get_fresh_names_once() -> None:
     """Two tables laid out share no name; the same expression has one column."""
-    maker = Maker(facts())
+    maker = RelationBuilder(facts())
     one = maker.columns(table("regions"), [(table("regions").items[0].term, 1)])
     two = maker.columns(table("regions"))
     assert not set(one.rows.schema.names) & set(two.rows.schema.names)
@@ -46,7 +46,7 @@ def test_columns_get_fresh_names_once() -> None:
 
 def test_different_rows_have_the_listed_columns_alone() -> None:
     """Over rows with columns of their own too: a column that is not listed would tell rows apart."""
-    maker = Maker(facts())
+    maker = RelationBuilder(facts())
     laid = maker.columns(table("visits")).rows
     listed = replace(laid, items=laid.items[2:3])
     assert len(maker.columns(listed).rows.schema.names) > 1  # the relation as it is, where nobody minds
@@ -58,7 +58,7 @@ def test_different_rows_have_the_listed_columns_alone() -> None:
 
 def test_optional_rows_carry_a_marker() -> None:
     """On the right of a LEFT JOIN even a person that always is there can be missing."""
-    laid = Maker(facts()).columns(table("visits"), optional=True)
+    laid = RelationBuilder(facts()).columns(table("visits"), optional=True)
     person = laid.rows.items[0].term
     assert isinstance(person, PersonValue)
     assert person.present is not None

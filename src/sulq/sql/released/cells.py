@@ -6,20 +6,19 @@ error probability divided over the statistics a cell depends on.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol, TypeVar
 
 import numpy as np
 
-from sulq.answers.estimators import Plain
 from sulq.answers.noise_sums import added, beta_of
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node
-from sulq.sql.released.columns import Leaf
+from sulq.sql.released.columns import StatColumn
 from sulq.sql.released.functions import act, moment, number
 from sulq.sql.released.functions import number as as_number
 from sulq.sql.released.grouping_sets import ascending
@@ -27,7 +26,6 @@ from sulq.sql.released.program import Regroup
 from sulq.sql.released.ranges import (
     INF,
     Anything,
-    Few,
     NumberRange,
     Outcome,
     hull,
@@ -36,7 +34,6 @@ from sulq.sql.released.ranges import (
     outcome,
     shown,
     span,
-    whole_quotient,
 )
 
 
@@ -48,62 +45,145 @@ class NoisyValue:
     origin: Origin | None = None
     clock: str | None = None
 
+    def range(self, answers: Sequence[Released], beta: float) -> Outcome:
+        """All it can be while each statistic lies in its interval at 1 - beta."""
+        return only(self.value) if self.origin is None else self.origin.range(answers, beta)
+
+
+class Origin:
+    """How a noisy value came from the statistics under it; as it stands here, in a way no interval is known for."""
+
+    __slots__ = ()
+
+    def parts(self) -> Iterable[NoisyValue]:
+        """The values it was made of."""
+        return ()
+
+    def range(self, answers: Sequence[Released], beta: float) -> Outcome:
+        """All it can be while each statistic lies in its interval at 1 - beta."""
+        return Anything()
+
+
+class Unclear(Origin):
+    """Rests on noise in a way no interval is worked out for."""
+
+    __slots__ = ()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class At:
-    """A statistic of one group, one of so many `groups`; 0: of the whole table."""
+class GroupCells(Origin):
+    """A statistic of one group, one of so many `groups` (0: of the whole table), or its sum over several groups."""
 
-    leaf: Leaf
-    row: int
+    column: StatColumn
+    rows: tuple[int, ...]
     groups: int = 0
 
+    def range(self, answers: Sequence[Released], beta: float) -> NumberRange:
+        """Its interval; of a sum, that of the law of a sum of independent equal draws."""
+        if len(self.rows) == 1:
+            low, high = self.column.interval(answers, beta)
+            return NumberRange(float(low[self.rows[0]]), float(high[self.rows[0]]))
+        noise = self.column.released(answers).noise[0]
+        total = float(np.sum(self.column.values(answers)[list(self.rows)]))
+        away = float(added(noise.law, len(self.rows)).accuracy(beta) * noise.step)
+        return NumberRange(total - away, total + away)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddedUp:
-    """The sum of one statistic over several groups, whose noise is independent."""
-
-    leaf: Leaf
-    rows: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
-    """An operator or function of other figures."""
+class Applied(Origin):
+    """An operator or function of other values."""
 
     op: str
     args: tuple[NoisyValue, ...]
 
+    def parts(self) -> Iterable[NoisyValue]:
+        return self.args
+
+    def range(self, answers: Sequence[Released], beta: float) -> Outcome:
+        found = outcome(self.op, [arg.range(answers, beta) for arg in self.args])
+        whole = (isinstance(arg.value, int) and not isinstance(arg.value, bool) for arg in self.args)
+        return outcome("trunc", [found]) if self.op == "/" and all(whole) else found
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Either:
-    """The figure of the first condition that holds, else the last one."""
+class Either(Origin):
+    """The value of the first condition that holds, else the last one."""
 
     branches: tuple[tuple[NoisyValue, NoisyValue], ...]
     otherwise: NoisyValue
 
+    def parts(self) -> Iterable[NoisyValue]:
+        return (*itertools.chain(*self.branches), self.otherwise)
+
+    def range(self, answers: Sequence[Released], beta: float) -> Outcome:
+        possible: list[Outcome] = []
+        for when, then in self.branches:
+            holds = when.range(answers, beta)
+            if may(holds, True):
+                possible.append(then.range(answers, beta))
+            if not may(holds, False) and not may(holds, None):
+                return hull(possible)
+        return hull([*possible, self.otherwise.range(answers, beta)])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Gathered:
-    """An aggregate of released figures, each of them counted if its condition holds."""
+class AggregatedCells(Origin):
+    """An aggregate of released values, each of them counted if its condition holds."""
 
     name: str
     items: tuple[tuple[NoisyValue, NoisyValue], ...]  # condition and value
 
+    def parts(self) -> Iterable[NoisyValue]:
+        return itertools.chain(*self.items)
+
+    def range(self, answers: Sequence[Released], beta: float) -> Outcome:
+        """Its items, and whether they count, are known as ranges."""
+        sure: list[NumberRange] = []
+        maybe: list[NumberRange] = []
+        for when, what in self.items:
+            holds, value = when.range(answers, beta), what.range(answers, beta)
+            if not may(holds, True) or value == only(None):
+                continue
+            found = span(value)
+            if found is None and self.name != "count":
+                return Anything()
+            found = found or NumberRange(0.0, 0.0, may(value, None))
+            doubtful = may(holds, False) or may(holds, None) or found.null
+            (maybe if doubtful else sure).append(found)
+        return _aggregate_range(self.name, sure, maybe)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unknown:
+class Unknown(Origin):
     """A mean, quantile or ratio of a group that may have no rows: missing, or anywhere in its whole range (SR18)."""
 
     low: float = -INF
     high: float = INF
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Unclear:
-    """Rests on noise in a way no interval is worked out for."""
+    def range(self, answers: Sequence[Released], beta: float) -> NumberRange:
+        return NumberRange(self.low, self.high, null=True)
 
 
-Origin = At | AddedUp | Applied | Either | Gathered | Unknown | Unclear
+def _aggregate_range(name: str, sure: list[NumberRange], maybe: list[NumberRange]) -> Outcome:
+    """The range of an aggregate of values that count, and of others that may."""
+    every = sure + maybe
+    if name == "count":
+        return NumberRange(float(len(sure)), float(len(every)))
+    if name == "sum":
+        low = sum(s.low for s in sure) + sum(min(s.low, 0.0) for s in maybe)
+        high = sum(s.high for s in sure) + sum(max(s.high, 0.0) for s in maybe)
+        return NumberRange(low, high, null=not sure)
+    if not sure:
+        return Anything()
+    low, high = min(s.low for s in every), max(s.high for s in every)
+    if name == "min":
+        return NumberRange(low, min(s.high for s in sure))
+    if name == "max":
+        return NumberRange(max(s.low for s in sure), high)
+    if name == "mean" and not maybe:
+        return NumberRange(sum(s.low for s in sure) / len(sure), sum(s.high for s in sure) / len(sure))
+    between = name == "mean" or (name.startswith("quantile") and not maybe)
+    return NumberRange(low, high) if between else Anything()
 
 
 def applied(op: str, args: Sequence[NoisyValue]) -> NoisyValue:
@@ -135,15 +215,15 @@ def _at_level(figure: NoisyValue, groups: int, answers: Sequence[Released]) -> O
     """What a figure can be at the fixed level, for all groups at once; without noise what it is."""
     if figure.value is not None and all(released.exact for released in answers):
         return only(figure.value)
-    return _range(figure, answers, beta_of(groups) / max(len(leaves(figure)), 1))
+    return figure.range(answers, beta_of(groups) / max(len(statistics(figure)), 1))
 
 
 def _groups(figure: NoisyValue) -> int:
     """Of how many groups a figure is of one; 0: of the whole table, or of released rows together."""
     origin = figure.origin
-    if isinstance(origin, At):
+    if isinstance(origin, GroupCells):
         return origin.groups
-    return 0 if isinstance(origin, Gathered) else max(map(_groups, _parts(origin)), default=0)
+    return 0 if origin is None or isinstance(origin, AggregatedCells) else max(map(_groups, origin.parts()), default=0)
 
 
 def either(branches: Sequence[tuple[NoisyValue, NoisyValue]], otherwise: NoisyValue) -> NoisyValue:
@@ -154,165 +234,54 @@ def either(branches: Sequence[tuple[NoisyValue, NoisyValue]], otherwise: NoisyVa
     return NoisyValue(chosen.value, Either(tuple(branches), otherwise), chosen.clock)
 
 
-def leaves(figure: NoisyValue) -> set[object]:
+def statistics(figure: NoisyValue) -> set[object]:
     """The statistics a figure depends on."""
     found: set[object] = set()
     front = [figure]
     while front:
         origin = front.pop().origin
-        if isinstance(origin, At):
-            found.add((id(origin.leaf), origin.row))
-        elif isinstance(origin, AddedUp):
-            found.add((id(origin.leaf), origin.rows))
-        else:
-            front.extend(_parts(origin))
+        if isinstance(origin, GroupCells):
+            found.add((id(origin.column), origin.rows))
+        elif origin is not None:
+            front.extend(origin.parts())
     return found
-
-
-def _parts(origin: Origin | None) -> Iterator[NoisyValue]:
-    if isinstance(origin, Applied):
-        yield from origin.args
-    elif isinstance(origin, Either):
-        for pair in origin.branches:
-            yield from pair
-        yield origin.otherwise
-    elif isinstance(origin, Gathered):
-        for pair in origin.items:
-            yield from pair
 
 
 def interval(figure: NoisyValue, answers: Sequence[Released], beta: float) -> tuple[object, object] | None:
     """From where to where the figure of the table itself lies, except with probability beta; None where unknown."""
     if figure.origin is None:
         return None
-    number = len(leaves(figure))
-    ends = shown(_range(figure, answers, beta / max(number, 1)))
-    if ends is None or not _numeric(figure):
+    ends = shown(figure.range(answers, beta / max(len(statistics(figure)), 1)))
+    number = isinstance(figure.value, (int, float)) and not isinstance(figure.value, bool)
+    if ends is None or not (number or figure.value is None or figure.clock is not None):
         return None
     if figure.clock is not None:
         return moment(ends[0], figure.clock), moment(ends[1], figure.clock)
-    if isinstance(figure.origin, Gathered) and figure.value is not None:  # what is shown was chosen at a fixed level
-        at = as_number(figure.value)
+    if isinstance(figure.origin, AggregatedCells) and figure.value is not None:
+        at = as_number(figure.value)  # what is shown was chosen at a fixed level
         return min(ends[0], at), max(ends[1], at)
     return ends
 
 
-def _numeric(figure: NoisyValue) -> bool:
-    return (
-        figure.clock is not None
-        or (isinstance(figure.value, (int, float)) and not isinstance(figure.value, bool))
-        or (figure.value is None)
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class RowContext:
+    """What the expressions of one row speak of; `member` says whether the row is in the table at all."""
+
+    keys: tuple[NoisyValue, ...] = ()
+    stats: tuple[NoisyValue, ...] = ()
+    fields: tuple[NoisyValue, ...] = ()
+    left_out: frozenset[int] = frozenset()  # keys that the row's grouping set leaves out
+    member: NoisyValue = field(default_factory=lambda: NoisyValue(value=True))
+    found: bool = False  # the group was found in the data, so somebody is in it
 
 
-def _range(figure: NoisyValue, answers: Sequence[Released], beta: float) -> Outcome:
-    """All a figure can be while each statistic lies in its interval at 1 - beta."""
-    origin = figure.origin
-    match origin:
-        case None:
-            return only(figure.value)
-        case At():
-            low, high = origin.leaf.interval(answers, beta)
-            return NumberRange(float(low[origin.row]), float(high[origin.row]))
-        case Unknown():
-            return NumberRange(origin.low, origin.high, null=True)
-        case AddedUp():
-            return _added(origin, answers, beta)
-        case Applied():
-            args = [_range(arg, answers, beta) for arg in origin.args]
-            whole = origin.op == "/" and all(_whole(arg.value) for arg in origin.args)
-            return whole_quotient(args) if whole else outcome(origin.op, args)
-        case Either():
-            return _of_either(origin, answers, beta)
-        case Gathered():
-            return _gathered(origin, answers, beta)
-        case _:
-            return Anything()
+Evaluate = Callable[[Node, RowContext], NoisyValue]
+CountedRow = tuple[RowContext, NoisyValue]  # a row, and whether it counts
 
 
-def _whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _added(origin: AddedUp, answers: Sequence[Released], beta: float) -> NumberRange:
-    """The law of a sum of independent equal draws."""
-    released = origin.leaf.released(answers)
-    noise = released.noise[0]
-    total = float(np.sum(origin.leaf.values(answers)[list(origin.rows)]))
-    away = float(added(noise.law, len(origin.rows)).accuracy(beta) * noise.step)
-    return NumberRange(total - away, total + away)
-
-
-def sums_plainly(leaf: Leaf) -> bool:
-    """Whether a leaf is one released sum a group, so that sums of groups have a known law."""
-    return isinstance(leaf.reading, Plain) and len(leaf.cuts) == 1 and len(leaf.cuts[0].blocks) == 1
-
-
-def _of_either(origin: Either, answers: Sequence[Released], beta: float) -> Outcome:
-    possible: list[Outcome] = []
-    for when, then in origin.branches:
-        holds = _range(when, answers, beta)
-        if may(holds, True):
-            possible.append(_range(then, answers, beta))
-        if not may(holds, False) and not may(holds, None):
-            return hull(possible)
-    return hull([*possible, _range(origin.otherwise, answers, beta)])
-
-
-def _gathered(origin: Gathered, answers: Sequence[Released], beta: float) -> Outcome:
-    """The range of an aggregate whose items, and whether they count, are known as ranges."""
-    sure: list[NumberRange] = []
-    maybe: list[NumberRange] = []
-    for when, what in origin.items:
-        holds, value = _range(when, answers, beta), _range(what, answers, beta)
-        if not may(holds, True) or (isinstance(value, Few) and value.values == frozenset((None,))):
-            continue
-        found = span(value)
-        if found is None and origin.name != "count":
-            return Anything()
-        found = found or NumberRange(0.0, 0.0, may(value, None))
-        doubtful = may(holds, False) or may(holds, None) or found.null
-        (maybe if doubtful else sure).append(NumberRange(found.low, found.high))
-    if origin.name == "count":
-        return NumberRange(float(len(sure)), float(len(sure) + len(maybe)))
-    if origin.name == "sum":
-        low = sum(s.low for s in sure) + sum(min(s.low, 0.0) for s in maybe)
-        high = sum(s.high for s in sure) + sum(max(s.high, 0.0) for s in maybe)
-        return NumberRange(low, high, null=not sure)
-    if not sure:
-        return Anything()
-    every = sure + maybe
-    if origin.name == "min":
-        return NumberRange(min(s.low for s in every), min(s.high for s in sure))
-    if origin.name == "max":
-        return NumberRange(max(s.low for s in sure), max(s.high for s in every))
-    if origin.name == "mean" and not maybe:
-        return NumberRange(sum(s.low for s in sure) / len(sure), sum(s.high for s in sure) / len(sure))
-    if origin.name == "mean":
-        return NumberRange(min(s.low for s in every), max(s.high for s in every))
-    if origin.name.startswith("quantile") and not maybe:
-        return NumberRange(min(s.low for s in every), max(s.high for s in every))
-    return Anything()
-
-
-class Member(Protocol):
-    """A released row: whether it is in its table at all."""
-
-    @property
-    def member(self) -> NoisyValue:
-        """Whether the row is there."""
-        ...
-
-
-R = TypeVar("R", bound=Member)
-Found = tuple[tuple[NoisyValue, ...], tuple[NoisyValue, ...], frozenset[int], NoisyValue]
-
-
-def gather(
-    regroup: Regroup, rows: Sequence[R], figure: Callable[[Node, R], NoisyValue], *, clear: bool
-) -> Iterator[Found]:
+def gather(regroup: Regroup, rows: Sequence[RowContext], figure: Evaluate, *, clear: bool) -> Iterator[RowContext]:
     """The groups of released rows, each with its keys, its aggregates and the keys its set leaves out."""
-    kept: list[tuple[R, NoisyValue]] = []
+    kept: list[CountedRow] = []
     for row in rows:
         member = row.member
         if regroup.where is not None:
@@ -322,7 +291,7 @@ def gather(
     keyed = [(row, member, tuple(figure(key, row) for key in regroup.keys)) for row, member in kept]
     for chosen in regroup.sets or (tuple(range(len(regroup.keys))),):
         left = frozenset(range(len(regroup.keys))) - frozenset(chosen)
-        groups: dict[tuple[object, ...], list[tuple[R, NoisyValue]]] = {} if chosen else {(): []}
+        groups: dict[tuple[object, ...], list[CountedRow]] = {} if chosen else {(): []}
         noisy = not clear or any(keys[i].origin is not None for _, _, keys in keyed for i in chosen)
         for row, member, keys in keyed:
             groups.setdefault(tuple(keys[i].value for i in chosen), []).append((row, member))
@@ -332,7 +301,8 @@ def gather(
             for i, label in zip(chosen, labels, strict=True):
                 full[i] = NoisyValue(label, Unclear()) if noisy else NoisyValue(label)
             stats = tuple(_aggregate(stat, items, figure, noisy=noisy) for stat in regroup.stats)
-            yield tuple(full), stats, left, _some([member for _, member in items], always=not chosen)
+            some = _some([member for _, member in items], always=not chosen)
+            yield RowContext(tuple(full), stats, left_out=left, member=some)
 
 
 def _some(members: list[NoisyValue], *, always: bool) -> NoisyValue:
@@ -342,9 +312,7 @@ def _some(members: list[NoisyValue], *, always: bool) -> NoisyValue:
     return applied("or", [applied("is true", [member]) for member in members])
 
 
-def _aggregate(
-    stat: Aggregate, items: list[tuple[R, NoisyValue]], figure: Callable[[Node, R], NoisyValue], *, noisy: bool
-) -> NoisyValue:
+def _aggregate(stat: Aggregate, items: list[CountedRow], figure: Evaluate, *, noisy: bool) -> NoisyValue:
     pairs = []
     for row, member in items:
         holds = member if stat.where is None else applied("and", [member, figure(stat.where, row)])
@@ -363,19 +331,18 @@ def _aggregate(
         together = _together(counted)
         if together is not None:
             return NoisyValue(value, together)
-    return NoisyValue(value, Gathered(name, tuple(pairs)), clock)
+    return NoisyValue(value, AggregatedCells(name, tuple(pairs)), clock)
 
 
-def _together(counted: list[NoisyValue]) -> AddedUp | None:
-    """A plain sum of one statistic over different groups, where that is what it is."""
-    origins = [what.origin for what in counted]
-    points = [origin for origin in origins if isinstance(origin, At)]
-    if not points or len(points) < len(origins):
+def _together(counted: list[NoisyValue]) -> GroupCells | None:
+    """A sum of one statistic over different groups, where that is what it is and its noise has a known law."""
+    cells = [what.origin for what in counted if isinstance(what.origin, GroupCells) and len(what.origin.rows) == 1]
+    if not cells or len(cells) < len(counted):
         return None
-    leaf, rows = points[0].leaf, tuple(point.row for point in points)
-    if any(point.leaf is not leaf for point in points) or len(set(rows)) < len(rows) or not sums_plainly(leaf):
+    column, rows = cells[0].column, tuple(row for cell in cells for row in cell.rows)
+    if any(cell.column is not column for cell in cells) or len(set(rows)) < len(rows) or not column.is_one_sum:
         return None
-    return AddedUp(leaf, rows)
+    return GroupCells(column, rows)
 
 
 def value_of(name: str, values: list[object], q: Fraction | None) -> object:

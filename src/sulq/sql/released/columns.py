@@ -25,6 +25,7 @@ from typing import Final, Protocol, TypeVar, cast
 import numpy as np
 
 from sulq.answers import wire
+from sulq.answers.estimators import Plain
 from sulq.answers.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
 from sulq.answers.released import Noise, Released
 from sulq.errors import QuestionError
@@ -90,7 +91,7 @@ class ColumnReading(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class AnswerSlice:
     """Blocks of one answer; `fold` cells of it are one group; `picked` names the columns wanted of those that gives."""
 
     question: int
@@ -116,7 +117,7 @@ class Cut:
 
 
 @dataclass(slots=True, eq=False)
-class Leaf:
+class StatColumn:
     """One statistic of each group: where its columns are and how they are read.
 
     `whole`: its values are whole numbers. `clock`: they are moments. `summed`: how the
@@ -124,12 +125,12 @@ class Leaf:
     them stay. `less`: groups of which this is the rest (SR14).
     """
 
-    cuts: tuple[Cut, ...]
+    slices: tuple[AnswerSlice, ...]
     reading: ColumnReading
     whole: bool = False
     clock: str | None = None
     summed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    less: Leaf | None = None
+    less: StatColumn | None = None
     _kept: dict[object, object] = field(default_factory=dict)
     _of: object = None  # the answers that what is kept was worked out from
 
@@ -142,18 +143,23 @@ class Leaf:
         return cast("T", self._kept[what])
 
     def released(self, answers: Sequence[Released]) -> Released:
-        """The leaf's columns, a row for each group."""
+        """Its cells, a row for each group."""
         return self._once(answers, "released", lambda: self._columns(answers))
 
     def _columns(self, answers: Sequence[Released]) -> Released:
-        parts = [cut.columns(answers[cut.question]) for cut in self.cuts]
+        parts = [part.columns(answers[part.question]) for part in self.slices]
         units = np.concatenate([units for units, _ in parts], axis=1)
         found = Released(units, tuple(noise for _, noises in parts for noise in noises))
         if self.summed is not None:
             found = coarser(found, *self.summed)
         if self.less is not None:
             found = rest(found, self.less.released(answers))
-        return replace(found, exact=all(answers[cut.question].exact for cut in self.cuts))
+        return replace(found, exact=all(answers[part.question].exact for part in self.slices))
+
+    @property
+    def is_one_sum(self) -> bool:
+        """Whether it is one released sum a group, so that sums of groups have a known law."""
+        return isinstance(self.reading, Plain) and len(self.slices) == 1 and len(self.slices[0].blocks) == 1
 
     def values(self, answers: Sequence[Released]) -> Floats:
         """The statistic of each group."""
@@ -262,21 +268,24 @@ class SumCollector:
             self._asked.append(_Question(rows.over, rows.where, rows.keys, rows.open, rows.score))
         return self._places[text]
 
-    def rest(self, leaves: Sequence[Leaf]) -> list[Leaf]:
-        """What the groups of leaves, found in the data and shown, leave of all rows: a total more for each sum."""
+    def rest(self, columns: Sequence[StatColumn]) -> list[StatColumn]:
+        """What the groups of columns, found in the data and shown, leave of all rows: a total more for each sum."""
         totals = {}
         # In the order of the sums themselves: the same question however the statistics are listed.
         for place, block in sorted(
-            {(cut.question, block) for leaf in leaves for cut in leaf.cuts for block in cut.blocks}
+            {(part.question, block) for column in columns for part in column.slices for block in part.blocks}
         ):
             asked = self._asked[place]
             fn, weight = asked.values[block - 1], asked.weights[block - 1]  # the first block is the people
             totals[place, block] = self.put(RowGroups(asked.over, asked.where, ()), fn, weight * TOTAL_SHARE)
 
-        def total(cut: Cut) -> Cut:
-            return cut_at(*(totals[cut.question, block] for block in cut.blocks), picked=cut.picked)
+        def total(part: AnswerSlice) -> AnswerSlice:
+            return slice_at(*(totals[part.question, block] for block in part.blocks), picked=part.picked)
 
-        return [replace(leaf, cuts=tuple(map(total, leaf.cuts)), less=leaf, _kept={}, _of=None) for leaf in leaves]
+        return [
+            replace(column, slices=tuple(map(total, column.slices)), less=column, _kept={}, _of=None)
+            for column in columns
+        ]
 
     def schema(self, rows: RowGroups) -> Schema:
         """The columns these rows have."""
@@ -313,9 +322,9 @@ def is_whole(fn: RowFn, schema: Schema) -> bool:
     return True
 
 
-def cut_at(*places: tuple[int, int], fold: int = 1, picked: tuple[int, ...] | None = None) -> Cut:
+def slice_at(*places: tuple[int, int], fold: int = 1, picked: tuple[int, ...] | None = None) -> AnswerSlice:
     """Blocks of one question's answer, by the places they were put at."""
-    return Cut(places[0][0], tuple(block for _, block in places), fold, picked)
+    return AnswerSlice(places[0][0], tuple(block for _, block in places), fold, picked)
 
 
 def exact(number: Fraction) -> int | float:

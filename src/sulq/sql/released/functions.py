@@ -10,12 +10,13 @@ from __future__ import annotations
 import datetime
 import math
 import operator
-import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, cast
 
 from sulq.errors import QuestionError
+from sulq.language import rowfn
+from sulq.sql.rows.values import read_bool
 
 EPOCH: Final = datetime.date(1970, 1, 1)
 START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
@@ -95,11 +96,6 @@ def minus(a: object, b: object) -> object:
     return a - b if _whole(a, b) else _finite(number(a) - number(b))  # type: ignore[operator]
 
 
-def times(a: object, b: object) -> object:
-    """A product."""
-    return a * b if _whole(a, b) else _finite(number(a) * number(b))  # type: ignore[operator]
-
-
 def over(a: object, b: object) -> object:
     """A quotient, cut off towards zero for whole numbers; missing for a zero below."""
     if number(b) == 0:
@@ -142,21 +138,20 @@ def _rounder(fn: Callable[[float], int]) -> Callable[[object], object]:
     return lambda value: float(fn(number(value)))
 
 
-def rounded(value: object, digits: object = 0) -> object:
-    """Rounded to so many digits."""
-    places = int(number(digits))
-    if _whole(value) and places >= 0:
-        return number(value)
-    return half_up(number(value), max(min(places, 300), -300))
+def _to_digits(cut: Callable[[float, int], float]) -> Callable[..., object]:
+    """Rounded or cut off after so many digits."""
+
+    def act(value: object, digits: object = 0) -> object:
+        places = max(min(int(number(digits)), 300), -300)
+        return number(value) if _whole(value) and places >= 0 else cut(number(value), places)
+
+    return act
 
 
-def truncated(value: object, digits: object = 0) -> object:
-    """Cut off after so many digits."""
-    places = max(min(int(number(digits)), 300), -300)
-    if _whole(value) and places >= 0:
-        return number(value)
-    scale = Fraction(10) ** places
-    return float(math.trunc(Fraction(number(value)) * scale) / scale)
+def truncated(value: float, digits: int) -> float:
+    """AnswerSlice off after so many digits."""
+    scale = Fraction(10) ** digits
+    return float(math.trunc(Fraction(value) * scale) / scale)
 
 
 def logarithm(*values: object) -> object:
@@ -169,27 +164,18 @@ def logarithm(*values: object) -> object:
         return None
 
 
-def _ordered(a: object, b: object) -> tuple[object, object]:
-    """Two values as they compare: texts and truths as they are, all else as numbers."""
-    if isinstance(a, str) and isinstance(b, str):
-        return a, b
-    if isinstance(a, str) or isinstance(b, str):
-        text, other = (a, b) if isinstance(a, str) else (b, a)
-        fitted = _as(text, other)
-        return (fitted, number(other)) if isinstance(a, str) else (number(other), fitted)
-    return number(a), number(b)
-
-
-def _as(text: object, other: object) -> float:
-    """A text constant read as the kind of value it is compared with."""
+def _like_number(value: object, other: object) -> object:
+    """A value as it compares with another: a text beside another kind of value is read as that kind."""
+    if not isinstance(value, str):
+        return number(value)
+    if isinstance(other, str):
+        return value
     try:
-        if isinstance(other, datetime.datetime):
-            return number(datetime.datetime.fromisoformat(str(text)))
         if isinstance(other, datetime.date):
-            return number(datetime.date.fromisoformat(str(text)))
-        return float(str(text))
+            return number(type(other).fromisoformat(value))
+        return float(value)
     except ValueError:
-        raise QuestionError("wrong-kind", f"{str(text)[:40]!r} cannot be compared with this value.") from None
+        raise QuestionError("wrong-kind", f"{value[:40]!r} cannot be compared with this value.") from None
 
 
 COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
@@ -204,18 +190,16 @@ COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 def compare(op: str, a: object, b: object) -> bool:
     """A comparison of two values that are there."""
-    return COMPARISONS[op](*_ordered(a, b))
+    return COMPARISONS[op](_like_number(a, b), _like_number(b, a))
 
 
 def like(text: object, pattern: object, escape: object = "\\", *, lower: bool = False) -> bool:
-    """SQL's LIKE."""
-    out, signs = [], iter(str(pattern))
-    for sign in signs:
-        if sign == escape and escape != "":
-            out.append(re.escape(next(signs, "")))
-        else:
-            out.append({"%": ".*", "_": "."}.get(sign, re.escape(sign)))
-    return re.fullmatch("".join(out), str(text), re.DOTALL | (re.IGNORECASE if lower else 0)) is not None
+    """SQL's LIKE, in linear time; an escape at the pattern's end stands for nothing."""
+    shown, wanted = (str(item).lower() if lower else str(item) for item in (text, pattern))
+    try:
+        return rowfn.like(shown, wanted, str(escape))
+    except QuestionError:
+        return rowfn.like(shown, wanted[:-1], str(escape))
 
 
 def substring(text: object, start: object, length: object = None) -> object:
@@ -255,19 +239,6 @@ def to_real(value: object) -> object:
         return _finite(float(value.strip()) if isinstance(value, str) else number(value))
     except ValueError:
         return None
-
-
-TRUTHS: Final = {
-    **dict.fromkeys(("t", "true", "yes", "on", "1"), True),
-    **dict.fromkeys(("f", "false", "no", "off", "0"), False),
-}
-
-
-def to_truth(value: object) -> object:
-    """A cast to a truth value; missing where there is none."""
-    if not isinstance(value, str):
-        return number(value) != 0
-    return TRUTHS.get(value.strip().lower())
 
 
 def to_date(value: object) -> object:
@@ -335,7 +306,7 @@ def bucket(value: object, low: object, high: object, bins: object) -> object:
 STRICT: Final[dict[str, Callable[..., object]]] = {
     "+": plus,
     "-": minus,
-    "*": times,
+    "*": lambda a, b: a * b if _whole(a, b) else _finite(number(a) * number(b)),
     "/": over,
     "mod": modulo,
     "power": power,
@@ -344,8 +315,8 @@ STRICT: Final[dict[str, Callable[..., object]]] = {
     "sign": lambda a: float((number(a) > 0) - (number(a) < 0)),
     "floor": _rounder(math.floor),
     "ceil": _rounder(math.ceil),
-    "round": rounded,
-    "trunc": truncated,
+    "round": _to_digits(half_up),
+    "trunc": _to_digits(truncated),
     "sqrt": _real(math.sqrt),
     "cbrt": _real(lambda x: math.copysign(abs(x) ** (1 / 3), x)),
     "exp": _real(math.exp),
@@ -378,7 +349,7 @@ STRICT: Final[dict[str, Callable[..., object]]] = {
     "cast integer": to_whole,
     "cast real": to_real,
     "cast text": words,
-    "cast boolean": to_truth,
+    "cast boolean": lambda a: read_bool(a) if isinstance(a, str) else number(a) != 0,
     "cast date": to_date,
     "cast timestamp": to_time,
 }

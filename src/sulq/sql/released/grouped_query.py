@@ -14,29 +14,8 @@ from typing import Final
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
 from sulq.language.rowfn.vectors import bounded
-from sulq.sql.parse.syntax import (
-    MAX_GROUPING_SETS,
-    MAX_SELECT_ITEMS,
-    NUMERIC,
-    Aggregate,
-    Call,
-    ColumnRef,
-    Grouping,
-    Literal,
-    Node,
-    Order,
-    Place,
-    Query,
-    SelectQuery,
-    Sets,
-    SqlRefused,
-    Star,
-    UnionQuery,
-    holds,
-    parts,
-    placed,
-    unsupported,
-)
+from sulq.sql.parse import syntax
+from sulq.sql.parse.syntax import Aggregate, Node, SelectQuery, SqlRefused, holds, parts, placed, unsupported
 from sulq.sql.released.program import (
     PAIRS,
     GroupStatistics,
@@ -88,17 +67,17 @@ def listed(select: SelectQuery, items: Sequence[ColumnName]) -> SelectList:
     names: list[str] = []
     aliases: list[str | None] = []
     for node, alias in select.items:
-        if isinstance(node, Star):
+        if isinstance(node, syntax.Star):
             found = expand(node, items)
             nodes += [place for place, _ in found]
             names += [name for _, name in found]
             aliases += [name for _, name in found]
-            if len(nodes) > MAX_SELECT_ITEMS:  # stars of stars double at each step (T74)
-                raise SqlRefused("too-large", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", node.at)
+            if len(nodes) > syntax.MAX_SELECT_ITEMS:  # stars of stars double at each step (T74)
+                raise SqlRefused("too-large", f"A SELECT lists 1 to {syntax.MAX_SELECT_ITEMS} columns", node.at)
             continue
         nodes.append(resolve(node, items))
         names.append(alias or result_name(node, items))
-        aliases.append(alias or (names[-1] if isinstance(node, ColumnRef) else None))
+        aliases.append(alias or (names[-1] if isinstance(node, syntax.ColumnRef) else None))
     return SelectList(tuple(nodes), tuple(names), tuple(aliases))
 
 
@@ -109,7 +88,7 @@ def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName
     def place(node: Node) -> int:
         """A key's place among the different ones."""
         found = _key(node, columns, items)
-        if holds(found, (Aggregate, Grouping)):
+        if holds(found, (Aggregate, syntax.Grouping)):
             raise SqlRefused("sql-syntax", "An aggregate cannot be grouped by", node.at)
         if found not in keys:
             keys.append(found)
@@ -118,38 +97,40 @@ def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName
     sets: list[tuple[int, ...]] = [()]
     for item in select.groups or ():
         options = (
-            [tuple(place(node) for node in one) for one in item.sets] if isinstance(item, Sets) else [(place(item),)]
+            [tuple(place(node) for node in one) for one in item.sets]
+            if isinstance(item, syntax.Sets)
+            else [(place(item),)]
         )
         sets = [(*before, *(i for i in option if i not in before)) for before in sets for option in options]
-        if len(sets) > MAX_GROUPING_SETS:
-            raise SqlRefused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", select.at)
-    plain = not any(isinstance(item, Sets) for item in select.groups or ())
+        if len(sets) > syntax.MAX_GROUPING_SETS:
+            raise SqlRefused("too-large", f"A query has at most {syntax.MAX_GROUPING_SETS} grouping sets", select.at)
+    plain = not any(isinstance(item, syntax.Sets) for item in select.groups or ())
     return GroupBy(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
 
 
 def _key(node: Node, columns: SelectList, items: Sequence[ColumnName]) -> Node:
-    if isinstance(node, Literal) and node.type == "int":
+    if isinstance(node, syntax.Literal) and node.type == "int":
         return _position(node, columns, "GROUP BY")
-    if isinstance(node, ColumnRef) and node.table is None and not known(node, items):
+    if isinstance(node, syntax.ColumnRef) and node.table is None and not known(node, items):
         place = alias_of(node.name, columns.aliases)
         if place is not None:
             return columns.nodes[place]
     return resolve(node, items)
 
 
-def _position(node: Literal, columns: SelectList, what: str) -> Node:
+def _position(node: syntax.Literal, columns: SelectList, what: str) -> Node:
     place = node.value
     if not isinstance(place, int) or not 1 <= place <= len(columns.nodes):
         raise SqlRefused("sql-syntax", f"{what} has no column {place} to name", node.at)
     return columns.nodes[place - 1]
 
 
-def ordering(order: Order, columns: SelectList, items: Sequence[ColumnName]) -> Node:
+def ordering(order: syntax.Order, columns: SelectList, items: Sequence[ColumnName]) -> Node:
     """What ORDER BY sorts by: a result by its name or position, else an expression."""
     node = order.item
-    if isinstance(node, Literal) and node.type == "int":
+    if isinstance(node, syntax.Literal) and node.type == "int":
         return _position(node, columns, "ORDER BY")
-    if isinstance(node, ColumnRef) and node.table is None:
+    if isinstance(node, syntax.ColumnRef) and node.table is None:
         place = alias_of(node.name, columns.aliases)
         place = alias_of(node.name, columns.names) if place is None else place
         if place is not None:
@@ -231,7 +212,7 @@ def released(
     rows: RowSet,
     columns: SelectList,
     groups: GroupBy,
-    single: Callable[[Query], TableProgram],
+    single: Callable[[syntax.Query], TableProgram],
 ) -> ReleasedTable:
     """A grouped SELECT over private rows: its statistics, and the program over them."""
     express = rows.express()
@@ -241,7 +222,7 @@ def released(
     for i, node in enumerate(groups.keys):
         found = express.term(node)
         if isinstance(found, Fixed):
-            bound[node] = Literal(found.value, found.type)
+            bound[node] = syntax.Literal(found.value, found.type)
             continue
         if isinstance(found, PersonValue) or rows.identifies(found.fn):
             why = "Grouping a released table by the person would show single persons"
@@ -250,7 +231,7 @@ def released(
             )
         places[i] = len(keys)
         label: Node = KeyLabel(len(keys))
-        bound[node] = Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
+        bound[node] = syntax.Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
     having = None if select.having is None else resolve(select.having, rows.items)
@@ -317,7 +298,7 @@ class PerPersonValues:
         if isinstance(found, PersonValue):
             found = self.express.operand(node.args[0])
         clock = isinstance(found, Cell) and found.type in CLOCKS and node.name in ("min", "max")
-        if not clock and found.type not in (*NUMERIC, "null"):
+        if not clock and found.type not in (*syntax.NUMERIC, "null"):
             raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", node.at)
         item = self.express.cell(node.args[0]) if clock else self.express.number(node.args[0])
         kind = item.type if node.name != "mean" else "float"
@@ -358,16 +339,16 @@ def _when(where: RowFn, then: RowFn) -> RowFn:
     return Case(((where, then),))
 
 
-Single = Callable[[Query], TableProgram]
+Single = Callable[[syntax.Query], TableProgram]
 
 
 def over_released(query: SelectQuery, source: ReleasedTable, where: list[Node], single: Single) -> ReleasedTable:
     """A SELECT whose FROM is a released table."""
     columns = listed(query, source.items)
-    fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(source.items))}
+    fields: dict[Node, Node] = {syntax.Place(i): syntax.Place(i) for i in range(len(source.items))}
     before = ReleasedExpressions(fields, source.items, single, grouped=True)
     conditions = tuple(before.expr(resolve(node, source.items)) for node in where)
-    condition = conditions[0] if len(conditions) == 1 else Call("and", conditions) if conditions else None
+    condition = conditions[0] if len(conditions) == 1 else syntax.Call("and", conditions) if conditions else None
     if aggregates(query):
         regroup, after = _regrouped(query, source, columns, before, condition)
         having = None if query.having is None else after.expr(resolve(query.having, source.items))
@@ -412,7 +393,7 @@ def _without_empty_groups(program: TableProgram) -> TableProgram:
     place = found[0] if found else len(source.stats)
     stats = source.stats if found else (*source.stats, Stat("rows"))
     there = There(place)
-    having = there if program.having is None else Call("and", (program.having, there))
+    having = there if program.having is None else syntax.Call("and", (program.having, there))
     return replace(program, source=replace(source, stats=stats), having=having)
 
 
@@ -423,17 +404,17 @@ def _stat(node: Aggregate, before: ReleasedExpressions) -> Aggregate:
     return replace(node, args=tuple(map(before.expr, node.args)), where=where)
 
 
-def stacked(query: UnionQuery, left: ReleasedTable, right: ReleasedTable) -> ReleasedTable:
+def stacked(query: syntax.UnionQuery, left: ReleasedTable, right: ReleasedTable) -> ReleasedTable:
     """UNION of released tables: one after the other, each different row once where it is not ALL."""
     if len(left.items) != len(right.items):
         raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", query.at)
     names = tuple(item.name for item in left.items)
-    columns = SelectList(tuple(Place(i) for i in range(len(names))), names, names)
-    fields: dict[Node, Node] = {Place(i): Place(i) for i in range(len(names))}
+    columns = SelectList(tuple(syntax.Place(i) for i in range(len(names))), names, names)
+    fields: dict[Node, Node] = {syntax.Place(i): syntax.Place(i) for i in range(len(names))}
     after = ReleasedExpressions(fields, left.items, _never, grouped=True)
     found = TableProgram(
         StackedPrograms((left.program, right.program)),
-        tuple((name, Place(i)) for i, name in enumerate(names)),
+        tuple((name, syntax.Place(i)) for i, name in enumerate(names)),
         None,
         tuple((after.expr(ordering(one, columns, left.items)), one.descending, one.nulls_first) for one in query.order),
         query.limit,
@@ -443,5 +424,5 @@ def stacked(query: UnionQuery, left: ReleasedTable, right: ReleasedTable) -> Rel
     return ReleasedTable(found, left.items)
 
 
-def _never(query: Query) -> TableProgram:
+def _never(query: syntax.Query) -> TableProgram:
     return unsupported("A subquery in ORDER BY of a UNION", query.at)

@@ -13,25 +13,25 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import RowFn
 from sulq.language.shape import shape
-from sulq.sql.released.columns import Leaf, RowGroups, SumCollector, labels
+from sulq.sql.released.columns import RowGroups, StatColumn, SumCollector, labels
 from sulq.sql.released.functions import moment, number
 from sulq.sql.released.program import GroupStatistics, Stat
-from sulq.sql.released.questions import leaves_of
+from sulq.sql.released.questions import columns_of
 
 MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
 MAX_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Set:
-    """One grouping set as it was asked: its keys, where its leaves are, and the labels of its groups."""
+class GroupingSet:
+    """One grouping set as it was asked: its keys, where its columns are, and the labels of its groups."""
 
     keys: tuple[int, ...]
-    leaves: tuple[Leaf, ...]
-    groups: tuple[tuple[object, ...], ...] | None  # in the order of the leaves; None: found in the data
+    columns: tuple[StatColumn, ...]
+    groups: tuple[tuple[object, ...], ...] | None  # in the order of the columns; None: found in the data
     question: int = 0  # of groups found in the data: whose labels they are
     clocks: tuple[str | None, ...] = ()
-    rest: tuple[Leaf, ...] = ()  # what the groups shown leave of the total, where that is asked for
+    rest: tuple[StatColumn, ...] = ()  # what the groups shown leave of the total, where that is asked for
     texts: tuple[bool, ...] = ()  # with it: which keys are texts, so that a text can stand for the rest
 
     def rows(self, answers: Sequence[Released], width: int) -> list[tuple[int, tuple[object, ...]]]:
@@ -74,7 +74,7 @@ def _read(label: object, clock: str | None) -> object:
     return label
 
 
-def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) -> list[Set]:
+def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) -> list[GroupingSet]:
     """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13).
 
     `rest`: also for the totals beside groups found in the data, which tell of those not shown (SR14).
@@ -90,8 +90,8 @@ def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) ->
         raise QuestionError("too-large", f"An answer in SQL has at most {MAX_CELLS:,} cells.")
     source = dict(zip(listed, sources([sets[i] for i in listed], sizes, gaussian=asking.gaussian), strict=True))
     adding = [i for i, stat in enumerate(groups.stats) if adds(stat)]
-    own: dict[int, list[Leaf]] = {}
-    made: list[Set] = []
+    own: dict[int, list[StatColumn]] = {}
+    made: list[GroupingSet] = []
     for i, keys in enumerate(sets):
         rows = _rows(groups, keys, schema, open_=opened[i])
         if opened[i]:
@@ -99,22 +99,22 @@ def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) ->
             continue
         finer = listed[source[i]]
         if finer == i:
-            leaves = leaves_of(asking, rows, groups.stats)
-            own[i] = leaves
+            columns = columns_of(asking, rows, groups.stats)
+            own[i] = columns
         else:
             base = own.get(finer)
             if base is None:
-                base = own[finer] = leaves_of(asking, _rows(groups, sets[finer], schema, open_=False), groups.stats)
+                base = own[finer] = columns_of(asking, _rows(groups, sets[finer], schema, open_=False), groups.stats)
             once = [stat for j, stat in enumerate(groups.stats) if j not in adding]
-            asked = iter(leaves_of(asking, rows, once) if once else [])
+            asked = iter(columns_of(asking, rows, once) if once else [])
             spread = (tuple(sizes[key] for key in sets[finer]), tuple(sets[finer].index(key) for key in keys))
-            leaves = [_coarser(base[j], spread) if j in adding else next(asked) for j in range(len(groups.stats))]
-        made.append(Set(keys, tuple(leaves), _groups(groups, keys, schema)))
+            columns = [_coarser(base[j], spread) if j in adding else next(asked) for j in range(len(groups.stats))]
+        made.append(GroupingSet(keys, tuple(columns), _groups(groups, keys, schema)))
     return made
 
 
-def _coarser(leaf: Leaf, spread: tuple[tuple[int, ...], tuple[int, ...]]) -> Leaf:
-    return replace(leaf, summed=spread, _kept={}, _of=None)
+def _coarser(column: StatColumn, spread: tuple[tuple[int, ...], tuple[int, ...]]) -> StatColumn:
+    return replace(column, summed=spread, _kept={}, _of=None)
 
 
 def _rows(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> RowGroups:
@@ -133,15 +133,15 @@ def _groups(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema) -> t
 
 def _open(
     asking: SumCollector, groups: GroupStatistics, keys: tuple[int, ...], rows: RowGroups, schema: Schema, *, rest: bool
-) -> Set:
+) -> GroupingSet:
     """Groups that are found in the data and shown if enough people are in them (SR14)."""
-    leaves = leaves_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)
+    columns = columns_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)
     kinds = [groups.keys[key].kind(schema) for key in keys]
     clocks = tuple(kind.clock if isinstance(kind, Scalar) else None for kind in kinds)
-    found = Set(keys, tuple(leaves), None, asking.place(rows), clocks)
+    found = GroupingSet(keys, tuple(columns), None, asking.place(rows), clocks)
     if not rest:
         return found
-    return replace(found, rest=tuple(asking.rest(leaves)), texts=tuple(map(_worded, kinds)))
+    return replace(found, rest=tuple(asking.rest(columns)), texts=tuple(map(_worded, kinds)))
 
 
 def _additive(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[Stat]:

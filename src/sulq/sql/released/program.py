@@ -19,19 +19,7 @@ from typing import Final, NoReturn
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.sql.parse import syntax
-from sulq.sql.parse.syntax import (
-    Aggregate,
-    Call,
-    Literal,
-    Node,
-    ReleasedLeaf,
-    SqlRefused,
-    changed,
-    moved,
-    parts,
-    rebuilt,
-    unsupported,
-)
+from sulq.sql.parse.syntax import Call, Literal, Node, changed, moved, parts, rebuilt, unsupported
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.rows.row_set import ColumnName
 from sulq.sql.rows.values import read_moment, walk
@@ -74,35 +62,35 @@ class GroupStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyLabel(ReleasedLeaf):
+class KeyLabel(syntax.ReleasedLeaf):
     """The label of the source's key i in this row; missing where the row's grouping set leaves the key out."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class StatAt(ReleasedLeaf):
+class StatAt(syntax.ReleasedLeaf):
     """The source's statistic i in this row."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class There(ReleasedLeaf):
+class There(syntax.ReleasedLeaf):
     """Whether the source's group has rows: the interval of its count, statistic i, does not reach 0."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut(ReleasedLeaf):
+class LeftOut(syntax.ReleasedLeaf):
     """1 where the row's grouping set leaves key i out, else 0."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SubqueryValue(ReleasedLeaf):
+class SubqueryValue(syntax.ReleasedLeaf):
     """The only cell of another program: a subquery used as a value."""
 
     program: TableProgram
@@ -116,7 +104,7 @@ class Regroup:
     where: Node | None = None
     keys: tuple[Node, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
-    stats: tuple[Aggregate, ...] = ()
+    stats: tuple[syntax.Aggregate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,13 +200,13 @@ class ReleasedExpressions:
             case syntax.Place():
                 name = self.items[node.index].name
                 why = f"Column {name[:80]!r} is neither grouped nor inside an aggregate"
-                raise SqlRefused("not-grouped", why, node.at)
+                raise syntax.SqlRefused("not-grouped", why, node.at)
             case syntax.ColumnRef():
-                raise SqlRefused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
+                raise syntax.SqlRefused("unknown-column", f"No column {node.name.text[:80]!r} here", node.at)
             case syntax.Aggregate():
-                raise SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at)
+                raise syntax.SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at)
             case syntax.Star():
-                raise SqlRefused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
+                raise syntax.SqlRefused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
             case _:
                 unsupported("A subquery that decides about released rows", node.at)
 
@@ -282,7 +270,7 @@ class ReleasedExpressions:
         )
         found = None if value is None else moved(value, by)
         if found is None:
-            raise SqlRefused("bad-literal", "This date cannot be read", at)
+            raise syntax.SqlRefused("bad-literal", "This date cannot be read", at)
         if inner.op == "cast date" and not by.microseconds:
             return Literal(found.date(), "date")
         return Literal(found, "timestamp")
@@ -302,7 +290,7 @@ class ReleasedExpressions:
             found = self.bound.get(key)
             inner = found.args[0] if isinstance(found, Call) else found
             if not isinstance(inner, KeyLabel):
-                raise SqlRefused("not-grouped", "GROUPING takes what is grouped by", node.at)
+                raise syntax.SqlRefused("not-grouped", "GROUPING takes what is grouped by", node.at)
             bit = LeftOut(inner.index)
             total = bit if total is None else Call("+", (Call("*", (total, Literal(2, "int"))), bit))
         return Literal(0, "int") if total is None else total

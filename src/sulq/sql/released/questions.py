@@ -26,7 +26,16 @@ from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
-from sulq.sql.released.columns import ColumnReading, Cut, Leaf, RowGroups, SumCollector, cut_at, exact, is_whole
+from sulq.sql.released.columns import (
+    AnswerSlice,
+    ColumnReading,
+    RowGroups,
+    StatColumn,
+    SumCollector,
+    exact,
+    is_whole,
+    slice_at,
+)
 from sulq.sql.released.program import MOMENTS, ORDERS, PAIRS, SPREADS, Stat
 from sulq.sql.rows.values import both
 
@@ -38,7 +47,9 @@ MIN_GROUP_BINS: Final = 256  # bins of a group, however many groups there are
 MAX_TREE_WEIGHT: Final = 6  # a tree gets at most so many times the spend of a count
 
 
-def tree(asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tuple[str, Fraction | None]]) -> list[Leaf]:
+def tree(
+    asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tuple[str, Fraction | None]]
+) -> list[StatColumn]:
     """Quantiles and extremes of one value: one tree of counts for all of them."""
     if rows.open:
         raise QuestionError("open-keys", "Quantiles are asked of groups that are known in advance.")
@@ -50,23 +61,23 @@ def tree(asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tupl
     noise = levels ** (2 if asking.gaussian else 3) * (branch - 1) / 4
     weight = max(1.0, min(noise, MAX_TREE_WEIGHT**2) ** (1.0 if asking.gaussian else 0.5))
     share = Fraction(weight).limit_denominator(100)
-    cuts = []
+    slices = []
     for level, size in enumerate(sizes):
         key = binned(fn, bins, branch ** (levels - 1 - level), size)
         place = asking.put(RowGroups(rows.over, rows.where, (*rows.keys, key)), rowfn.Lit(1), share / levels)
-        cuts.append(cut_at(place, fold=size))
+        slices.append(slice_at(place, fold=size))
     whole = is_whole(fn, schema) and kind.clock is None
     asked = [(_HOW[name], _AT.get(name, q if q is not None else Fraction(1, 2))) for name, q in wanted]
     chosen = _chosen(asking, asked, levels, branch) if rows.alone else set()
     made = []
     for how, at in asked:
         reading: ColumnReading = Quantile(bins, branch, sizes, how, at)
-        own = tuple(cuts)
+        own = tuple(slices)
         if (how, at) in chosen:
             reading = Picked(Quantile(bins, branch, sizes, how, at))
             finest = RowGroups(rows.over, rows.where, (*rows.keys, key), score=_rank(how, at))
-            own = (*own, cut_at(asking.put(finest, rowfn.Lit(1), share / (3 * len(chosen)))))
-        made.append(Leaf(own, reading, whole=whole and how != "cont", clock=kind.clock))
+            own = (*own, slice_at(asking.put(finest, rowfn.Lit(1), share / (3 * len(chosen)))))
+        made.append(StatColumn(own, reading, whole=whole and how != "cont", clock=kind.clock))
     return made
 
 
@@ -115,9 +126,9 @@ def binned(fn: RowFn, bins: Bed, together: int, size: int) -> RowFn:
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
 
 
-def leaves_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[Leaf]:
-    """A leaf for each statistic of the groups of these rows."""
-    found: dict[int, Leaf] = {}
+def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[StatColumn]:
+    """A column for each statistic of the groups of these rows."""
+    found: dict[int, StatColumn] = {}
     bundles: dict[tuple[str, ...], list[int]] = {}
     total: list[int] = []
     for i, stat in enumerate(stats):
@@ -145,7 +156,7 @@ def leaves_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> l
     for i, stat in enumerate(stats):
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
             value = rowfn.Lit(1) if stat.where is None else stat.where
-            found[i] = Leaf((cut_at(asking.put(rows, value)),), Plain(), whole=True)
+            found[i] = StatColumn((slice_at(asking.put(rows, value)),), Plain(), whole=True)
     return [found[i] for i in range(len(stats))]
 
 
@@ -173,17 +184,17 @@ def _derived(rows: RowGroups, schema: Schema, where: RowFn | None) -> tuple[Rela
     return source, [(f"k{i}", _coded(key, schema)) for i, key in enumerate(rows.keys)]
 
 
-def _persons(asking: SumCollector, rows: RowGroups, where: RowFn | None) -> Leaf:
+def _persons(asking: SumCollector, rows: RowGroups, where: RowFn | None) -> StatColumn:
     """Different people of each group: one row for each person and group, counted."""
     if rows.open:
         if where is not None:
             raise QuestionError("open-keys", "People are counted with a filter only in groups known in advance.")
-        return Leaf((Cut(asking.place(rows), (0,)),), Plain(), whole=True)
+        return StatColumn((AnswerSlice(asking.place(rows), (0,)),), Plain(), whole=True)
     source, columns = _derived(rows, asking.schema(rows), where)
     names = tuple(name for name, _ in columns)
     people = PerPerson(Select(source, tuple(columns)) if columns else source, names, ())
     place = asking.put(RowGroups(people, None, tuple(rowfn.Col(name) for name in names)), rowfn.Lit(1))
-    return Leaf((cut_at(place),), Plain(), whole=True)
+    return StatColumn((slice_at(place),), Plain(), whole=True)
 
 
 def _over(asking: SumCollector, rows: RowGroups, stat: Stat) -> tuple[RowGroups, tuple[RowFn, ...]]:
@@ -216,7 +227,7 @@ def _filtered(fn: RowFn, where: RowFn, schema: Schema) -> RowFn:
 
 def _one(
     asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat], *, count_rows: bool
-) -> tuple[list[Leaf], Leaf | None]:
+) -> tuple[list[StatColumn], StatColumn | None]:
     """Leaves for all that is wanted of one value and, if it may bring it along, the number of rows."""
     (fn,) = args
     names = {stat.name for stat in wanted}
@@ -229,7 +240,7 @@ def _one(
 
 def _moments(
     asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], *, count_rows: bool
-) -> tuple[dict[str, Leaf], Leaf | None]:
+) -> tuple[dict[str, StatColumn], StatColumn | None]:
     """The fewest sums for a count, a sum, a mean and a spread of one value."""
     schema = asking.schema(rows)
     spread = bool(names & set(SPREADS))
@@ -246,33 +257,38 @@ def _moments(
         found = _centred(asking, rows, fn, (lo, hi), schema, split=split)
     else:
         found = _bernstein(asking, rows, fn, kind, schema, degree=2 if spread else 1, split=split)
-    readings, cuts, total = found
+    readings, slices, total = found
     made = {
-        name: Leaf((cuts[name],), readings[name], whole=name == "count" or (name == "sum" and whole)) for name in names
+        name: StatColumn((slices[name],), readings[name], whole=name == "count" or (name == "sum" and whole))
+        for name in names
     }
-    return made, Leaf((cuts["rows"],), total, whole=True) if count_rows else None
+    return made, StatColumn((slices["rows"],), total, whole=True) if count_rows else None
 
 
-def _single(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], schema: Schema) -> dict[str, Leaf]:
+def _single(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], schema: Schema) -> dict[str, StatColumn]:
     """A count alone, or a sum alone: exact."""
     made = {}
     if "count" in names:
         value = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
-        made["count"] = Leaf((cut_at(asking.put(rows, value)),), Plain(), whole=True)
+        made["count"] = StatColumn((slice_at(asking.put(rows, value)),), Plain(), whole=True)
     if "sum" in names:
         bounded(fn, schema)
-        made["sum"] = Leaf((cut_at(asking.put(rows, fn)),), Plain(), whole=is_whole(fn, schema))
+        made["sum"] = StatColumn((slice_at(asking.put(rows, fn)),), Plain(), whole=is_whole(fn, schema))
     return made
 
 
-def _constant(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], value: Fraction) -> dict[str, Leaf]:
+def _constant(
+    asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], value: Fraction
+) -> dict[str, StatColumn]:
     """Of a value that is constant by its bounds only the count is not known."""
-    cut = cut_at(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
+    part = slice_at(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
     given: dict[str, ColumnReading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
-    return {name: Leaf((cut,), given.get(name, PublicNumber(Fraction(0))), whole=name == "count") for name in names}
+    return {
+        name: StatColumn((part,), given.get(name, PublicNumber(Fraction(0))), whole=name == "count") for name in names
+    }
 
 
-Found = tuple[dict[str, ColumnReading], dict[str, Cut], ColumnReading]
+Found = tuple[dict[str, ColumnReading], dict[str, AnswerSlice], ColumnReading]
 
 
 def _bernstein(
@@ -288,7 +304,7 @@ def _bernstein(
     w, away = b - a, rounding(kind.step, step)
     place = asking.put(rows, terms, degree)
     width = degree + 1
-    cut = cut_at(place, picked=tuple(range(width))) if split else cut_at(place)
+    part = slice_at(place, picked=tuple(range(width))) if split else slice_at(place)
     one = 1 / w**degree
     readings: dict[str, ColumnReading] = {
         "count": WeightedSum((one,) * width),
@@ -297,7 +313,7 @@ def _bernstein(
     }
     for name in SPREADS:
         readings[name] = Spread(w, root=name.startswith("std"), ddof=int(name.endswith("samp")), rounding=away)
-    return readings, dict.fromkeys(readings, cut) | {"rows": cut_at(place)}, WeightedSum((one,) * (width + split))
+    return readings, dict.fromkeys(readings, part) | {"rows": slice_at(place)}, WeightedSum((one,) * (width + split))
 
 
 def _centred(
@@ -316,21 +332,21 @@ def _centred(
     total = asking.put(rows, away, 2 * COUNT_WEIGHT[1])
     kind = bounded(away, schema)
     grain = rounding(kind[2].step, scalar_grid(kind[0], kind[1], kind[2].step)[0])
-    alone = cut_at(count, picked=(1,) if split else None)
-    pair = cut_at(count, total, picked=(1, 2) if split else None)
+    alone = slice_at(count, picked=(1,) if split else None)
+    pair = slice_at(count, total, picked=(1, 2) if split else None)
     readings: dict[str, ColumnReading] = {
         "count": Plain(),
         "sum": WeightedSum((Fraction(middle), Fraction(1))),
         "mean": CentredMean(lo, hi, Fraction(middle), grain),
     }
-    cuts = {"count": alone, "sum": pair, "mean": pair, "rows": cut_at(count)}
-    return readings, cuts, WeightedSum((Fraction(1),) * (1 + split))
+    slices = {"count": alone, "sum": pair, "mean": pair, "rows": slice_at(count)}
+    return readings, slices, WeightedSum((Fraction(1),) * (1 + split))
 
 
 # -- statistics of two values
 
 
-def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat]) -> list[Leaf]:
+def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat]) -> list[StatColumn]:
     """Covariances and the correlation of two values, over the rows where both are there."""
     schema = asking.schema(rows)
     middles, halves = [], []
@@ -352,4 +368,4 @@ def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wante
         "covar_samp": PairCovariance(two, 1, away),
         "corr": Correlation(two, away),
     }
-    return [Leaf((cut_at(*places),), readings[stat.name]) for stat in wanted]
+    return [StatColumn((slice_at(*places),), readings[stat.name]) for stat in wanted]

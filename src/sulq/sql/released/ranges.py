@@ -1,8 +1,8 @@
 """Interval arithmetic: all that an expression can be while each statistic in it lies in its interval.
 
-Sound by construction: if every leaf lies in its interval, the expression of the true
-leaves lies in the range worked out here. So a cell is held by its range except
-with probability the sum of its leaves' betas.
+Sound by construction: if every statistic lies in its interval, the expression of the true
+statistics lies in the range worked out here. So a cell is held by its range except
+with probability the sum of its statistics' betas.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class NumberRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Few:
+class OneOf:
     """One of a few values: truths, labels, a constant."""
 
     values: frozenset[object]
@@ -39,13 +39,13 @@ class Anything:
     """Nothing is known."""
 
 
-Outcome = NumberRange | Few | Anything
+Outcome = NumberRange | OneOf | Anything
 MAX_COMBINATIONS: Final = 16  # combinations of few values worked out one by one
 
 
-def only(value: object) -> Few:
+def only(value: object) -> OneOf:
     """A value that is certain."""
-    return Few(frozenset((value,)))
+    return OneOf(frozenset((value,)))
 
 
 def span(outcome: Outcome) -> NumberRange | None:
@@ -55,24 +55,21 @@ def span(outcome: Outcome) -> NumberRange | None:
     if isinstance(outcome, Anything):
         return None
     there = [value for value in outcome.values if value is not None]
-    try:
-        places = [number(value) for value in there if not isinstance(value, str)]
-    except TypeError:  # pragma: no cover - number() takes whatever else a value may be
+    if not there or any(isinstance(value, str) for value in there):
         return None
-    if not places or len(places) < len(there):
-        return None
+    places = [number(value) for value in there]
     return NumberRange(min(places), max(places), None in outcome.values)
 
 
 def hull(outcomes: Sequence[Outcome]) -> Outcome:
     """Whatever any of these can be."""
-    if all(isinstance(outcome, Few) for outcome in outcomes):
-        joined = frozenset().union(*(outcome.values for outcome in outcomes if isinstance(outcome, Few)))
+    if all(isinstance(outcome, OneOf) for outcome in outcomes):
+        joined = frozenset().union(*(outcome.values for outcome in outcomes if isinstance(outcome, OneOf)))
         if len(joined) <= MAX_COMBINATIONS:
-            return Few(joined)
+            return OneOf(joined)
     spans, null = [], False
     for outcome in outcomes:
-        if isinstance(outcome, Few) and outcome.values == frozenset((None,)):
+        if isinstance(outcome, OneOf) and outcome.values == frozenset((None,)):
             null = True
             continue
         found = span(outcome)
@@ -85,13 +82,9 @@ def hull(outcomes: Sequence[Outcome]) -> Outcome:
 
 def may(outcome: Outcome, value: object) -> bool:
     """Whether a truth value, or missing, is among the outcomes."""
-    if isinstance(outcome, Few):
+    if isinstance(outcome, OneOf):
         return any(found is value or (isinstance(found, bool) and found == value) for found in outcome.values)
     return True
-
-
-def _times(a: float, b: float) -> float:
-    return 0.0 if a == 0 or b == 0 else a * b
 
 
 def _corners(fn: Callable[[float, float], float]) -> Callable[[NumberRange, NumberRange], NumberRange]:
@@ -105,9 +98,7 @@ def _corners(fn: Callable[[float, float], float]) -> Callable[[NumberRange, Numb
 def _over(a: NumberRange, b: NumberRange) -> NumberRange:
     if b.low <= 0 <= b.high:
         return NumberRange(-INF, INF, null=True)
-    return _corners(lambda x, y: 0.0 if math.isinf(y) and not math.isinf(x) else x / y if math.isfinite(y) else 0.0)(
-        a, b
-    )
+    return _corners(lambda x, y: x / y if math.isfinite(y) else 0.0)(a, b)
 
 
 def _power(a: NumberRange, b: NumberRange) -> NumberRange:
@@ -161,55 +152,43 @@ def _wave(a: NumberRange, fn: Callable[[float], float], peak: float) -> NumberRa
     return NumberRange(max(min(ends) - 1e-12, -1.0), min(max(ends) + 1e-12, 1.0))
 
 
-def _rising(op: str, low: float = -INF, high: float = INF) -> Callable[..., NumberRange]:
-    """A function that never falls between low and high, and is missing elsewhere: its extremes are at the ends.
+def _rising(op: str, low: float = -INF, limits: tuple[float, float] = (-INF, INF)) -> Callable[..., NumberRange]:
+    """A function that never falls from `low` on, and is missing below: its extremes are at the ends.
 
-    Where it overflows, or at an end that is not finite, it is taken to grow without bound.
+    Where it overflows, or at an end that is not finite, it has its limits.
     """
 
     def value(x: float, rest: Sequence[NumberRange]) -> float:
         found = None if math.isinf(x) else act(op, [x, *(r.low for r in rest)])
-        return math.copysign(INF, x) if found is None else number(found)
+        return limits[x > 0] if found is None else number(found)
 
     def act_(a: NumberRange, *rest: NumberRange) -> NumberRange:
-        if any(digits.low != digits.high for digits in rest) or a.high < low or a.low > high:
+        if any(digits.low != digits.high for digits in rest) or a.high < low:
             return NumberRange(-INF, INF, null=not rest)  # nobody knows to how many digits, or there is no value
-        return NumberRange(
-            value(max(a.low, low), rest), value(min(a.high, high), rest), null=a.low < low or a.high > high
-        )
+        return NumberRange(value(max(a.low, low), rest), value(a.high, rest), null=a.low < low)
 
     return act_
 
 
-def _exponential(a: NumberRange) -> NumberRange:
-    found = _rising("exp")(a)
-    return NumberRange(max(found.low, 0.0), max(found.high, 0.0))
-
-
-def _natural(a: NumberRange) -> NumberRange:
-    found = _rising("ln", 0.0)(a)
-    return NumberRange(-INF if a.low <= 0 else found.low, -INF if a.high == 0 else found.high, null=a.low <= 0)
+_LN: Final = _rising("ln", 0.0)
 
 
 def _logarithm(*args: NumberRange) -> NumberRange:
-    if len(args) > 1:
-        return _over(_natural(args[1]), _natural(args[0]))
-    found = _natural(args[0])
-    return NumberRange(found.low / math.log(10), found.high / math.log(10), found.null)
+    return _over(_LN(args[1]), _LN(args[0])) if len(args) > 1 else _rising("log", 0.0)(*args)
 
 
 _RANGES: Final[dict[str, Callable[..., NumberRange]]] = {
     "+": lambda a, b: NumberRange(a.low + b.low, a.high + b.high),
     "-": lambda a, b: NumberRange(a.low - b.high, a.high - b.low),
-    "*": _corners(_times),
+    "*": _corners(lambda x, y: 0.0 if x == 0 or y == 0 else x * y),
     "/": _over,
     "mod": _modulo,
     "power": _power,
     "neg": lambda a: NumberRange(-a.high, -a.low),
     "abs": _absolute,
     "sqrt": _rising("sqrt", 0.0),
-    "exp": _exponential,
-    "ln": _natural,
+    "exp": _rising("exp", limits=(0.0, INF)),
+    "ln": _LN,
     "log": _logarithm,
     "sin": lambda a: _wave(a, math.sin, math.pi / 2),
     "cos": lambda a: _wave(a, math.cos, 0.0),
@@ -221,7 +200,7 @@ _RANGES: Final[dict[str, Callable[..., NumberRange]]] = {
 }
 
 
-def _compared(op: str, a: NumberRange, b: NumberRange) -> Few:
+def _compared(op: str, a: NumberRange, b: NumberRange) -> OneOf:
     """Which truths a comparison of two ranges can have."""
     apart = a.high < b.low or b.high < a.low
     same = a.low == a.high == b.low == b.high
@@ -236,11 +215,11 @@ def _compared(op: str, a: NumberRange, b: NumberRange) -> Few:
     found: set[object] = {truth for truth, possible in zip((True, False), can, strict=True) if possible}
     if a.null or b.null:
         found.add(None)
-    return Few(frozenset(found))
+    return OneOf(frozenset(found))
 
 
 def _logic(op: str, args: Sequence[Outcome]) -> Outcome:
-    sets: list[set[object]] = [set(arg.values) if isinstance(arg, Few) else {True, False, None} for arg in args]
+    sets: list[set[object]] = [set(arg.values) if isinstance(arg, OneOf) else {True, False, None} for arg in args]
     decides = op == "or"
     found: set[object] = set()
     if any(decides in values for values in sets):
@@ -250,19 +229,19 @@ def _logic(op: str, args: Sequence[Outcome]) -> Outcome:
             found.add(None)
         if all((not decides) in values for values in sets):
             found.add(not decides)
-    return Few(frozenset(found))
+    return OneOf(frozenset(found))
 
 
 def outcome(op: str, args: Sequence[Outcome]) -> Outcome:
     """What an operator or function can be of what its arguments can be."""
-    few = [arg.values for arg in args if isinstance(arg, Few)]
+    few = [arg.values for arg in args if isinstance(arg, OneOf)]
     if len(few) == len(args) and math.prod(len(values) for values in few) <= MAX_COMBINATIONS:
-        return Few(frozenset(act(op, list(values)) for values in itertools.product(*few)))
+        return OneOf(frozenset(act(op, list(values)) for values in itertools.product(*few)))
     if op in ("and", "or"):
         return _logic(op, args)
     if op == "is null":
         found = span(args[0])
-        return only(value=False) if found is not None and not found.null else Few(frozenset((True, False)))
+        return only(value=False) if found is not None and not found.null else OneOf(frozenset((True, False)))
     if op == "coalesce":
         return _first_of(args)
     spans = [span(arg) for arg in args]
@@ -279,7 +258,7 @@ def _numeric(op: str, args: Sequence[NumberRange]) -> Outcome:
         pick = max if op == "greatest" else min
         return Anything() if null else NumberRange(pick(s.low for s in args), pick(s.high for s in args))
     if op == "in":
-        return _among(args)
+        return _logic("or", [_compared("=", args[0], option) for option in args[1:]])
     if op == "nullif":
         return NumberRange(args[0].low, args[0].high, null=True)
     if op not in _RANGES:
@@ -291,21 +270,12 @@ def _numeric(op: str, args: Sequence[NumberRange]) -> Outcome:
     return NumberRange(made.low, made.high, null or made.null or endless)
 
 
-def whole_quotient(args: Sequence[Outcome]) -> Outcome:
-    """A quotient of whole numbers, cut off towards zero."""
-    found = outcome("/", args)
-    if not isinstance(found, NumberRange):
-        return found
-    low, high = (x if math.isinf(x) else float(math.trunc(x)) for x in (found.low, found.high))
-    return NumberRange(low, high, found.null)
-
-
 def _first_of(args: Sequence[Outcome]) -> Outcome:
     taken: list[Outcome] = []
     for arg in args:
         found = span(arg)
         if found is None:
-            if isinstance(arg, Few) and arg.values == frozenset((None,)):
+            if isinstance(arg, OneOf) and arg.values == frozenset((None,)):
                 continue
             return Anything()
         taken.append(NumberRange(found.low, found.high))
@@ -314,21 +284,9 @@ def _first_of(args: Sequence[Outcome]) -> Outcome:
     return hull([*taken, only(None)])
 
 
-def _among(numeric: Sequence[NumberRange]) -> Few:
-    found: set[object] = set()
-    each = [_compared("=", numeric[0], option).values for option in numeric[1:]]
-    if any(True in values for values in each):
-        found.add(True)
-    if all(values != frozenset((True,)) for values in each):
-        found.add(False)
-    if any(None in values for values in each):
-        found.add(None)
-    return Few(frozenset(found))
-
-
 def shown(found: Outcome) -> tuple[float, float] | None:
     """The ends of a range of numbers; None where there is none to show."""
-    if isinstance(found, Few) and not all(is_number(v) and not isinstance(v, bool) for v in found.values):
+    if isinstance(found, OneOf) and not all(is_number(v) and not isinstance(v, bool) for v in found.values):
         return None
     made = span(found)
     return None if made is None else (made.low, made.high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sulq.answers.noise_sums import UNKNOWN
@@ -13,10 +13,21 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Together
 from sulq.sql.parse.syntax import Call, CaseExpression, Literal, Node, Place, parts
-from sulq.sql.released.cells import At, NoisyValue, Unclear, Unknown, applied, either, gather, quotient, there
-from sulq.sql.released.columns import Leaf, SumCollector
+from sulq.sql.released.cells import (
+    GroupCells,
+    NoisyValue,
+    RowContext,
+    Unclear,
+    Unknown,
+    applied,
+    either,
+    gather,
+    quotient,
+    there,
+)
+from sulq.sql.released.columns import StatColumn, SumCollector
 from sulq.sql.released.functions import moment
-from sulq.sql.released.grouping_sets import Set, ascending, ask
+from sulq.sql.released.grouping_sets import GroupingSet, ascending, ask
 from sulq.sql.released.program import (
     GroupStatistics,
     KeyLabel,
@@ -33,18 +44,6 @@ from sulq.sql.released.program import (
 MAX_LABEL_LETTERS: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
 HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RowContext:
-    """What the expressions of one row speak of; `member` says whether the row is in the table at all."""
-
-    keys: tuple[NoisyValue, ...] = ()
-    stats: tuple[NoisyValue, ...] = ()
-    fields: tuple[NoisyValue, ...] = ()
-    left_out: frozenset[int] = frozenset()  # keys that the row's grouping set leaves out
-    member: NoisyValue = field(default_factory=lambda: NoisyValue(value=True))
-    found: bool = False  # the group was found in the data, so somebody is in it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +77,7 @@ class PreparedQuery:
 
     program: TableProgram
     question: Together | None
-    sets: dict[int, list[Set]]
+    sets: dict[int, list[GroupingSet]]
     other: str | None = None
 
     def read(self, answers: Sequence[Released]) -> SqlTable:
@@ -90,12 +89,12 @@ class PreparedQuery:
         hidden = any(one.groups is None for several in self.sets.values() for one in several)
         return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
 
-    def leaves(self) -> list[tuple[GroupStatistics, Stat, Leaf]]:
+    def columns(self) -> list[tuple[GroupStatistics, Stat, StatColumn]]:
         """Every statistic that is asked for, with where it is read (for explanations)."""
         found = []
         for groups in sources_of(self.program):
             for one in self.sets[id(groups)]:
-                found += [(groups, stat, leaf) for stat, leaf in zip(groups.stats, one.leaves, strict=True)]
+                found += [(groups, stat, column) for stat, column in zip(groups.stats, one.columns, strict=True)]
         return found
 
 
@@ -108,7 +107,7 @@ def prepare(program: TableProgram, facts: Facts, spend: Loss | None, other: str 
     return PreparedQuery(program, asking.question(), sets, other)
 
 
-def _some_hidden(sets: list[Set], other: object) -> None:
+def _some_hidden(sets: list[GroupingSet], other: object) -> None:
     """Refuse a row for the rest where it would have no label, nothing to tell, or nothing to stand for."""
     if not isinstance(other, str) or not 0 < len(other) <= MAX_LABEL_LETTERS or not other.isprintable():
         raise QuestionError("bad-question", f"other is the label of a row: 1 to {MAX_LABEL_LETTERS} printable letters.")
@@ -199,8 +198,7 @@ class Reader:
             inner = self.table(source.source)
             rows = [RowContext(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
             # Whether a row counts is in the ranges of its aggregates: nothing is chosen here.
-            found = gather(source, rows, self.figure, clear=inner.clear)
-            return [RowContext(keys, stats, left_out=out, member=m) for keys, stats, out, m in found], inner.clear, 1
+            return gather(source, rows, self.figure, clear=inner.clear), inner.clear, 1
         tables = (
             [self.table(p) for p in source.programs] if isinstance(source, StackedPrograms) else [self.table(source)]
         )
@@ -219,12 +217,12 @@ class Reader:
             labelled = one.rows(self._answers, len(groups.keys))
             many = len(labelled) if one.keys else 0
             for place, labels in labelled:
-                stats = tuple(_figure(leaf, self._answers, place, many) for leaf in one.leaves)
+                stats = tuple(_figure(column, self._answers, place, many) for column in one.columns)
                 found = one.groups is None
                 yield RowContext(tuple(NoisyValue(label) for label in labels), stats, left_out=left, found=found)
             if self._asked.other is not None and one.rest:
                 keys = one.label(self._asked.other, len(groups.keys))
-                stats = tuple(_figure(leaf, self._answers, 0, 1) for leaf in one.rest)
+                stats = tuple(_figure(column, self._answers, 0, 1) for column in one.rest)
                 yield RowContext(tuple(NoisyValue(label) for label in keys), stats, left_out=left, found=True)
 
     def figure(self, node: Node, row: RowContext) -> NoisyValue:
@@ -267,14 +265,16 @@ class Reader:
         return self._singles[id(program)]
 
 
-def _figure(leaf: Leaf, answers: Sequence[Released], place: int, groups: int) -> NoisyValue:
+def _figure(column: StatColumn, answers: Sequence[Released], place: int, groups: int) -> NoisyValue:
     """A statistic of one of so many groups (0: of the whole table) as SQL shows it."""
-    nothing = leaf.unknown(answers) if groups else None
+    nothing = column.unknown(answers) if groups else None
     if nothing is not None and nothing[0][place]:
-        return NoisyValue(None, Unknown(nothing[1], nothing[2]), leaf.clock)
-    value = leaf.values(answers)[place]
-    number: object = moment(value, leaf.clock) if leaf.clock else round(float(value)) if leaf.whole else float(value)
-    return NoisyValue(number, At(leaf, place, groups), leaf.clock)
+        return NoisyValue(None, Unknown(nothing[1], nothing[2]), column.clock)
+    value = column.values(answers)[place]
+    number: object = (
+        moment(value, column.clock) if column.clock else round(float(value)) if column.whole else float(value)
+    )
+    return NoisyValue(number, GroupCells(column, (place,), groups), column.clock)
 
 
 Made = tuple[tuple[NoisyValue, ...], NoisyValue, tuple[NoisyValue, ...]]

@@ -21,7 +21,7 @@ from sulq.language.rowfn import Arith, Case, Choice, Col, Compare, Lit, Moment, 
 from sulq.language.rowfn.dates import written
 from sulq.sql.parse.syntax import NUMERIC, Call, Node, Place, SqlRefused, changed, unsupported, walk
 from sulq.sql.rows.expressions import RowExpressions
-from sulq.sql.rows.row_set import Item, Maker, RowSet, column_name, refers, shaped
+from sulq.sql.rows.row_set import Item, RelationBuilder, RowSet, column_name, refers, shaped
 from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, as_number, cell, constant_fn, same_labels, valued
 
 SAME_PERSON: Final = (
@@ -60,7 +60,7 @@ def linked(node: Node, left: int) -> bool:
 class Joins:
     """Joins laid out relations."""
 
-    def __init__(self, maker: Maker) -> None:
+    def __init__(self, maker: RelationBuilder) -> None:
         self.maker = maker
 
     def join(self, left: RowSet, right: RowSet, how: str, conditions: list[Node], at: int) -> RowSet:
@@ -140,7 +140,7 @@ def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:
 MAX_LABELS: Final = 4096
 
 
-def united(maker: Maker, left: RowSet, right: RowSet, at: int) -> RowSet:
+def united(maker: RelationBuilder, left: RowSet, right: RowSet, at: int) -> RowSet:
     """The rows of both, under the names of the first."""
     if len(left.items) != len(right.items):
         raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", at)

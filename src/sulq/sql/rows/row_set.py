@@ -232,7 +232,7 @@ def type_of(column: domain.Column) -> str:
     return TYPES[type(column)]
 
 
-class Maker:
+class RelationBuilder:
     """Makes rows of tables, and gives relations columns of their own under fresh names."""
 
     def __init__(self, facts: Facts) -> None:
@@ -258,7 +258,7 @@ class Maker:
 
     def columns(
         self, rows: RowSet, extra: Sequence[tuple[Term, int]] = (), *, optional: bool = False, only: bool = False
-    ) -> Laid:
+    ) -> ProjectedRows:
         """The rows with their columns worked out under fresh names, and further expressions beside them.
 
         `optional`: the rows may be absent beside others (the right of a LEFT JOIN), so
@@ -307,7 +307,7 @@ class Maker:
         items = tuple(replace(item, term=again(plan)) for item, plan in zip(rows.items, laid, strict=True))
         result = RowSet(relation, found, items, personal=frozenset(map(column, personal)))
         names = tuple(column(plan.column or "") if isinstance(plan, _Laid) else "" for plan in beside)
-        return Laid(result, names, marker)
+        return ProjectedRows(result, names, marker)
 
     def _laid(self, term: Term, name: str, lay: _Lay, *, optional: bool, at: int = 0) -> _Plan:
         if isinstance(term, Fixed):
@@ -345,7 +345,7 @@ class Maker:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Laid:
+class ProjectedRows:
     """Rows with columns of their own, what was laid beside them, and the marker of optional rows."""
 
     rows: RowSet
