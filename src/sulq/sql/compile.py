@@ -147,13 +147,13 @@ class SqlCompiler:
         if not persons:
             if any(isinstance(item.term, PersonValue) and item.term.cell is None for item in rows.items):
                 unsupported("DISTINCT of the person of an optional row", at, "Declare the person's column.")
-            return self.scope.maker.distinct(rows, at)
-        made = self.scope.maker.columns(rows, only=True)
+            return self.scope.builder.distinct(rows, at)
+        made = self.scope.builder.columns(rows, only=True)
         laid = made.rows
         others = {name for item in laid.items for name in _read(item.term) if not _certain(item.term)}
         names = tuple(name for name in laid.schema.names if name in others)
         own = tuple(name for name in laid.schema.names if name not in others and name != made.marker)
-        found = self.scope.maker.per_person(laid, names, tuple((name, "min", Col(name)) for name in own), at)
+        found = self.scope.builder.per_person(laid, names, tuple((name, "min", Col(name)) for name in own), at)
         return replace(found, items=laid.items, personal=laid.personal)
 
     def _per_person(
@@ -174,19 +174,19 @@ class SqlCompiler:
         persons = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, PersonValue)]
         fixed = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Fixed)]
         declared = [term.cell for _, term in persons if term.cell is not None]
-        maker = self.scope.maker
+        builder = self.scope.builder
         extra: list[tuple[Term, int]] = [(term, node.at) for node, term in others]
         aggregated = [*values, *(("min", item.fn, item.type, column_name(item.fn)) for item in declared)]
         extra += [(cell(fn, kind, rows.schema, query.at), query.at) for _, fn, kind, _ in aggregated if fn is not None]
-        laid = maker.columns(replace(rows, items=()), extra)
+        laid = builder.columns(replace(rows, items=()), extra)
         names = list(laid.beside)
         key_names, sources = names[: len(others)], iter(names[len(others) :])
-        number = next(maker.numbers)
+        number = next(builder.numbers)
         made = tuple(
             (f"p{number}.{i}.{name[:40]}", how, None if fn is None else Col(next(sources)))
             for i, (how, fn, _, name) in enumerate(aggregated)
         )
-        found = maker.per_person(laid.rows, tuple(dict.fromkeys(key_names)), made, query.at)
+        found = builder.per_person(laid.rows, tuple(dict.fromkeys(key_names)), made, query.at)
         bound: dict[Node, Term] = dict(fixed)
         for (node, term), name in zip(others, key_names, strict=False):
             bound[node] = cell(Col(name), term.type, found.schema, node.at)
@@ -216,7 +216,7 @@ class SqlCompiler:
             return unsupported("A UNION of rows with released values", query.at)
         if query.limit is not None or query.offset:
             raise SqlRefused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
-        found = united(self.scope.maker, left, right, query.at)
+        found = united(self.scope.builder, left, right, query.at)
         return found if query.every else self._different(found, query.at)
 
 

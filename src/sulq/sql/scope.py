@@ -10,7 +10,7 @@ from sulq.language.facts import Facts
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Node, SqlRefused, unsupported
 from sulq.sql.released.program import ReleasedTable
-from sulq.sql.rows.joins import Joins, linked
+from sulq.sql.rows.joins import join, linked, replaced
 from sulq.sql.rows.row_set import ColumnName, RelationBuilder, RowSet, find, known, resolve
 
 MAX_TABLES: Final = 32
@@ -42,8 +42,7 @@ class Scope:
 
     def __init__(self, facts: Facts, query: Callable[[syntax.Query, Env], RowSet | ReleasedTable]) -> None:
         self.facts = facts
-        self.maker = RelationBuilder(facts)
-        self.joins = Joins(self.maker)
+        self.builder = RelationBuilder(facts)
         self.query = query
         self.used = 0
 
@@ -80,7 +79,7 @@ class Scope:
             names = ", ".join(table.schema.table for table in tables)
             why = f"No table {node.name.text[:80]!r} is registered here (there are: {names})"
             raise SqlRefused("unknown-table", why, node.at)
-        rows = self.maker.table((exact or fitting)[0], alias, node.at)
+        rows = self.builder.table((exact or fitting)[0], alias, node.at)
         return _aliased(rows, syntax.Name(alias), node.columns, node.at)
 
     def _chain(self, node: syntax.Source) -> list[syntax.Named | syntax.Derived | syntax.Joined]:
@@ -96,7 +95,7 @@ class Scope:
         while waiting:
             place = next((i for i, (_, rows) in enumerate(waiting) if self._links(found, rows, pool)), 0)
             node, rows = waiting.pop(place)
-            found = self._pair(found, rows, "inner", self._links(found, rows, pool), node.at)
+            found = join(self.builder, (found, rows), "inner", self._links(found, rows, pool), node.at)
             self._take(found, pool)
         return self._reranked(found)
 
@@ -114,10 +113,7 @@ class Scope:
         conditions: list[Node] = [resolve(part, items) for part in syntax.conjuncts(node.on)]
         hidden: set[int] = set()
         for name in self._shared(node, left, right):
-            one, other = (
-                find(syntax.ColumnRef(name, None, name.at), left.items),
-                find(syntax.ColumnRef(name, None, name.at), right.items),
-            )
+            one, other = (find(syntax.ColumnRef(name, None, name.at), side.items) for side in (left, right))
             if one is None or other is None:
                 raise SqlRefused(
                     "unknown-column", f"No column {name.text[:80]!r} on both sides of USING", name.at or node.at
@@ -130,11 +126,15 @@ class Scope:
         conditions += [node for node in linked_here if node not in conditions]
         if node.how == "right":
             count = len(left.items)
-            swapped = [_swapped(condition, count, len(right.items)) for condition in conditions]
-            found = self._pair(right, left, "left", swapped, node.at)
-            hidden = {place + len(right.items) if place < count else place - count for place in hidden}
+
+            def swapped(place: int) -> int:
+                """A column's place where those of the right side come first."""
+                return place + len(right.items) if place < count else place - count
+
+            conditions = [replaced(condition, swapped) for condition in conditions]
+            found, hidden = join(self.builder, (right, left), "left", conditions, node.at), set(map(swapped, hidden))
         else:
-            found = self._pair(left, right, "inner" if inner else "left", conditions, node.at)
+            found = join(self.builder, (left, right), "inner" if inner else "left", conditions, node.at)
         found = replace(
             found, items=tuple(replace(item, hidden=item.hidden or i in hidden) for i, item in enumerate(found.items))
         )
@@ -150,9 +150,6 @@ class Scope:
         return [
             syntax.Name(item.name, at=node.at) for item in left.items if not item.hidden and item.name.lower() in theirs
         ]
-
-    def _pair(self, left: RowSet, right: RowSet, how: str, conditions: list[Node], at: int) -> RowSet:
-        return self.joins.join(left, right, how, conditions, at)
 
     def _links(self, left: RowSet, right: RowSet, pool: list[Node]) -> list[Node]:
         """The conditions of WHERE that equate something of one side with something of the other."""
@@ -186,17 +183,6 @@ class Scope:
     def _reranked(self, rows: RowSet) -> RowSet:
         """The columns in the order of the tables in the text, whatever order they were joined in."""
         return replace(rows, items=tuple(sorted(rows.items, key=lambda item: item.rank)))
-
-
-def _swapped(node: Node, left: int, right: int) -> Node:
-    """A condition whose places count the right side first."""
-
-    def moved(item: Node) -> Node | None:
-        if not isinstance(item, syntax.Place):
-            return None
-        return syntax.Place(item.index + right if item.index < left else item.index - left, item.at)
-
-    return syntax.changed(node, moved)
 
 
 def _aliased(

@@ -15,13 +15,12 @@ from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
 from sulq.sql.parse.syntax import (
     Call,
-    Exists,
     Node,
     Place,
     Query,
     SelectQuery,
     SqlRefused,
-    Within,
+    Subquery,
     conjuncts,
     parts,
     unsupported,
@@ -69,7 +68,7 @@ class SemiJoins:
 
     def where(self, rows: RowSet, node: Node, env: Env) -> RowSet:
         """One condition of WHERE with its subqueries, applied to the rows."""
-        if isinstance(node, (Within, Exists)):
+        if isinstance(node, Subquery) and node.how != "value":
             return self._joined(rows, node, env, keep=False, unknown=False)[0]
         asked = _subqueries(node)
         count = len(rows.items)
@@ -84,9 +83,7 @@ class SemiJoins:
         express = RowExpressions(rows.schema, rows.bound | bound)
         return replace(rows, filters=(*rows.filters, express.condition(resolve(node, rows.items))))
 
-    def _joined(
-        self, rows: RowSet, node: Within | Exists, env: Env, *, keep: bool, unknown: bool
-    ) -> tuple[RowSet, RowFn]:
+    def _joined(self, rows: RowSet, node: Subquery, env: Env, *, keep: bool, unknown: bool) -> tuple[RowSet, RowFn]:
         """The rows beside their matches, and whether there is one; with `unknown`, IN is unknown where SQL has it so.
 
         x IN (S) is true where a value of S equals x; else false where S is empty, unknown
@@ -96,9 +93,9 @@ class SemiJoins:
         match = self._match(rows, node, env)
         self._check(rows, match, node)
         others = match.others
-        mine = self.scope.maker.columns(rows, [(_value(outer, at), at) for _, outer, at in others])
+        mine = self.scope.builder.columns(rows, [(_value(outer, at), at) for _, outer, at in others])
         relation, there = self._beside(mine.rows.relation, mine.beside, match, keep=keep)
-        if unknown and isinstance(node, Within) and match.pairs[-1] not in match.persons:
+        if unknown and node.how == "in" and match.pairs[-1] not in match.persons:
             if not match.rows.shape.public and not match.persons and not match.within:
                 why = "Whether this IN is false or unknown hangs on what is missing in other persons' rows"
                 raise SqlRefused("person-lost", why, node.at, "Write NOT EXISTS (SELECT ... WHERE x = y) instead.")
@@ -130,9 +127,9 @@ class SemiJoins:
 
         `ours` are matched with as many of the subquery's values; `missing`: only its rows without the last are.
         """
-        maker, facts, private = self.scope.maker, self.scope.facts, not match.rows.shape.public
+        builder, facts, private = self.scope.builder, self.scope.facts, not match.rows.shape.public
         values = [(_value(inner, at), at) for inner, _, at in match.others]
-        theirs = maker.columns(replace(match.rows, items=()), values, only=True)
+        theirs = builder.columns(replace(match.rows, items=()), values, only=True)
         schema = shaped(relation, facts, 0).schema
         for (_, _, at), mine, other in zip(match.others, ours, theirs.beside, strict=False):
             if not alike(schema, mine, theirs.rows.schema, other):
@@ -144,7 +141,7 @@ class SemiJoins:
             source = Where(source, IsMissing(Col(theirs.beside[-1])))
         names = tuple(dict.fromkeys(theirs.beside[: len(ours)]))
         on = tuple(zip(ours, theirs.beside, strict=False))
-        marker = f"m{next(maker.numbers)}"
+        marker = f"m{next(builder.numbers)}"
         there = Col(marker)
         inner: Relation
         if private:
@@ -159,7 +156,7 @@ class SemiJoins:
         joined = Join(relation, inner, on, "left" if keep else "inner", private)
         return joined, Not(IsMissing(there))
 
-    def _match(self, rows: RowSet, node: Within | Exists, env: Env) -> Match:
+    def _match(self, rows: RowSet, node: Subquery, env: Env) -> Match:
         query = node.query
         if not isinstance(query, SelectQuery) or not _plain(query):
             return self._whole(rows, node, env)
@@ -179,7 +176,7 @@ class SemiJoins:
             pair, along = self._correlated(condition, inner, rows)
             pairs.append(pair)
             within = within or along
-        if isinstance(node, Within):
+        if node.item is not None:
             if len(query.items) != 1 or not known(query.items[0][0], inner.items):
                 unsupported("IN with this subquery", node.at)
             pair, along = self._pair(query.items[0][0], inner, node.item, rows, node.at)
@@ -204,7 +201,7 @@ class SemiJoins:
                     return self._pair(a, inner, b, outer, condition.at)
         return unsupported("A correlated subquery with this condition", condition.at, "Only equalities are rewritten.")
 
-    def _whole(self, rows: RowSet, node: Within | Exists, env: Env) -> Match:
+    def _whole(self, rows: RowSet, node: Subquery, env: Env) -> Match:
         """A subquery with groups or a union of its own: its rows as they are."""
         found = self.query(node.query, env)
         if isinstance(found, ReleasedTable):
@@ -212,7 +209,7 @@ class SemiJoins:
             raise SqlRefused(
                 "sql-unsupported", why, node.at, "Ask for its values first, and write them into the query."
             )
-        if isinstance(node, Exists) or len(found.items) != 1:
+        if node.item is None or len(found.items) != 1:
             return unsupported("This subquery", node.at, "Match one column: x IN (SELECT y ...).")
         outer = rows.express().term(resolve(node.item, rows.items))
         return Match(found, ((found.items[0].term, outer, node.at),))
@@ -229,13 +226,13 @@ def _value(term: Term, at: int) -> Term:
     return found
 
 
-def _subqueries(node: Node) -> list[tuple[Within | Exists, bool]]:
+def _subqueries(node: Node) -> list[tuple[Subquery, bool]]:
     """The different subqueries of a condition, and of each whether false and unknown are different there."""
-    found: dict[Within | Exists, bool] = {}
+    found: dict[Subquery, bool] = {}
     front = [(node, False)]
     while front:
         item, matters = front.pop()
-        if isinstance(item, (Within, Exists)):
+        if isinstance(item, Subquery) and item.how != "value":
             found[item] = found.get(item, False) or matters
         else:
             below = matters or not (isinstance(item, Call) and item.op in ("and", "or"))

@@ -11,7 +11,6 @@ from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import (
     Aggregate,
     Call,
-    CaseExpression,
     Cast,
     ColumnRef,
     Interval,
@@ -55,7 +54,7 @@ X = ColumnRef(Name("x"))
         ("x NOT LIKE 'a' ESCAPE '#'", Call("not", (Call("like", (X, Literal("a", "text"), Literal("#", "text"))),))),
         ("x NOT IN (1)", Call("not", (Call("in", (X, Literal(1, "int"))),))),
         ("x AND x AND x", Call("and", (X, X, X))),
-        ("CASE x WHEN 1 THEN 2 END", CaseExpression(((Call("=", (X, Literal(1, "int"))), Literal(2, "int")),))),
+        ("CASE x WHEN 1 THEN 2 END", Call("case", (Call("=", (X, Literal(1, "int"))), Literal(2, "int")))),
         ("x::decimal(8, 2)", Cast(X, "float", 2)),
         ("CAST(x AS varchar(3))", Cast(X, "text", 3)),
         ("date_part('dow', x)", Call("extract", (Literal("dow", "text"), X))),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from sulq.sql.parse.syntax import (
     Aggregate,
     Call,
-    CaseExpression,
     ColumnRef,
     Literal,
     Name,
@@ -35,8 +34,8 @@ def test_an_expression_is_rebuilt_from_its_parts() -> None:
     """Taking an expression apart and putting it together gives it back."""
     for node in (
         Call("+", (X, Y)),
-        CaseExpression(((X, Y), (Y, X)), Literal(1, "int")),
-        CaseExpression(((X, Y),)),
+        Call("case", (X, Y, Y, X, Literal(1, "int"))),
+        Call("case", (X, Y)),
         Aggregate("sum", (X,), where=Y),
         Aggregate("rows"),
     ):

@@ -10,7 +10,7 @@ import pytest
 from sulq.language.privacy import Epsilon
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
-from sulq.sql.parse.syntax import CaseExpression
+from sulq.sql.parse.syntax import Call
 from sulq.sql.released.cells import GroupCells, NoisyValue, Unclear, applied, either, interval, statistics
 from sulq.sql.released.program import GroupStatistics, KeyLabel, Stat, StatAt, TableProgram
 from tests.sql.programs import apply, const, truth
@@ -51,11 +51,11 @@ def test_truths_texts_and_keys_have_no_interval():
         apply(">", N, const(3)),
         KeyLabel(0),
         const(4),
-        CaseExpression(((apply(">", N, S), const("a")),), const("b")),
+        Call("case", (apply(">", N, S), const("a"), const("b"))),
     ):
         figure, released = cell(expr)
         assert interval(figure, released, 0.05) is None
-    figure, released = cell(CaseExpression(((apply(">", N, S), const(1)),), const(0)))
+    figure, released = cell(Call("case", (apply(">", N, S), const(1), const(0))))
     assert figure.value == 1
     assert interval(figure, released, 0.05) in ((1.0, 1.0), (0.0, 1.0))
     certain = either([(NoisyValue(value=True), NoisyValue(3))], NoisyValue(4))

@@ -6,7 +6,7 @@ import datetime
 
 import pytest
 
-from sulq.sql.parse.syntax import Call, CaseExpression, Literal, Node
+from sulq.sql.parse.syntax import Call, Literal, Node
 from sulq.sql.released.program import KeyLabel, StatAt, SubqueryValue
 from tests.sql.asking import program, refused
 from tests.sql.programs import const
@@ -24,7 +24,7 @@ def shown(text: str) -> Node:
         ("SUM(age) / COUNT(*)", Call("/", (S, N))),
         ("ROUND(SUM(age), 1)", Call("round", (S, const(1)))),
         ("COUNT(*) BETWEEN 1 AND 3", Call("and", (Call(">=", (N, const(1))), Call("<=", (N, const(3)))))),
-        ("CASE WHEN COUNT(*) > 3 THEN 'a' END", CaseExpression(((Call(">", (N, const(3))), const("a")),))),
+        ("CASE WHEN COUNT(*) > 3 THEN 'a' END", Call("case", (Call(">", (N, const(3))), const("a")))),
         ("CAST(COUNT(*) AS text)", Call("cast text", (N,))),
         ("CAST(COUNT(*) AS varchar(2))", Call("left", (Call("cast text", (N,)), const(2)))),
         ("POSITION('f' IN sex)", Call("position", (const("f"), KeyLabel(0)))),

@@ -15,7 +15,7 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, Loss, Rho
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, Each, OrMissing
-from sulq.sql.parse.syntax import Call, CaseExpression, Node, Place
+from sulq.sql.parse.syntax import Call, Node, Place
 from sulq.sql.released.cells import interval
 from sulq.sql.released.program import (
     GroupStatistics,
@@ -126,7 +126,7 @@ def test_expressions_case_and_subqueries():
         ("city", apply("upper", KeyLabel(0))),
         ("half", apply("/", StatAt(0), const(2))),
         ("share", apply("/", apply("*", const(1.0), StatAt(0)), SubqueryValue(total))),
-        ("size", CaseExpression(((apply(">", StatAt(0), const(300)), const("big")),), const("small"))),
+        ("size", Call("case", (apply(">", StatAt(0), const(300)), const("big"), const("small")))),
         ("root", apply("round", apply("sqrt", StatAt(1)), const(3))),
     )
     program = grouped(columns, ROWS, Stat("sum", (AGE,)))
@@ -231,7 +231,7 @@ COVERED: list[tuple[str, TableProgram]] = [
                 ("log", apply("ln", StatAt(0))),
                 (
                     "case",
-                    CaseExpression(((apply(">", StatAt(0), const(230)), StatAt(2)),), apply("-", StatAt(1), const(5))),
+                    Call("case", (apply(">", StatAt(0), const(230)), StatAt(2), apply("-", StatAt(1), const(5)))),
                 ),
                 ("whole", apply("/", StatAt(1), const(7))),
                 ("gap", apply("abs", apply("-", StatAt(0), apply("*", const(3), StatAt(1))))),

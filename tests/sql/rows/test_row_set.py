@@ -36,9 +36,9 @@ def test_where_rows_are_people_no_column_is_one() -> None:
 
 def test_columns_get_fresh_names_once() -> None:
     """Two tables laid out share no name; the same expression has one column."""
-    maker = RelationBuilder(facts())
-    one = maker.columns(table("regions"), [(table("regions").items[0].term, 1)])
-    two = maker.columns(table("regions"))
+    builder = RelationBuilder(facts())
+    one = builder.columns(table("regions"), [(table("regions").items[0].term, 1)])
+    two = builder.columns(table("regions"))
     assert not set(one.rows.schema.names) & set(two.rows.schema.names)
     assert len(one.rows.schema.names) == 3
     assert one.beside[0] in one.rows.schema.names
@@ -46,11 +46,11 @@ def test_columns_get_fresh_names_once() -> None:
 
 def test_different_rows_have_the_listed_columns_alone() -> None:
     """Over rows with columns of their own too: a column that is not listed would tell rows apart."""
-    maker = RelationBuilder(facts())
-    laid = maker.columns(table("visits")).rows
+    builder = RelationBuilder(facts())
+    laid = builder.columns(table("visits")).rows
     listed = replace(laid, items=laid.items[2:3])
-    assert len(maker.columns(listed).rows.schema.names) > 1  # the relation as it is, where nobody minds
-    found = maker.distinct(listed, 0)
+    assert len(builder.columns(listed).rows.schema.names) > 1  # the relation as it is, where nobody minds
+    found = builder.distinct(listed, 0)
     assert len(found.schema.names) == 1
     assert isinstance(found.relation, Distinct)
     assert isinstance(found.relation.source, Select)

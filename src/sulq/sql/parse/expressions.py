@@ -173,7 +173,7 @@ def _is(reader: ExpressionReader, node: exp.Expr) -> Node:
 def _in(reader: ExpressionReader, node: exp.Expr) -> Node:
     item = reader.node(node.this)
     if node.args.get("query") is not None:
-        return syntax.Within(item, reader.query(node.args["query"]), reader.at(node))
+        return syntax.Subquery("in", reader.query(node.args["query"]), item, reader.at(node))
     return reader.made("in", (item, *reader.nodes(node.expressions)), node)
 
 
@@ -190,14 +190,15 @@ def _like(reader: ExpressionReader, node: exp.Expr, *escape: Node) -> Node:
 
 def _case(reader: ExpressionReader, node: exp.Expr) -> Node:
     subject = None if node.args.get("this") is None else reader.node(node.this)
-    branches = []
+    args: list[Node] = []
     for branch in node.args["ifs"]:
         when = reader.node(reader.only(branch, "this", "true").this)
         if subject is not None:
             when = reader.made("=", (subject, when), branch)
-        branches.append((when, reader.node(branch.args["true"])))
-    default = node.args.get("default")
-    return syntax.CaseExpression(tuple(branches), None if default is None else reader.node(default), reader.at(node))
+        args += [when, reader.node(branch.args["true"])]
+    if node.args.get("default") is not None:
+        args.append(reader.node(node.args["default"]))
+    return reader.made("case", tuple(args), node)
 
 
 def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -375,9 +376,12 @@ READERS: Final[dict[type[exp.Expr], tuple[tuple[str, ...], Reader]]] = {
     exp.Quantile: (("this", "quantile"), _quantile),
     exp.Grouping: (
         ("expressions",),
-        lambda reader, node: syntax.Grouping(reader.nodes(node.expressions), reader.at(node)),
+        lambda reader, node: reader.made("grouping", reader.nodes(node.expressions), node, "grouping"),
     ),
-    exp.Exists: (("this",), lambda reader, node: syntax.Exists(reader.query(node.this), reader.at(node))),
-    exp.Subquery: (("this",), lambda reader, node: syntax.Single(reader.query(node), reader.at(node))),
+    exp.Exists: (
+        ("this",),
+        lambda reader, node: syntax.Subquery("exists", reader.query(node.this), at=reader.at(node)),
+    ),
+    exp.Subquery: (("this",), lambda reader, node: syntax.Subquery("value", reader.query(node), at=reader.at(node))),
     exp.Anonymous: (("this", "expressions"), _anonymous),
 }

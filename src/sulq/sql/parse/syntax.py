@@ -127,20 +127,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An operator or function by its PostgreSQL name; `called` is how it was written, where that names a column."""
+    """An operator or function by its PostgreSQL name; `called` is how it was written, where that names a column.
+
+    CASE is "case" of its conditions and results in turn, and of the last result where there is an ELSE.
+    """
 
     op: str
     args: tuple[Node, ...]
     called: str = field(default="?column?", compare=False)
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class CaseExpression:
-    """The value of the first condition that holds."""
-
-    branches: tuple[tuple[Node, Node], ...]
-    otherwise: Node | None = None
     at: int = field(default=0, compare=False)
 
 
@@ -168,35 +162,12 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
-    """Which of these keys the row's grouping set leaves out."""
+class Subquery:
+    """Whether a subquery gives any row ("exists") or an item's value ("in"), or its only cell ("value")."""
 
-    keys: tuple[Node, ...]
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Within:
-    """Whether a value is among those a subquery gives."""
-
-    item: Node
+    how: str
     query: Query
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
-    """Whether a subquery gives any row."""
-
-    query: Query
-    at: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Single:
-    """The only cell of a subquery."""
-
-    query: Query
+    item: Node | None = None
     at: int = field(default=0, compare=False)
 
 
@@ -210,21 +181,7 @@ class ReleasedLeaf:
         return 0
 
 
-Node = (
-    Literal
-    | ColumnRef
-    | Star
-    | Place
-    | Call
-    | CaseExpression
-    | Cast
-    | Aggregate
-    | Grouping
-    | Within
-    | Exists
-    | Single
-    | ReleasedLeaf
-)
+Node = Literal | ColumnRef | Star | Place | Call | Cast | Aggregate | Subquery | ReleasedLeaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,15 +276,12 @@ def parts(node: Node) -> tuple[Node, ...]:
     match node:
         case Call():
             return node.args
-        case CaseExpression():
-            last = () if node.otherwise is None else (node.otherwise,)
-            return tuple(part for branch in node.branches for part in branch) + last
-        case Cast() | Within():
+        case Cast():
             return (node.item,)
+        case Subquery():
+            return () if node.item is None else (node.item,)
         case Aggregate():
             return node.args if node.where is None else (*node.args, node.where)
-        case Grouping():
-            return node.keys
         case _:
             return ()
 
@@ -337,21 +291,21 @@ def rebuilt(node: Node, items: tuple[Node, ...]) -> Node:
     match node:
         case Call():
             return Call(node.op, items, node.called, node.at)
-        case CaseExpression():
-            pairs = tuple((items[2 * i], items[2 * i + 1]) for i in range(len(node.branches)))
-            return CaseExpression(pairs, None if node.otherwise is None else items[-1], node.at)
         case Cast():
             return Cast(items[0], node.to, node.wide, node.at)
-        case Within():
-            return Within(items[0], node.query, node.at)
+        case Subquery():
+            return Subquery(node.how, node.query, items[0] if items else None, node.at)
         case Aggregate():
             count = len(node.args)
             where = None if node.where is None else items[count]
             return Aggregate(node.name, items[:count], node.distinct, where, node.q, node.called, node.at)
-        case Grouping():
-            return Grouping(items, node.at)
         case _:
             return node
+
+
+def branches(case: Call) -> tuple[list[tuple[Node, Node]], Node | None]:
+    """The conditions of a CASE with their results, and the result where none holds."""
+    return list(zip(case.args[::2], case.args[1::2], strict=False)), case.args[-1] if len(case.args) % 2 else None
 
 
 def conjuncts(node: Node | None) -> list[Node]:

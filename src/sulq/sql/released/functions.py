@@ -346,10 +346,10 @@ STRICT: Final[dict[str, Callable[..., object]]] = {
     "position": lambda a, b: str(b).find(str(a)) + 1,
     "date_part": date_part,
     "date_trunc": date_trunc,
-    "cast integer": to_whole,
-    "cast real": to_real,
+    "cast int": to_whole,
+    "cast float": to_real,
     "cast text": words,
-    "cast boolean": lambda a: read_bool(a) if isinstance(a, str) else number(a) != 0,
+    "cast bool": lambda a: read_bool(a) if isinstance(a, str) else number(a) != 0,
     "cast date": to_date,
     "cast timestamp": to_time,
 }

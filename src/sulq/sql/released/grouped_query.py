@@ -29,12 +29,11 @@ from sulq.sql.released.program import (
     TableProgram,
     There,
 )
+from sulq.sql.rows.arithmetic import CLOCKS
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.keys import key
 from sulq.sql.rows.row_set import ColumnName, RowSet, alias_of, expand, known, resolve, result_name
 from sulq.sql.rows.values import Cell, Fixed, PersonValue, both
-
-CLOCKS: Final = {"date": "cast date", "timestamp": "cast timestamp"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName
     def place(node: Node) -> int:
         """A key's place among the different ones."""
         found = _key(node, columns, items)
-        if holds(found, (Aggregate, syntax.Grouping)):
+        if any(isinstance(part, Aggregate) or _is_grouping(part) for part in syntax.walk(found)):
             raise SqlRefused("sql-syntax", "An aggregate cannot be grouped by", node.at)
         if found not in keys:
             keys.append(found)
@@ -106,6 +105,10 @@ def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName
             raise SqlRefused("too-large", f"A query has at most {syntax.MAX_GROUPING_SETS} grouping sets", select.at)
     plain = not any(isinstance(item, syntax.Sets) for item in select.groups or ())
     return GroupBy(tuple(keys), () if plain else tuple(tuple(dict.fromkeys(one)) for one in sets))
+
+
+def _is_grouping(node: Node) -> bool:
+    return isinstance(node, syntax.Call) and node.op == "grouping"
 
 
 def _key(node: Node, columns: SelectList, items: Sequence[ColumnName]) -> Node:
@@ -231,7 +234,7 @@ def released(
             )
         places[i] = len(keys)
         label: Node = KeyLabel(len(keys))
-        bound[node] = syntax.Call(CLOCKS[found.type], (label,)) if found.type in CLOCKS else label
+        bound[node] = syntax.Call(f"cast {found.type}", (label,)) if found.type in CLOCKS else label
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
     having = None if select.having is None else resolve(select.having, rows.items)

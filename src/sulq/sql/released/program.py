@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.sql.parse import syntax
-from sulq.sql.parse.syntax import Call, Literal, Node, changed, moved, parts, rebuilt, unsupported
+from sulq.sql.parse.syntax import Call, Literal, Node, changed, moved, unsupported
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.rows.row_set import ColumnName
 from sulq.sql.rows.values import read_moment, walk
@@ -132,14 +132,6 @@ class TableProgram:
     distinct: bool = False
 
 
-CASTS: Final = {
-    "int": "cast integer",
-    "float": "cast real",
-    "text": "cast text",
-    "bool": "cast boolean",
-    "date": "cast date",
-    "timestamp": "cast timestamp",
-}
 RENAMED: Final = {"btrim": "trim", "extract": "date_part"}
 
 
@@ -182,15 +174,11 @@ class ReleasedExpressions:
                     unsupported("An INTERVAL beside a released value", node.at)
                 return node
             case Call():
-                return self._call(node)
-            case syntax.CaseExpression():
-                return rebuilt(node, tuple(map(self.expr, parts(node))))
+                return self._grouping(node) if node.op == "grouping" else self._call(node)
             case syntax.Cast():
                 return self._cast(node)
-            case syntax.Single():
+            case syntax.Subquery(how="value"):
                 return SubqueryValue(self.single(node.query))
-            case syntax.Grouping():
-                return self._grouping(node)
             case _:
                 return self._refused(node)
 
@@ -234,59 +222,49 @@ class ReleasedExpressions:
             args = args[:1]
         if op == "clip":
             return Call("least", (Call("greatest", (args[0], args[1])), args[2]))
-        if op not in KNOWN:
+        if op not in KNOWN and op != "case":
             unsupported(f"{node.op}() of a released value", node.at)
         return Call(op, args)
 
     def _interval(self, node: Call) -> Node | None:
         """A date moved by an interval: a constant one is worked out here, else by whole days."""
-        if node.op not in ("+", "-") or not any(
-            isinstance(arg, Literal) and arg.type == "interval" for arg in node.args
-        ):
+        spans = [isinstance(arg, Literal) and arg.type == "interval" for arg in node.args]
+        if node.op not in ("+", "-") or not any(spans):
             return None
-        first, last = node.args
-        if node.op == "+" and isinstance(first, Literal) and first.type == "interval":
-            first, last = last, first
+        first, last = node.args[::-1] if node.op == "+" and spans[0] else node.args
         if not isinstance(last, Literal) or not isinstance(last.value, syntax.Interval):
             return unsupported("An INTERVAL here", node.at)
         by = last.value if node.op == "+" else -last.value
         inner = self.expr(first)
-        if (
-            isinstance(inner, Call)
-            and inner.op in ("cast date", "cast timestamp")
-            and isinstance(inner.args[0], Literal)
-        ):
-            return self._moved(inner, by, node.at)
+        if isinstance(inner, Call) and inner.op in ("cast date", "cast timestamp"):
+            written = inner.args[0]
+            if isinstance(written, Literal):
+                return self._moved(str(written.value), inner.op.removeprefix("cast "), by, node.at)
         if by.months or by.microseconds:
             return unsupported("Months or hours added to a released date", node.at)
         return Call("+", (inner, Literal(by.days, "int")))
 
-    def _moved(self, inner: Call, by: syntax.Interval, at: int) -> Node:
-        from_text = inner.args[0]
-        value = (
-            read_moment(str(from_text.value), inner.op.removeprefix("cast "))
-            if isinstance(from_text, Literal)
-            else None
-        )
+    def _moved(self, text: str, clock: str, by: syntax.Interval, at: int) -> Node:
+        value = read_moment(text, clock)
         found = None if value is None else moved(value, by)
         if found is None:
             raise syntax.SqlRefused("bad-literal", "This date cannot be read", at)
-        if inner.op == "cast date" and not by.microseconds:
+        if clock == "date" and not by.microseconds:
             return Literal(found.date(), "date")
         return Literal(found, "timestamp")
 
     def _cast(self, node: syntax.Cast) -> Node:
-        found: Node = Call(CASTS[node.to], (self.expr(node.item),))
+        found: Node = Call(f"cast {node.to}", (self.expr(node.item),))
         if node.wide is None:
             return found
         if node.to == "text":
             return Call("left", (found, Literal(node.wide, "int")))
         return Call("round", (found, Literal(node.wide, "int"))) if node.to == "float" else found
 
-    def _grouping(self, node: syntax.Grouping) -> Node:
+    def _grouping(self, node: Call) -> Node:
         """GROUPING(a, b): a bit for each key, the last one the lowest."""
         total: Node | None = None
-        for key in node.keys:
+        for key in node.args:
             found = self.bound.get(key)
             inner = found.args[0] if isinstance(found, Call) else found
             if not isinstance(inner, KeyLabel):
@@ -352,13 +330,9 @@ def pruned(program: TableProgram) -> TableProgram:
         program,
         source=found,
         columns=tuple((name, _expression(expr)) for name, expr in program.columns),
-        having=_opt(program.having),
+        having=None if program.having is None else _expression(program.having),
         order=tuple((_expression(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
     )
-
-
-def _opt(node: Node | None) -> Node | None:
-    return None if node is None else _expression(node)
 
 
 def _expression(node: Node) -> Node:

@@ -192,11 +192,8 @@ _RANGES: Final[dict[str, Callable[..., NumberRange]]] = {
     "log": _logarithm,
     "sin": lambda a: _wave(a, math.sin, math.pi / 2),
     "cos": lambda a: _wave(a, math.cos, 0.0),
-    "cast real": lambda a: a,
-    **{
-        op: _rising(op)
-        for op in ("sign", "floor", "ceil", "round", "trunc", "cbrt", "degrees", "radians", "cast integer")
-    },
+    "cast float": lambda a: a,
+    **{op: _rising(op) for op in ("sign", "floor", "ceil", "round", "trunc", "cbrt", "degrees", "radians", "cast int")},
 }
 
 

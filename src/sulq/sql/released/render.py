@@ -12,7 +12,7 @@ from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Together
-from sulq.sql.parse.syntax import Call, CaseExpression, Literal, Node, Place, parts
+from sulq.sql.parse.syntax import Call, Literal, Node, Place, branches, parts
 from sulq.sql.released.cells import (
     GroupCells,
     NoisyValue,
@@ -240,14 +240,13 @@ class Reader:
                 return NoisyValue(int(node.index in row.left_out))
             case There():
                 return NoisyValue(value=True) if row.found else there(row.stats[node.index], self._answers)
+            case Call(op="case"):
+                pairs, last = branches(node)
+                found = [(self.figure(when, row), self.figure(then, row)) for when, then in pairs]
+                return either(found, NoisyValue(None) if last is None else self.figure(last, row))
             case Call():
                 args = [self.figure(arg, row) for arg in node.args]
                 return quotient(args, self._answers) if node.op == "/" else applied(node.op, args)
-            case CaseExpression():
-                branches = [(self.figure(when, row), self.figure(then, row)) for when, then in node.branches]
-                return either(
-                    branches, NoisyValue(None) if node.otherwise is None else self.figure(node.otherwise, row)
-                )
             case SubqueryValue():
                 return self._single(node.program)
         raise TypeError("not an expression of released values")

@@ -3,36 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Final
 
+from sulq.language import rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth
-from sulq.language.rowfn import (
-    Arith,
-    Case,
-    Clip,
-    Compare,
-    DatePart,
-    DateTrunc,
-    Each,
-    Greatest,
-    IsIn,
-    Least,
-    Lit,
-    Maths,
-    Modulo,
-    Power,
-    Relabel,
-    Round,
-    RowFn,
-    ToDate,
-    ToTimestamp,
-    Value,
-)
+from sulq.language.rowfn import DatePart, DateTrunc, Each, Maths, Power, Relabel, RowFn, Value
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval, SqlRefused, moved, unsupported
 from sulq.sql.rows.text_functions import TextFunctions
 from sulq.sql.rows.values import (
@@ -52,6 +31,7 @@ CLOCKS: Final = ("date", "timestamp")
 Operand = Cell | Fixed
 YEARS: Final = {"decade": ("floor", 10), "century": ("ceil", 100), "millennium": ("ceil", 1000)}
 MICRO: Final = 86_400_000_000
+MAX_LABELS: Final = 10_000
 
 
 class Arithmetic:
@@ -60,21 +40,25 @@ class Arithmetic:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
+    def cell(self, fn: RowFn, to: str, at: int) -> Cell:
+        """A row function of a SQL type."""
+        return cell(fn, to, self.schema, at)
+
     def number(self, item: Operand, at: int) -> Cell:
         """An operand as a number of a row."""
         if isinstance(item, Fixed):
-            return cell(constant_fn(fitted(item, "float", at), at), item.type, self.schema, at)
+            return self.cell(constant_fn(fitted(item, "float", at), at), item.type, at)
         return as_number(item, self.schema, at)
 
     def clock(self, item: Operand, to: str, at: int) -> Cell:
         """An operand as a date or timestamp of a row."""
         if isinstance(item, Fixed):
-            return cell(constant_fn(Fixed(fitted(item, to, at).value, to), at), to, self.schema, at)
+            return self.cell(constant_fn(Fixed(fitted(item, to, at).value, to), at), to, at)
         if item.type not in CLOCKS:
             raise SqlRefused("wrong-kind", "A date or timestamp is needed here", at)
         if item.type == to:
             return item
-        return cell(ToTimestamp(item.fn) if to == "timestamp" else ToDate(item.fn), to, self.schema, at)
+        return self.cell(rowfn.ToTimestamp(item.fn) if to == "timestamp" else rowfn.ToDate(item.fn), to, at)
 
     def binary(self, op: str, left: Operand, right: Operand, at: int) -> Operand:
         """One of + - * / of two operands."""
@@ -85,8 +69,8 @@ class Arithmetic:
             return self._dates(op, left, right, at)
         a, b = self.number(left, at), self.number(right, at)
         if op == "/" and a.type == b.type == "int":
-            return cell(Maths("trunc", Arith("/", a.fn, b.fn)), "int", self.schema, at)
-        return Cell(Arith(op, a.fn, b.fn), number_type(a.type, b.type), self.schema, at, number=True)
+            return self.cell(Maths("trunc", a.fn / b.fn), "int", at)
+        return Cell(rowfn.Arith(op, a.fn, b.fn), number_type(a.type, b.type), self.schema, at, number=True)
 
     def _dates(self, op: str, left: Operand, right: Operand, at: int) -> Operand:
         if op == "+" and left.type not in CLOCKS:
@@ -95,12 +79,11 @@ class Arithmetic:
             return self._moved(left, right.value if op == "+" else -right.value, at)
         if left.type in CLOCKS and right.type in CLOCKS and op == "-":
             if left.type == right.type == "date":
-                a, b = self.clock(left, "date", at), self.clock(right, "date", at)
-                return cell(Arith("-", a.fn, b.fn), "int", self.schema, at)
+                return self.cell(self.clock(left, "date", at).fn - self.clock(right, "date", at).fn, "int", at)
             unsupported("The difference of two timestamps", at, "Subtract dates, or compare the timestamps.")
         if left.type == "date" and right.type == "int" and op in ("+", "-"):
             day, count = self.clock(left, "date", at), self.number(right, at)
-            return cell(Arith(op, day.fn, count.fn), "date", self.schema, at)
+            return self.cell(rowfn.Arith(op, day.fn, count.fn), "date", at)
         raise SqlRefused("wrong-kind", f"{left.type} {op} {right.type} has no meaning", at)
 
     def _moved(self, item: Operand, by: Interval, at: int) -> Operand:
@@ -109,13 +92,8 @@ class Arithmetic:
             unsupported("A column plus months or years", at, "Move the constant instead: d < DATE '...' - INTERVAL ...")
         stamp = self.clock(item, "timestamp", at)
         if by.microseconds == 0 and item.type == "date":
-            day = self.clock(item, "date", at)
-            return cell(ToTimestamp(Arith("+", day.fn, Lit(by.days))), "timestamp", self.schema, at)
-        return cell(Arith("+", stamp.fn, Lit(by.days * MICRO + by.microseconds)), "timestamp", self.schema, at)
-
-    def call(self, op: str, args: list[Operand], at: int) -> Operand:
-        """A function of numbers or dates."""
-        return CALLS[op](self, args, at)
+            return self.cell(rowfn.ToTimestamp(self.clock(item, "date", at).fn + by.days), "timestamp", at)
+        return self.cell(stamp.fn + (by.days * MICRO + by.microseconds), "timestamp", at)
 
     def neg(self, args: list[Operand], at: int) -> Operand:
         """The opposite number."""
@@ -126,31 +104,29 @@ class Arithmetic:
                 return Fixed(None if value is None else -value, item.type)
             raise SqlRefused("wrong-kind", "A number is needed here", at)
         inner = self.number(item, at)
-        return cell(Arith("-", Lit(0), inner.fn), inner.type, self.schema, at)
+        return self.cell(-inner.fn, inner.type, at)
 
     def mod(self, args: list[Operand], at: int) -> Operand:
         """The remainder, of the left number's sign."""
         left, right = args
         a = self.number(left, at)
         if isinstance(right, Fixed) and right.type in NUMERIC and right.value:
-            return cell(Modulo(a.fn, figure(right, at)), number_type(a.type, right.type), self.schema, at)
+            return self.cell(a.fn % figure(right, at), number_type(a.type, right.type), at)
         b = self.number(right, at)
-        whole = Maths("trunc", Arith("/", a.fn, b.fn))
-        return cell(Arith("-", a.fn, Arith("*", whole, b.fn)), number_type(a.type, b.type), self.schema, at)
+        return self.cell(a.fn - Maths("trunc", a.fn / b.fn) * b.fn, number_type(a.type, b.type), at)
 
     def div(self, args: list[Operand], at: int) -> Operand:
         """The quotient cut to a whole number."""
         a, b = (self.number(arg, at) for arg in args)
-        return cell(Maths("trunc", Arith("/", a.fn, b.fn)), number_type(a.type, b.type), self.schema, at)
+        return self.cell(Maths("trunc", a.fn / b.fn), number_type(a.type, b.type), at)
 
     def power(self, args: list[Operand], at: int) -> Operand:
         """A constant power, or a power of a constant."""
         base, exponent = args
         if isinstance(exponent, Fixed):
-            return cell(Power(self.number(base, at).fn, figure(exponent, at)), "float", self.schema, at)
+            return self.cell(Power(self.number(base, at).fn, figure(exponent, at)), "float", at)
         if isinstance(base, Fixed) and figure(base, at) > 0:
-            scaled = Arith("*", self.number(exponent, at).fn, Lit(math.log(figure(base, at))))
-            return cell(Maths("exp", scaled), "float", self.schema, at)
+            return self.cell(Maths("exp", self.number(exponent, at).fn * math.log(figure(base, at))), "float", at)
         return unsupported("A power with neither side constant", at)
 
     def log(self, args: list[Operand], at: int) -> Operand:
@@ -158,33 +134,29 @@ class Arithmetic:
         base = 10.0 if len(args) == 1 else figure(args[0], at)
         if base <= 0 or base == 1:
             raise SqlRefused("bad-literal", "This base has no logarithm", at)
-        return cell(
-            Arith("/", Maths("ln", self.number(args[-1], at).fn), Lit(math.log(base))), "float", self.schema, at
-        )
+        return self.cell(Maths("ln", self.number(args[-1], at).fn) / math.log(base), "float", at)
 
     def rounded(self, args: list[Operand], at: int, *, cut: bool = False) -> Operand:
         """Round and cut to a constant number of digits; of a whole number too this is no whole number to PostgreSQL."""
-        item = self.number(args[0], at)
+        fn = self.number(args[0], at).fn
         digits = figure(args[1], at) if len(args) > 1 else 0
         if digits != int(digits):
             raise SqlRefused("bad-literal", "A number of digits is whole", at)
         if not cut:
-            return cell(Round(item.fn, int(digits)), "float", self.schema, at)
-        if not digits:
-            return cell(Maths("trunc", item.fn), "float", self.schema, at)
-        scale = Lit(10.0 ** int(digits))
-        return cell(Arith("/", Maths("trunc", Arith("*", item.fn, scale)), scale), "float", self.schema, at)
+            return self.cell(rowfn.Round(fn, int(digits)), "float", at)
+        scale = 10.0 ** min(int(digits), 300)
+        return self.cell(Maths("trunc", fn * scale) / scale if digits else Maths("trunc", fn), "float", at)
 
-    def extreme(self, args: list[Operand], at: int, which: type[Least | Greatest]) -> Operand:
+    def extreme(self, args: list[Operand], at: int, which: type[rowfn.Least | rowfn.Greatest]) -> Operand:
         """The least or greatest: whatever is missing left aside."""
         if any(arg.type in CLOCKS for arg in args):
             to = "timestamp" if any(arg.type == "timestamp" for arg in args) else "date"
-            return cell(which(tuple(self.clock(arg, to, at).fn for arg in args)), to, self.schema, at)
+            return self.cell(which(tuple(self.clock(arg, to, at).fn for arg in args)), to, at)
         numbers = [self.number(arg, at) for arg in args if not (isinstance(arg, Fixed) and arg.value is None)]
         if not numbers:
             return Fixed(None, "null")
         found = "int" if all(item.type == "int" for item in numbers) else "float"
-        return cell(which(tuple(item.fn for item in numbers)), found, self.schema, at)
+        return self.cell(which(tuple(item.fn for item in numbers)), found, at)
 
     def width_bucket(self, args: list[Operand], at: int) -> Operand:
         """Which of equal bins a number falls into: 0 below the first, one more than the last above it."""
@@ -193,52 +165,93 @@ class Arithmetic:
         low, high, count = (figure(arg, at) for arg in args[1:])
         if count != int(count) or not 1 <= count <= 2**20 or low == high:
             raise SqlRefused("bad-literal", "width_bucket takes two different ends and a whole number of bins", at)
-        share = Arith(
-            "/", Arith("*", Arith("-", self.number(args[0], at).fn, Lit(low)), Lit(int(count))), Lit(high - low)
-        )
-        return cell(Clip(Arith("+", Maths("floor", share), Lit(1)), 0, int(count) + 1), "int", self.schema, at)
+        share = (self.number(args[0], at).fn - low) * int(count) / (high - low)
+        return self.cell((Maths("floor", share) + 1).clip(0, int(count) + 1), "int", at)
+
+    def period(self, args: list[Operand], at: int) -> tuple[str, Cell]:
+        """A part of time, and the date or timestamp it is asked of."""
+        part = str(args[0].value) if isinstance(args[0], Fixed) else ""
+        return part, self.clock(args[1], args[1].type if args[1].type in CLOCKS else "timestamp", at)
 
     def extract(self, args: list[Operand], at: int) -> Operand:
         """A part of a date or timestamp: to PostgreSQL no whole number, so that a quotient of it is not cut off."""
-        part = str(args[0].value) if isinstance(args[0], Fixed) else ""
-        item = self._clocked(args[1], at)
-        year = DatePart("year", item.fn)
+        part, item = self.period(args, at)
         if part in YEARS:
             way, years = YEARS[part]
-            return cell(Maths(way, Arith("/", year, Lit(years))), "float", self.schema, at)
-        return cell(DatePart(part, item.fn), "float", self.schema, at)
+            return self.cell(Maths(way, DatePart("year", item.fn) / years), "float", at)
+        return self.cell(DatePart(part, item.fn), "float", at)
 
     def date_trunc(self, args: list[Operand], at: int) -> Operand:
         """The beginning of a period; of a date it stays a date."""
-        part = str(args[0].value) if isinstance(args[0], Fixed) else ""
-        item = self._clocked(args[1], at)
-        return cell(DateTrunc(part, item.fn), item.type, self.schema, at)
+        part, item = self.period(args, at)
+        return self.cell(DateTrunc(part, item.fn), item.type, at)
 
-    def _clocked(self, item: Operand, at: int) -> Cell:
-        to = item.type if item.type in CLOCKS else "timestamp"
-        return self.clock(item, to, at)
-
-    def clip(self, args: list[Operand], at: int) -> Operand:
-        """A number clamped into constant bounds."""
+    def of_number(self, args: list[Operand], at: int, act: Callable[[RowFn], RowFn], to: str | None = None) -> Operand:
+        """A function of one number, of the number's own type where none is named."""
         item = self.number(args[0], at)
-        return cell(Clip(item.fn, figure(args[1], at), figure(args[2], at)), item.type, self.schema, at)
+        return self.cell(act(item.fn), to or item.type, at)
 
-    def absolute(self, args: list[Operand], at: int) -> Operand:
-        """The amount: of a whole number a whole number, as no other function of one is to PostgreSQL."""
-        item = self.number(args[0], at)
-        return cell(Maths("abs", item.fn), item.type, self.schema, at)
+    def cast(self, item: Cell, to: str, wide: int | None, at: int) -> Operand:
+        """A row's value of another type."""
+        if to == "text":
+            found = self._as_text(item, at)
+            return found if wide is None else TextFunctions(self.schema).call("left", [found, Fixed(wide, "int")], at)
+        if to in CLOCKS:
+            return self.clock(item, to, at)
+        if item.type == "text":
+            return self._from_text(item, to, at)
+        if to == "bool":
+            return item if item.type == "bool" else self.cell(as_number(item, self.schema, at).fn != 0, "bool", at)
+        if item.type in CLOCKS:
+            raise SqlRefused("wrong-kind", "A date is no number", at, "Take a part of it: EXTRACT(YEAR FROM d).")
+        number = as_number(Cell(item.fn, to, self.schema, at, item.number), self.schema, at)
+        if to == "int" and item.type == "float":
+            return self.cell(_nearest(number.fn), "int", at)
+        return number if wide is None else self.cell(rowfn.Round(number.fn, wide), to, at)
 
-    def real(self, args: list[Operand], at: int, act: Callable[[RowFn], RowFn]) -> Operand:
-        """A function of one number."""
-        return cell(act(self.number(args[0], at).fn), "float", self.schema, at)
+    def _as_text(self, item: Cell, at: int) -> Cell:
+        """A value as text: only where its labels are public."""
+        kind = item.kind
+        if item.type == "text":
+            return item
+        if isinstance(kind, Code):
+            names = tuple(None if label is None else str(label) for label in kind.labels)
+            return self.cell(Relabel(item.fn, names), "text", at)
+        if isinstance(kind, Truth):
+            return self.cell(Relabel(Each(item.fn), ("false", "true")), "text", at)
+        few = (
+            isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None and kind.hi - kind.lo < MAX_LABELS
+        )
+        if item.type in NUMERIC and few and kind.step is not None and kind.step.denominator == 1:  # type: ignore[union-attr]
+            key = self.cell(Each(item.fn), "int", at)
+            if isinstance(key.kind, Code):
+                return self.cell(Relabel(key.fn, tuple(map(str, key.kind.labels))), "text", at)
+        return unsupported("A row's number or date as text", at, "Cast in the SELECT list, after grouping.")
+
+    def _from_text(self, item: Cell, to: str, at: int) -> Operand:
+        """Text read as a number or truth value: only where its labels are public."""
+        if not isinstance(item.kind, Code):
+            return unsupported("Free text as a number", at, "Declare the column as a number.")
+        if to == "bool":
+            truths = {label: read_bool(str(label)) for label in item.kind.labels}
+            if all(truth is None for truth in truths.values()):
+                return Fixed(None, "bool")
+            names = tuple(None if truths[label] is None else label for label in item.kind.labels)
+            true = tuple(label for label in item.kind.labels if truths[label])
+            return self.cell(rowfn.IsIn(Relabel(item.fn, names), true), "bool", at)  # type: ignore[arg-type]
+        found = [read_number(str(label)) for label in item.kind.labels]
+        if to == "int":
+            found = [None if value is None else int(rounded(Fraction(value))) for value in found]
+        if all(value is None for value in found):
+            return Fixed(None, to)
+        figures = tuple(float(value) if isinstance(value, Fraction) else value for value in found)
+        return self.cell(Value(Relabel(item.fn, figures)), to, at)
 
 
-REAL: Final[dict[str, Callable[[RowFn], RowFn]]] = {
-    **{op: functools.partial(Maths, op) for op in ("floor", "ceil", "sqrt", "ln", "exp", "sign")},
-    "cbrt": lambda fn: Arith("*", Maths("sign", fn), Power(Maths("abs", fn), 1 / 3)),
-    "degrees": lambda fn: Arith("*", fn, Lit(180 / math.pi)),
-    "radians": lambda fn: Arith("*", fn, Lit(math.pi / 180)),
-}
+def _of_number(act: Callable[[RowFn], RowFn], to: str | None = "float") -> Callable[..., Operand]:
+    return lambda self, args, at: self.of_number(args, at, act, to)
+
+
 CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
     "neg": Arithmetic.neg,
     "mod": Arithmetic.mod,
@@ -247,18 +260,25 @@ CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
     "log": Arithmetic.log,
     "round": Arithmetic.rounded,
     "trunc": lambda self, args, at: self.rounded(args, at, cut=True),
-    "least": lambda self, args, at: self.extreme(args, at, Least),
-    "greatest": lambda self, args, at: self.extreme(args, at, Greatest),
+    "least": lambda self, args, at: self.extreme(args, at, rowfn.Least),
+    "greatest": lambda self, args, at: self.extreme(args, at, rowfn.Greatest),
     "width_bucket": Arithmetic.width_bucket,
     "extract": Arithmetic.extract,
     "date_trunc": Arithmetic.date_trunc,
-    "clip": Arithmetic.clip,
+    "clip": lambda self, args, at: self.of_number(
+        args, at, lambda fn: fn.clip(figure(args[1], at), figure(args[2], at))
+    ),
     "pi": lambda _self, _args, _at: Fixed(math.pi, "float"),
-    "abs": Arithmetic.absolute,
-    **{
-        op: lambda self, args, at, act=act: self.real(args, at, act)  # type: ignore[misc]
-        for op, act in REAL.items()
-    },
+    "abs": _of_number(abs, None),  # of a whole number whole, as no other function of one is to PostgreSQL
+    "floor": _of_number(lambda fn: Maths("floor", fn)),
+    "ceil": _of_number(lambda fn: Maths("ceil", fn)),
+    "sqrt": _of_number(lambda fn: Maths("sqrt", fn)),
+    "ln": _of_number(lambda fn: Maths("ln", fn)),
+    "exp": _of_number(lambda fn: Maths("exp", fn)),
+    "sign": _of_number(lambda fn: Maths("sign", fn)),
+    "cbrt": _of_number(lambda fn: Maths("sign", fn) * Power(abs(fn), 1 / 3)),
+    "degrees": _of_number(lambda fn: fn * (180 / math.pi)),
+    "radians": _of_number(lambda fn: fn * (math.pi / 180)),
 }
 
 
@@ -324,9 +344,6 @@ def _dated(op: str, a: datetime.date, b: Constant, at: int) -> Fixed:
     raise SqlRefused("wrong-kind", f"These constants have no {op}", at)
 
 
-MAX_LABELS = 10_000
-
-
 def rounded(value: Fraction, digits: int = 0) -> Fraction:
     """Half away from zero, as PostgreSQL rounds."""
     scaled = abs(value) * 10**digits
@@ -374,69 +391,7 @@ def _written(value: Constant, at: int) -> str:
     return unsupported("This constant as text", at)
 
 
-def cast_row(item: Cell, to: str, wide: int | None, arithmetic: Arithmetic, at: int) -> Operand:
-    """A row's value of another type."""
-    schema = arithmetic.schema
-    if to == "text":
-        found = _as_text(item, arithmetic, at)
-        return found if wide is None else TextFunctions(schema).call("left", [found, Fixed(wide, "int")], at)
-    if to in CLOCKS:
-        return arithmetic.clock(item, to, at)
-    if item.type == "text":
-        return _from_text(item, to, arithmetic, at)
-    if to == "bool":
-        if item.type == "bool":
-            return item
-        return cell(Compare("!=", as_number(item, schema, at).fn, Lit(0)), "bool", schema, at)
-    if item.type in CLOCKS:
-        raise SqlRefused("wrong-kind", "A date is no number", at, "Take a part of it: EXTRACT(YEAR FROM d).")
-    number = as_number(Cell(item.fn, to, schema, at, item.number), schema, at)
-    if to == "int" and item.type == "float":
-        return cell(_nearest(number.fn), "int", schema, at)
-    return number if wide is None else cell(Round(number.fn, wide), to, schema, at)
-
-
 def _nearest(fn: RowFn) -> RowFn:
     """The nearest whole number, halves to the even one: how PostgreSQL and DuckDB cast a double."""
-    half = Compare("==", Maths("abs", Arith("-", fn, Maths("trunc", fn))), Lit(0.5))
-    return Case(((half, Arith("*", Round(Arith("/", fn, Lit(2)), 0), Lit(2))),), Round(fn, 0))
-
-
-def _as_text(item: Cell, arithmetic: Arithmetic, at: int) -> Cell:
-    """A value as text: only where its labels are public."""
-    schema = arithmetic.schema
-    if item.type == "text":
-        return item
-    if isinstance(item.kind, Code):
-        names = tuple(None if label is None else str(label) for label in item.kind.labels)
-        return cell(Relabel(item.fn, names), "text", schema, at)
-    if isinstance(item.kind, Truth):
-        return cell(Relabel(Each(item.fn), ("false", "true")), "text", schema, at)
-    kind = item.kind
-    few = isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None and kind.hi - kind.lo < MAX_LABELS
-    if item.type in NUMERIC and few and kind.step is not None and kind.step.denominator == 1:  # type: ignore[union-attr]
-        key = cell(Each(item.fn), "int", schema, at)
-        if isinstance(key.kind, Code):
-            return cell(Relabel(key.fn, tuple(map(str, key.kind.labels))), "text", schema, at)
-    return unsupported("A row's number or date as text", at, "Cast in the SELECT list, after grouping.")
-
-
-def _from_text(item: Cell, to: str, arithmetic: Arithmetic, at: int) -> Operand:
-    """Text read as a number or truth value: only where its labels are public."""
-    schema = arithmetic.schema
-    if not isinstance(item.kind, Code):
-        return unsupported("Free text as a number", at, "Declare the column as a number.")
-    if to == "bool":
-        known = tuple(label for label in item.kind.labels if read_bool(str(label)) is not None)
-        true = tuple(label for label in known if read_bool(str(label)))
-        if not known:
-            return Fixed(None, "bool")
-        names = tuple(label if label in known else None for label in item.kind.labels)
-        return cell(IsIn(Relabel(item.fn, names), true), "bool", schema, at)  # type: ignore[arg-type]
-    found = [read_number(str(label)) for label in item.kind.labels]
-    if to == "int":
-        found = [None if value is None else int(rounded(Fraction(value))) for value in found]
-    if all(value is None for value in found):
-        return Fixed(None, to)
-    figures = tuple(float(value) if isinstance(value, Fraction) else value for value in found)
-    return cell(Value(Relabel(item.fn, figures)), to, schema, at)
+    half = abs(fn - Maths("trunc", fn)) == 0.5
+    return rowfn.Case(((half, rowfn.Round(fn / 2, 0) * 2),), rowfn.Round(fn, 0))

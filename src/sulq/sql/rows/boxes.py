@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -62,54 +62,55 @@ class ValueRange:
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """Several boxes: for each column the ends of its interval, in units, and whether it is missing instead."""
+    """Several boxes: the ends of each column's interval, in units, and whether it is missing instead.
+
+    Arrays have a row for each column and a place for each box.
+    """
 
     schema: Schema
-    low: dict[str, Integers]
-    high: dict[str, Integers]
-    missing: dict[str, Truths]
+    names: tuple[str, ...]
+    low: Integers
+    high: Integers
+    missing: Truths
 
     @property
     def size(self) -> int:
         """How many there are."""
-        return len(next(iter(self.low.values())))
+        return int(self.low.shape[1])
 
     def take(self, which: Truths) -> Boxes:
         """Some of them."""
-        low, high, missing = (
-            {name: cells[which] for name, cells in part.items()} for part in (self.low, self.high, self.missing)
-        )
-        return Boxes(self.schema, low, high, missing)  # type: ignore[arg-type]
+        return replace(self, low=self.low[:, which], high=self.high[:, which], missing=self.missing[:, which])
 
     def widths(self) -> Integers:
-        """How many steps each column can still be halved by, one row a column."""
-        return np.stack([np.where(self.missing[name], 0, self.high[name] - self.low[name]) for name in self.low])
+        """How many steps each column can still be halved by."""
+        return np.where(self.missing, 0, self.high - self.low)
 
     def halved(self) -> Boxes:
         """Each cut in two across the column of which most is left, moments at the beginning of a period."""
         widths = self.widths()
-        columns = map(self.schema.find, self.low)
-        spans = np.array([[1 if c is None or isinstance(c, domain.Text) else max(c.high - c.low, 1)] for c in columns])
-        widest = (widths / spans).argmax(axis=0)
-        low, high, missing = {}, {}, {}
-        for i, name in enumerate(self.low):
-            here = widest == i
-            cut = self.low[name] + widths[i] // 2 + 1
-            for unit in UNITS if isinstance(self.schema.find(name), domain.Timestamp) else ():
-                cut = np.where(widths[i] >= 2 * unit, cut // unit * unit, cut)
-            low[name] = np.concatenate([self.low[name], np.where(here, cut, self.low[name])])
-            high[name] = np.concatenate([np.where(here, cut - 1, self.high[name]), self.high[name]])
-            missing[name] = np.concatenate([self.missing[name], self.missing[name]])
-        return Boxes(self.schema, low, high, missing)
+        columns = [_finite(self.schema, name) for name in self.names]
+        spans = np.array([[max(column.high - column.low, 1)] for column in columns])
+        cut = self.low + widths // 2 + 1
+        for i, column in enumerate(columns):
+            for unit in UNITS if isinstance(column, domain.Timestamp) else ():
+                cut[i] = np.where(widths[i] >= 2 * unit, cut[i] // unit * unit, cut[i])
+        here = (widths / spans).argmax(axis=0) == np.arange(len(self.names))[:, None]
+        upper = replace(self, low=np.where(here, cut, self.low))
+        return joined([replace(self, high=np.where(here, cut - 1, self.high)), upper])
 
 
-def joined(several: Sequence[Boxes], schema: Schema) -> Boxes:
+def joined(several: Sequence[Boxes]) -> Boxes:
     """All boxes of several."""
-    parts = [
-        {name: np.concatenate([getattr(boxes, part)[name] for boxes in several]) for name in several[0].low}
-        for part in ("low", "high", "missing")
-    ]
-    return Boxes(schema, *parts)
+    low, high, missing = (
+        np.concatenate([getattr(boxes, part) for boxes in several], axis=1) for part in ("low", "high", "missing")
+    )
+    return replace(several[0], low=low, high=high, missing=missing)
+
+
+def _finite(schema: Schema, name: str) -> domain.Numbered:
+    """A column that is a box's side."""
+    return cast("domain.Numbered", schema.find(name))
 
 
 def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
@@ -118,13 +119,10 @@ def whole(names: Sequence[str], schema: Schema) -> Boxes | None:
     if not 1 <= len(names) <= MAX_COLUMNS or any(item is None or isinstance(item, domain.Text) for item in columns):
         return None
     nullable = [(False, True) if rowfn.Col(name).kind(schema).nullable else (False,) for name in names]
-    masks = np.array(list(itertools.product(*nullable)), dtype=np.bool_).T
-    ends = [(item.low, item.high) for item in columns if item is not None and not isinstance(item, domain.Text)]
-    low, high = (
-        {name: np.full(masks.shape[1], end[side], dtype=np.int64) for name, end in zip(names, ends, strict=True)}
-        for side in (0, 1)
-    )
-    return Boxes(schema, low, high, dict(zip(names, masks, strict=True)))
+    missing = np.array(list(itertools.product(*nullable)), dtype=np.bool_).T
+    ends = np.array([(column.low, column.high) for column in (_finite(schema, name) for name in names)], dtype=np.int64)
+    low, high = (np.repeat(ends[:, side, None], missing.shape[1], axis=1) for side in (0, 1))
+    return Boxes(schema, tuple(names), low, high, missing)
 
 
 def allowed(conditions: Sequence[RowFn], boxes: Boxes) -> Boxes:
@@ -142,7 +140,7 @@ def allowed(conditions: Sequence[RowFn], boxes: Boxes) -> Boxes:
         if sum(item.size for item in kept) + 2 * boxes.size > MAX_BOXES:
             break
         boxes = boxes.halved()
-    return joined([*kept, boxes], boxes.schema)
+    return joined([*kept, boxes])
 
 
 def labels(key: RowFn, boxes: Boxes, rises_with: RowFn | None = None) -> tuple[Truths, bool]:
@@ -193,6 +191,7 @@ class _Visit:
         self.boxes = boxes
         self.schema = boxes.schema
         self.known: dict[int, tuple[RowFn, ValueRange]] = {}  # with the function: no other takes its identity
+        self.all, self.none = (np.full(boxes.size, value, dtype=np.bool_) for value in (True, False))
 
     def range(self, fn: RowFn) -> ValueRange:
         """What a row function can give."""
@@ -201,14 +200,10 @@ class _Visit:
                 self.known[id(fn)] = fn, _RULES[type(fn)](self, fn)
         return self.known[id(fn)][1]
 
-    def all(self, *, value: bool) -> Truths:
-        """The same for every box."""
-        return np.full(self.boxes.size, value, dtype=np.bool_)
-
     def constant(self, value: float) -> ValueRange:
         """A number that is certain."""
         number = np.full(self.boxes.size, float(value))
-        return ValueRange(number, number, self.all(value=True), self.all(value=False), self.all(value=True))
+        return ValueRange(number, number, self.all, self.none, self.all)
 
     def limits(self, fn: RowFn) -> tuple[float, float]:
         """What a row function can give at all."""
@@ -220,14 +215,10 @@ class _Visit:
         return (-np.inf, np.inf) if isinstance(kind, Scalar) else (0.0, 1.0)
 
     def column(self, fn: rowfn.Col) -> ValueRange:
-        column = self.schema.find(fn.name)
+        column, i = self.schema.find(fn.name), self.boxes.names.index(fn.name)
         step = 1.0 if column is None or isinstance(column, (domain.Text, domain.Category)) else float(column.step)
-        gone = self.boxes.missing[fn.name]
-        low, high = (part[fn.name].astype(np.float64) * step for part in (self.boxes.low, self.boxes.high))
-        return ValueRange(low, high, ~gone, gone, self.all(value=True))
-
-    def literal(self, fn: rowfn.Lit | rowfn.Moment) -> ValueRange:
-        return self.constant(float(fn.value))
+        gone = self.boxes.missing[i]
+        return ValueRange(self.boxes.low[i] * step, self.boxes.high[i] * step, ~gone, gone, self.all)
 
     def arithmetic(self, fn: rowfn.Arith) -> ValueRange:
         a, b = self.range(fn.left), self.range(fn.right)
@@ -244,22 +235,18 @@ class _Visit:
 
     def rising(self, fn: RowFn, part: RowFn) -> ValueRange:
         """A row function that never falls where its part does not: its ends are those of the part's."""
-        inner = self.range(part)
-        with np.errstate(all="ignore"):
-            ends = [fn.cells(self.ends(part, end)) for end in (inner.low, inner.high)]
-        gone = self.all(value=False)
-        for end in ends:
-            gone = gone if end.missing is None else gone | end.missing
+        inner, gone, ends = self.range(part), self.none, []
+        for values in (inner.low, inner.high):
+            frame = TrialRows(self.schema, len(values), seen={id(part): Cells(values, None, part)})
+            with np.errstate(all="ignore"):
+                ends.append(fn.cells(frame))
+            gone = gone if ends[-1].missing is None else gone | ends[-1].missing
         certain = inner.low == inner.high
         unknown = gone & ~certain
         least, most = self.limits(fn)
         low = np.where(unknown, least, ends[0].values.astype(np.float64))
         high = np.where(unknown, most, ends[1].values.astype(np.float64))
         return ValueRange(low, high, inner.here & ~(gone & certain), inner.gone | gone, inner.tight & ~unknown)
-
-    def ends(self, part: RowFn, values: Floats) -> TrialRows:
-        """Boxes' ends as rows in which one row function is evaluated already."""
-        return TrialRows(self.schema, len(values), seen={id(part): Cells(values, None, part)})
 
     def step(self, fn: RowFn) -> ValueRange:
         return self.rising(fn, fn.parts()[0])
@@ -331,19 +318,19 @@ class _Visit:
 
     def absent(self, fn: rowfn.IsMissing) -> ValueRange:
         item = self.range(fn.item)
-        return self.truth(item.gone, item.here, self.all(value=True), self.all(value=False))
+        return self.truth(item.gone, item.here, self.all, self.none)
 
     def first(self, fn: rowfn.First) -> ValueRange:
-        open_, cases = self.all(value=True), []
+        open_, cases = self.all, []
         for item in map(self.range, fn.items):
-            cases.append((open_ & item.here, replace(item, gone=self.all(value=False))))
+            cases.append((open_ & item.here, replace(item, gone=self.none)))
             open_ = open_ & item.gone
         return self.hull([*cases, (open_, self.nothing())])
 
     def hull(self, cases: Sequence[tuple[Truths, ValueRange]]) -> ValueRange:
         """Whatever any of several cases gives, of those that can come about."""
         low, high = np.full(self.boxes.size, np.inf), np.full(self.boxes.size, -np.inf)
-        here, gone, tight = self.all(value=False), self.all(value=False), self.all(value=True)
+        here, gone, tight = self.none, self.none, self.all
         several = np.zeros(self.boxes.size, dtype=np.int64)
         for may, item in cases:
             there = may & item.here
@@ -356,31 +343,18 @@ class _Visit:
         low, high = np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
         return ValueRange(low, high, here, gone, tight & ((several <= 1) | (low == high)))
 
-    def case(self, fn: rowfn.Case) -> ValueRange:
-        branches = [(when, self.range(then)) for when, then in fn.branches]
-        return self.chosen(branches, self.nothing() if fn.otherwise is None else self.range(fn.otherwise))
-
-    def choice(self, fn: rowfn.Choice) -> ValueRange:
-        branches = [(when, self.label(place)) for when, place in fn.branches]
-        return self.chosen(branches, self.label(fn.otherwise))
-
-    def chosen(self, branches: Sequence[tuple[RowFn, ValueRange]], otherwise: ValueRange) -> ValueRange:
+    def chosen(self, fn: rowfn.Case | rowfn.Choice, result: Callable[[Any], ValueRange]) -> ValueRange:
         """What the first condition that holds gives."""
-        open_ = self.all(value=True)
-        cases = []
-        for when, then in branches:
+        open_, cases = self.all, []
+        for when, then in fn.branches:
             holds = self.range(when)
-            cases.append((open_ & holds.yes, then))
+            cases.append((open_ & holds.yes, self.nothing() if then is None else result(then)))
             open_ = open_ & ~holds.sure
-        return self.hull([*cases, (open_, otherwise)])
+        return self.hull([*cases, (open_, self.nothing() if fn.otherwise is None else result(fn.otherwise))])
 
     def nothing(self) -> ValueRange:
         """What is always missing."""
-        return replace(self.constant(0), here=self.all(value=False), gone=self.all(value=True))
-
-    def label(self, place: int | None) -> ValueRange:
-        """A label that is certain."""
-        return self.nothing() if place is None else self.constant(place)
+        return replace(self.constant(0), here=self.none, gone=self.all)
 
     def each(self, fn: rowfn.Each) -> ValueRange:
         item, kind = self.range(fn.item), fn.item.kind(self.schema)
@@ -406,16 +380,10 @@ class _Visit:
         gone = item.gone | (item.here & some_gone)
         return ValueRange(first, last, item.here & ~all_gone, gone, item.tight & (known | all_gone))
 
-    def relabelled(self, fn: rowfn.Relabel) -> ValueRange:
-        return self.table(fn, fn.item, fn.renamed()[1])
-
-    def valued(self, fn: rowfn.Value) -> ValueRange:
-        return self.table(fn, fn.item, fn.figures(self.schema))
-
     def or_missing(self, fn: rowfn.OrMissing) -> ValueRange:
         item, kind = self.range(fn.item), fn.item.kind(self.schema)
         last = self.constant(kind.size if isinstance(kind, Code) else 0)
-        return self.hull([(item.here, replace(item, gone=self.all(value=False))), (item.gone, last)])
+        return self.hull([(item.here, replace(item, gone=self.none)), (item.gone, last)])
 
 
 _Rule = Callable[[_Visit, RowFn], ValueRange]
@@ -423,8 +391,8 @@ _RULES: Final = cast(
     "dict[type[RowFn], _Rule]",
     {
         rowfn.Col: _Visit.column,
-        rowfn.Lit: _Visit.literal,
-        rowfn.Moment: _Visit.literal,
+        rowfn.Lit: lambda visit, fn: visit.constant(float(fn.value)),
+        rowfn.Moment: lambda visit, fn: visit.constant(float(fn.value)),
         rowfn.Arith: _Visit.arithmetic,
         rowfn.Maths: _Visit.maths,
         rowfn.DatePart: _Visit.part,
@@ -435,11 +403,11 @@ _RULES: Final = cast(
         rowfn.Not: _Visit.opposite,
         rowfn.IsMissing: _Visit.absent,
         rowfn.First: _Visit.first,
-        rowfn.Case: _Visit.case,
-        rowfn.Choice: _Visit.choice,
+        rowfn.Case: lambda visit, fn: visit.chosen(fn, visit.range),
+        rowfn.Choice: lambda visit, fn: visit.chosen(fn, visit.constant),
         rowfn.Each: _Visit.each,
-        rowfn.Relabel: _Visit.relabelled,
-        rowfn.Value: _Visit.valued,
+        rowfn.Relabel: lambda visit, fn: visit.table(fn, fn.item, fn.renamed()[1]),
+        rowfn.Value: lambda visit, fn: visit.table(fn, fn.item, fn.figures(visit.schema)),
         rowfn.OrMissing: _Visit.or_missing,
         **dict.fromkeys(RISING, _Visit.step),
     },

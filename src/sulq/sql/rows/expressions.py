@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from fractions import Fraction
+from typing import Final, NoReturn, cast
 
 from sulq.language import rowfn
 from sulq.language.domain import Schema
@@ -12,7 +13,7 @@ from sulq.language.kinds import Code, Truth, Words
 from sulq.language.rowfn import Choice, Compare, First, IsIn, IsMissing, Lit, Logic, Not, NullIf, RowFn
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Node, SqlRefused, placed, unsupported
-from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic, cast_constant, cast_row
+from sulq.sql.rows.arithmetic import CALLS, CLOCKS, Arithmetic, cast_constant
 from sulq.sql.rows.text_functions import NAMES as WORDING
 from sulq.sql.rows.text_functions import TextFunctions
 from sulq.sql.rows.values import (
@@ -37,6 +38,10 @@ MAX_BRANCHES: Final = 4096
 Operand = Cell | Fixed
 
 
+def _aggregate_refused(node: Node) -> NoReturn:
+    raise SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at, "Use HAVING or a subquery.")
+
+
 class RowExpressions:
     """Lowers expressions over one relation's rows.
 
@@ -50,10 +55,12 @@ class RowExpressions:
         self.arithmetic = Arithmetic(schema)
         self.wording = TextFunctions(schema)
         self.calls: dict[str, Callable[[syntax.Call], Operand]] = {
+            "case": self._case,
+            "grouping": _aggregate_refused,
             "and": self._logic,
             "or": self._logic,
-            "not": self._not,
-            "is null": self._is_null,
+            "not": lambda call: self.truth(Not(self.condition(call.args[0])), call.at),
+            "is null": lambda call: self._is_missing(self.term(call.args[0]), call.at),
             "is true": self._is,
             "is false": self._is,
             "between": self._between,
@@ -106,23 +113,21 @@ class RowExpressions:
         match node:
             case syntax.Literal():
                 return Fixed(node.value, node.type)
-            case syntax.CaseExpression():
-                return self._case(node)
             case syntax.Cast():
                 item = self.operand(node.item)
                 if isinstance(item, Fixed):
                     return cast_constant(item, node.to, node.wide, node.at)
-                return cast_row(item, node.to, node.wide, self.arithmetic, node.at)
+                return self.arithmetic.cast(item, node.to, node.wide, node.at)
             case syntax.Call():
                 return self._call(node)
-            case syntax.Aggregate() | syntax.Grouping():
-                raise SqlRefused("sql-syntax", "An aggregate cannot stand here", node.at, "Use HAVING or a subquery.")
-            case syntax.Single():
+            case syntax.Aggregate():
+                return _aggregate_refused(node)
+            case syntax.Subquery(how="value"):
                 why = "A subquery's value cannot decide about rows: it would have to be released first"
                 raise SqlRefused(
                     "sql-unsupported", why, node.at, "Ask for the value first, and write it into the query."
                 )
-            case syntax.Within() | syntax.Exists():
+            case syntax.Subquery():
                 why = "A subquery that decides about rows is answered only as a condition joined by AND in WHERE"
                 raise SqlRefused("sql-unsupported", why, node.at)
             case syntax.Star():
@@ -145,7 +150,7 @@ class RowExpressions:
         if node.op in CALLS:
             if node.op not in ("least", "greatest") and any(isinstance(x, Fixed) and x.value is None for x in args):
                 return Fixed(None, "null")
-            return self.arithmetic.call(node.op, args, node.at)
+            return CALLS[node.op](self.arithmetic, args, node.at)
         return unsupported(f"{node.op}() on rows", node.at, "Apply it to an aggregate, after grouping.")
 
     def truth(self, fn: RowFn, at: int) -> Cell:
@@ -156,16 +161,11 @@ class RowExpressions:
         fns = tuple(self.condition(arg) for arg in node.args)
         return self.truth(Logic(node.op, fns), node.at)
 
-    def _not(self, node: syntax.Call) -> Operand:
-        return self.truth(Not(self.condition(node.args[0])), node.at)
-
-    def _is_null(self, node: syntax.Call) -> Operand:
-        found = self.term(node.args[0])
-        if isinstance(found, PersonValue):
-            return Fixed(False, "bool") if found.present is None else self.truth(IsMissing(found.present), node.at)
-        if isinstance(found, Fixed):
-            return Fixed(found.value is None, "bool")
-        return self.truth(IsMissing(found.fn), node.at)
+    def _is_missing(self, item: Term, at: int) -> Operand:
+        if isinstance(item, Fixed):
+            return Fixed(item.value is None, "bool")
+        fn = item.present if isinstance(item, PersonValue) else item.fn
+        return Fixed(False, "bool") if fn is None else self.truth(IsMissing(fn), at)
 
     def _is(self, node: syntax.Call) -> Operand:
         fn = self.condition(node.args[0])
@@ -266,14 +266,8 @@ class RowExpressions:
         left, right = (self._operand(self.term(arg), node.at) for arg in node.args)
         differ = self._truth_fn(self._compare("<>", left, right, node.at), node.at).fill(False)
         gone = [self._truth_fn(self._is_missing(item, node.at), node.at) for item in (left, right)]
-        one = Logic("and", (gone[0], Not(gone[1]))), Logic("and", (Not(gone[0]), gone[1]))
-        found = Logic("or", (differ, *one))
+        found = Logic("or", (differ, gone[0] & ~gone[1], ~gone[0] & gone[1]))
         return self.truth(found if node.op == "is distinct from" else Not(found), node.at)
-
-    def _is_missing(self, item: Operand, at: int) -> Operand:
-        if isinstance(item, Fixed):
-            return Fixed(item.value is None, "bool")
-        return self.truth(IsMissing(item.fn), at)
 
     def _nullif(self, node: syntax.Call) -> Operand:
         item, other = self.cell(node.args[0]), self.operand(node.args[1])
@@ -327,10 +321,11 @@ class RowExpressions:
             return constant_fn(fitted(item, to, at), at)
         return self.arithmetic.number(item, at).fn if to in syntax.NUMERIC else item.fn
 
-    def _case(self, node: syntax.CaseExpression) -> Operand:
-        whens = [self.condition(when) for when, _ in node.branches]
-        thens = [self.operand(then) for _, then in node.branches]
-        last = Fixed(None, "null") if node.otherwise is None else self.operand(node.otherwise)
+    def _case(self, node: syntax.Call) -> Operand:
+        pairs_, otherwise = syntax.branches(node)
+        whens = [self.condition(when) for when, _ in pairs_]
+        thens = [self.operand(then) for _, then in pairs_]
+        last = Fixed(None, "null") if otherwise is None else self.operand(otherwise)
         items = [*thens, last]
         branches = list(zip(whens, thens, strict=True))
         to = self._common(items, node.at)
@@ -354,35 +349,22 @@ class RowExpressions:
         """
         several = [item for _, item in branches] + ([] if last is None else [last])
         to = self._common(several, at)
-        labels: dict[object, int] = {}
-        found: list[tuple[RowFn, int | None]] = []
+        found: list[tuple[RowFn, object]] = []
         for when, item in (*branches, *(() if last is None else ((Lit(True), last),))):
             if isinstance(item, Fixed):
-                found.append((when, None if item.value is None else self._place(labels, fitted(item, to, at).value)))
+                value = None if item.value is None else fitted(item, to, at).value
+                found.append((when, float(value) if isinstance(value, Fraction) else value))
                 continue
             if not isinstance(item.kind, Code):
                 unsupported("CASE with both constants and columns of this kind as results", at)
-            for label in item.kind.labels:
-                if label is not None:
-                    test = Logic("and", (when, Compare("==", item.fn, Lit(cast("str", label)))))
-                    found.append((test, self._place(labels, label)))
+            found += [(when & (item.fn == label), label) for label in item.kind.labels if label is not None]
             found.append((when, None))
         if len(found) > MAX_BRANCHES:
             raise SqlRefused("too-large", f"A CASE gives at most {MAX_BRANCHES} categories", at)
+        labels = sorted({cast("str", label) for _, label in found if label is not None})  # as keys are returned
         if not labels:
             return cell(constant_fn(Fixed(None, to), at), to, self.schema, at)
-        names = tuple(labels)
-        return cell(self._sorted(found, names), to, self.schema, at)
-
-    def _place(self, labels: dict[object, int], value: object) -> int:
-        return labels.setdefault(value if isinstance(value, (str, int)) else float(cast("float", value)), len(labels))
-
-    def _sorted(self, found: list[tuple[RowFn, int | None]], names: tuple[object, ...]) -> Choice:
-        """The labels in ascending order, as keys are returned."""
-        order = sorted(range(len(names)), key=lambda i: cast("str", names[i]))
-        places = {old: new for new, old in enumerate(order)}
-        last = found[-1][1] if isinstance(found[-1][0], Lit) else None
-        body = found[:-1] if isinstance(found[-1][0], Lit) else found
-        branches = tuple((when, None if place is None else places[place]) for when, place in body)
-        labels = tuple(cast("str", names[i]) for i in order)
-        return Choice(branches, labels, None if last is None else places[last])
+        place: dict[object, int | None] = {None: None} | {label: i for i, label in enumerate(labels)}
+        places = [(when, place[label]) for when, label in found]
+        otherwise = places.pop()[1] if isinstance(places[-1][0], Lit) else None
+        return cell(Choice(tuple(places), tuple(labels), otherwise), to, self.schema, at)

@@ -9,6 +9,7 @@ A union makes the columns of both sides alike and puts the rows one after the ot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
@@ -40,9 +41,9 @@ class _Sides:
     rest: tuple[Node, ...]
 
 
-def shift(node: Node, by: int) -> Node:
-    """An expression whose places are counted from elsewhere."""
-    return changed(node, lambda item: Place(item.index + by, item.at) if isinstance(item, Place) else None)
+def replaced(node: Node, place: Callable[[int], int]) -> Node:
+    """An expression whose places are others."""
+    return changed(node, lambda item: Place(place(item.index), item.at) if isinstance(item, Place) else None)
 
 
 def sides(node: Node, left: int) -> set[str]:
@@ -57,79 +58,69 @@ def linked(node: Node, left: int) -> bool:
     return sorted(map(sorted, (sides(arg, left) for arg in node.args))) == [["left"], ["right"]]
 
 
-class Joins:
-    """Joins laid out relations."""
+def join(builder: RelationBuilder, tables: tuple[RowSet, RowSet], how: str, conditions: list[Node], at: int) -> RowSet:
+    """Two relations side by side; places in the conditions count through both."""
+    left, right = tables
+    count = len(left.items)
+    sorted_ = _sorted(left, right, conditions)
+    private = not left.shape.public and not right.shape.public
+    person = private and (sorted_.person or _keyed(left, right, sorted_))
+    if private and not person:
+        why = "These two private tables are not joined on the person, so a pair is no one's own"
+        raise SqlRefused("person-lost", why, at, SAME_PERSON)
+    optional = how == "left"
+    if optional:
+        if sorted_.rest:
+            unsupported("LEFT JOIN with this condition", sorted_.rest[0].at, "Equate columns, or filter in WHERE.")
+        express = right.express()
+        extra = tuple(express.condition(replaced(node, lambda i: i - count)) for node in sorted_.right)
+        right = replace(right, filters=(*right.filters, *extra))
+    ours = [(left.express().term(a), a.at or at) for a, _, _ in sorted_.pairs]
+    theirs = [(right.express().term(replaced(b, lambda i: i - count)), b.at or at) for _, b, _ in sorted_.pairs]
+    valued_ = [[(valued(term, place, UNVALUED), place) for term, place in side] for side in (ours, theirs)]
+    first, second = builder.columns(left, valued_[0]), builder.columns(right, valued_[1], optional=optional)
+    on: list[tuple[str, str]] = []
+    rest = list(sorted_.rest) + ([] if optional else list(sorted_.right))
+    for (a, _, condition), mine, yours in zip(sorted_.pairs, first.beside, second.beside, strict=True):
+        if alike(first.rows.schema, mine, second.rows.schema, yours):
+            on.append((mine, yours))
+        elif optional:
+            raise SqlRefused("wrong-kind", "These columns are declared differently", a.at, "Declare them alike.")
+        else:
+            rest.append(condition)
+    found = builder.join(first.rows, second.rows, tuple(on), how, person=person, at=at)
+    express = RowExpressions(found.schema, found.bound)
+    return replace(found, filters=tuple(express.condition(node) for node in rest))
 
-    def __init__(self, maker: RelationBuilder) -> None:
-        self.maker = maker
 
-    def join(self, left: RowSet, right: RowSet, how: str, conditions: list[Node], at: int) -> RowSet:
-        """Two relations side by side; places in the conditions count through both."""
-        count = len(left.items)
-        sorted_ = self._sorted(left, right, conditions)
-        private = not left.shape.public and not right.shape.public
-        person = private and (sorted_.person or self._keyed(left, right, sorted_))
-        if private and not person:
-            why = "These two private tables are not joined on the person, so a pair is no one's own"
-            raise SqlRefused("person-lost", why, at, SAME_PERSON)
-        if how == "left":
-            if sorted_.rest:
-                unsupported("LEFT JOIN with this condition", sorted_.rest[0].at, "Equate columns, or filter in WHERE.")
-            express = right.express()
-            extra = tuple(express.condition(shift(node, -count)) for node in sorted_.right)
-            right = replace(right, filters=(*right.filters, *extra))
-        pairs = [] if sorted_.person and not sorted_.pairs else list(sorted_.pairs)
-        ours = [(left.express().term(a), a.at or at) for a, _, _ in pairs]
-        theirs = [(right.express().term(shift(b, -count)), b.at or at) for _, b, _ in pairs]
-        first = self.maker.columns(left, [(valued(term, place, UNVALUED), place) for term, place in ours])
-        second = self.maker.columns(
-            right, [(valued(term, place, UNVALUED), place) for term, place in theirs], optional=how == "left"
-        )
-        on: list[tuple[str, str]] = []
-        rest = list(sorted_.rest) + ([] if how == "left" else list(sorted_.right))
-        for (a, _, condition), mine, yours in zip(pairs, first.beside, second.beside, strict=True):
-            if alike(first.rows.schema, mine, second.rows.schema, yours):
-                on.append((mine, yours))
-            elif how == "left":
-                raise SqlRefused("wrong-kind", "These columns are declared differently", a.at, "Declare them alike.")
+def _sorted(left: RowSet, right: RowSet, conditions: list[Node]) -> _Sides:
+    count = len(left.items)
+    person, pairs = False, []
+    ours: list[Node] = []
+    rest: list[Node] = []
+    for node in conditions:
+        if linked(node, count) and isinstance(node, Call):
+            a, b = node.args if sides(node.args[0], count) == {"left"} else reversed(node.args)
+            terms = left.express().term(a), right.express().term(replaced(b, lambda i: i - count))
+            if all(isinstance(term, PersonValue) for term in terms):
+                if any(isinstance(term, PersonValue) and term.present is not None for term in terms):
+                    unsupported("A join on the person of an optional row", node.at)
+                person = True
             else:
-                rest.append(condition)
-        found = self.maker.join(first.rows, second.rows, tuple(on), how, person=person, at=at)
-        express = RowExpressions(found.schema, found.bound)
-        return replace(found, filters=tuple(express.condition(node) for node in rest))
+                pairs.append((a, b, node))
+        else:
+            (ours if sides(node, count) == {"right"} else rest).append(node)
+    return _Sides(person, tuple(pairs), tuple(ours), tuple(rest))
 
-    def _sorted(self, left: RowSet, right: RowSet, conditions: list[Node]) -> _Sides:
-        count = len(left.items)
-        person, pairs, ours, rest = False, [], [], []
-        for node in conditions:
-            where = sides(node, count)
-            if linked(node, count) and isinstance(node, Call):
-                a, b = node.args if sides(node.args[0], count) == {"left"} else reversed(node.args)
-                one, other = left.express().term(a), right.express().term(shift(b, -count))
-                if isinstance(one, PersonValue) and isinstance(other, PersonValue):
-                    if one.present is not None or other.present is not None:
-                        unsupported("A join on the person of an optional row", node.at)
-                    person = True
-                else:
-                    pairs.append((a, b, node))
-            elif where == {"right"}:
-                ours.append(node)
-            else:
-                rest.append(node)
-        return _Sides(person, tuple(pairs), tuple(ours), tuple(rest))
 
-    def _keyed(self, left: RowSet, right: RowSet, conditions: _Sides) -> bool:
-        """Whether a pair equates a key that is not the person with what is declared to refer to it."""
-        count = len(left.items)
-        for a, b, _ in conditions.pairs:
-            if not isinstance(a, Place) or not isinstance(b, Place):
-                continue
-            one, other = left.items[a.index], right.items[b.index - count]
-            if isinstance(one.term, PersonValue) or isinstance(other.term, PersonValue):
-                continue
-            if refers(one, other):
+def _keyed(left: RowSet, right: RowSet, conditions: _Sides) -> bool:
+    """Whether a pair equates a key that is not the person with what is declared to refer to it."""
+    for a, b, _ in conditions.pairs:
+        if isinstance(a, Place) and isinstance(b, Place):
+            one, other = left.items[a.index], right.items[b.index - len(left.items)]
+            if not isinstance(one.term, PersonValue) and not isinstance(other.term, PersonValue) and refers(one, other):
                 return True
-        return False
+    return False
 
 
 def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:
@@ -140,11 +131,11 @@ def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:
 MAX_LABELS: Final = 4096
 
 
-def united(maker: RelationBuilder, left: RowSet, right: RowSet, at: int) -> RowSet:
+def united(builder: RelationBuilder, left: RowSet, right: RowSet, at: int) -> RowSet:
     """The rows of both, under the names of the first."""
     if len(left.items) != len(right.items):
         raise SqlRefused("sql-syntax", "The parts of a UNION have different numbers of columns", at)
-    number = next(maker.numbers)
+    number = next(builder.numbers)
     ours: list[tuple[str, RowFn]] = []
     theirs: list[tuple[str, RowFn]] = []
     plans: list[tuple[Item, str | None, str, bool]] = []
@@ -166,7 +157,7 @@ def united(maker: RelationBuilder, left: RowSet, right: RowSet, at: int) -> RowS
     if not ours:
         ours, theirs = [(f"u{number}.here", Lit(1))], [(f"u{number}.here", Lit(1))]
     relation = Union((Columns(left.filtered(), tuple(ours)), Columns(right.filtered(), tuple(theirs))))
-    found = shaped(relation, maker.facts, at)
+    found = shaped(relation, builder.facts, at)
     items = []
     for item, column, kind, person in plans:
         inner = None if column is None else cell(Col(column), kind, found.schema, at)

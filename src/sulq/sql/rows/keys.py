@@ -154,9 +154,10 @@ def _narrowed(schema: Schema, left: boxes.Boxes) -> Schema:
     """The columns as what is left of them: numbers between the ends of the boxes in which they are there."""
     found = []
     for name, column in schema.columns:
-        here = ~left.missing[name] if name in left.low else None
+        i = left.names.index(name) if name in left.names else None
+        here = None if i is None else ~left.missing[i]
         if here is not None and here.any() and isinstance(column, (domain.Int, domain.Real, *CLOCKED)):
-            low, high = int(left.low[name][here].min()), int(left.high[name][here].max())
+            low, high = int(left.low[i][here].min()), int(left.high[i][here].max())
             kind = Scalar(low * column.step, high * column.step, column.step, clock=column.clock)
             found.append((name, numeric(kind) if isinstance(column, CLOCKED) else _like(column, low, high)))
         else:

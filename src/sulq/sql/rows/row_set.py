@@ -8,7 +8,7 @@ person, different rows, a union) are they worked out, under names made up here.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sulq.language import domain
@@ -130,27 +130,26 @@ def _named(node: Node, items: Sequence[ColumnName]) -> tuple[str | None, int]:
             return node.name.text if place is None else items[place].name, 2
         case syntax.Place():
             return items[node.index].name, 2
+        case syntax.Call(op="case"):
+            otherwise = syntax.branches(node)[1]
+            name, strength = (None, 0) if otherwise is None else _named(otherwise, items)
+            return (name, strength) if strength == 2 else ("case", 1)
         case syntax.Call() | syntax.Aggregate():
             return (None, 0) if node.called == "?column?" else (node.called, 2)
-        case syntax.CaseExpression():
-            name, strength = (None, 0) if node.otherwise is None else _named(node.otherwise, items)
-            return (name, strength) if strength == 2 else ("case", 1)
         case syntax.Cast():
             name, strength = _named(node.item, items)
             return (name, strength) if strength else (CAST_NAMES.get(node.to, node.to), 1)
         case syntax.Literal():
             return (node.type, 1) if node.type == "interval" else (None, 0)
-        case syntax.Grouping():
-            return "grouping", 2
-        case syntax.Exists():
+        case syntax.Subquery(how="exists"):
             return "exists", 2
-        case syntax.Single():
+        case syntax.Subquery(how="value"):
             return _first(node), 2
         case _:
             return None, 0
 
 
-def _first(node: syntax.Single) -> str:
+def _first(node: syntax.Subquery) -> str:
     query = node.query
     while not isinstance(query, syntax.SelectQuery):
         query = query.left
@@ -267,60 +266,51 @@ class RelationBuilder:
         """
         number = next(self.numbers)
         made: list[tuple[str, RowFn]] = []
-        personal: set[str] = set()
+        labels: dict[object, str] = {}
 
-        def lay(fn: RowFn, name: str) -> str:
-            """Give a row function a column, the same one if it has one already."""
-            for known, other in made:
-                if other is fn or (isinstance(fn, Col) and isinstance(other, Col) and fn.name == other.name):
-                    return known
-            name = column_name(fn, name)
-            label = f"t{number}.{name}"
-            label = label if all(label != known for known, _ in made) else f"t{number}.{len(made)}.{name}"
-            made.append((label, fn))
-            if rows.identifies(fn):
-                personal.add(label)
-            return label
+        def label(fn: RowFn, name: str = "value") -> str:
+            """The column of a row function, a new one if it has none."""
+            key = fn.name if isinstance(fn, Col) else id(fn)
+            if key not in labels:
+                name = column_name(fn, name)
+                fresh = f"t{number}.{name}"
+                labels[key] = fresh if fresh not in labels.values() else f"t{number}.{len(made)}.{name}"
+                made.append((labels[key], fn))
+            return labels[key]
 
-        laid = [self._laid(item.term, "value", lay, optional=optional) for item in rows.items]
-        beside = [self._laid(term, "on", lay, optional=False, at=at) for term, at in extra]
-        marker = lay(Lit(True), "here") if optional or not made else ""
+        terms = [_as_column(item.term, rows.schema, 0) if optional else item.term for item in rows.items]
+        beside = [_as_column(term, rows.schema, at) if at else term for term, at in extra]
+        for name, several in (("value", terms), ("on", beside)):
+            for term in several:
+                for fn in _functions(term):
+                    label(fn, "here" if isinstance(term, PersonValue) and fn is term.present else name)
+        marker = label(Lit(True), "here") if optional or not made else ""
         plain = not only and not isinstance(rows.relation, Table) and all(isinstance(fn, Col) for _, fn in made)
-        own = {label: fn.name for label, fn in made if isinstance(fn, Col)} if plain else {}
+        own = {name: fn.name for name, fn in made if isinstance(fn, Col)} if plain else {}
         relation = rows.filtered() if plain else Columns(rows.filtered(), tuple(made))
         found = shaped(relation, self.facts, extra[0][1] if extra else 0)
 
-        def column(label: str) -> str:
-            """A column's name in the new relation: its own where all are columns of fresh names already."""
-            return own.get(label, label)
+        def column(fn: RowFn) -> str:
+            """A row function's column in the new relation: its own where all are columns of fresh names already."""
+            return own.get(label(fn), label(fn))
 
-        def again(plan: _Plan) -> Term:
+        def again(term: Term) -> Term:
             """What a column stands for in the new relation."""
-            if isinstance(plan, Fixed):
-                return plan
-            value = None if plan.column is None else cell(Col(column(plan.column)), plan.type, found.schema, 0)
-            if not plan.person:
-                return value if value is not None else Fixed(None, "null")
-            present = plan.present if plan.present is not None else (marker if optional else None)
-            return PersonValue(value, None if present is None else Col(column(present)))
-
-        items = tuple(replace(item, term=again(plan)) for item, plan in zip(rows.items, laid, strict=True))
-        result = RowSet(relation, found, items, personal=frozenset(map(column, personal)))
-        names = tuple(column(plan.column or "") if isinstance(plan, _Laid) else "" for plan in beside)
-        return ProjectedRows(result, names, marker)
-
-    def _laid(self, term: Term, name: str, lay: _Lay, *, optional: bool, at: int = 0) -> _Plan:
-        if isinstance(term, Fixed):
-            if not optional and at == 0:
+            if isinstance(term, Cell):
+                return cell(Col(column(term.fn)), term.type, found.schema, 0)
+            if isinstance(term, Fixed):
                 return term
-            if term.value is None:
-                return term
-            return _Laid(lay(constant_fn(term, at), name), term.type)
-        if isinstance(term, Cell):
-            return _Laid(lay(term.fn, name), term.type)
-        inner = None if term.cell is None else lay(term.cell.fn, name)
-        present = None if term.present is None else lay(term.present, "here")
-        return _Laid(inner, "" if term.cell is None else term.cell.type, present, person=True)
+            value = None if term.cell is None else cell(Col(column(term.cell.fn)), term.cell.type, found.schema, 0)
+            present = (
+                column(term.present) if term.present is not None else own.get(marker, marker) if optional else None
+            )
+            return PersonValue(value, None if present is None else Col(present))
+
+        items = tuple(replace(item, term=again(term)) for item, term in zip(rows.items, terms, strict=True))
+        personal = frozenset(own.get(name, name) for name, fn in made if rows.identifies(fn))
+        values = map(_value_of, beside)
+        names = tuple("" if value is None else column(value) for value in values)
+        return ProjectedRows(RowSet(relation, found, items, personal=personal), names, marker)
 
     def per_person(
         self, laid: RowSet, keys: tuple[str, ...], values: tuple[tuple[str, str, RowFn | None], ...], at: int
@@ -353,13 +343,23 @@ class ProjectedRows:
     marker: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Laid:
-    column: str | None
-    type: str
-    present: str | None = None
-    person: bool = False
+def _as_column(term: Term, schema: Schema, at: int) -> Term:
+    """A constant as a row function, so that it has a column; NULL has none."""
+    if not isinstance(term, Fixed) or term.value is None:
+        return term
+    return Cell(constant_fn(term, at), term.type, schema, at)
 
 
-_Plan = _Laid | Fixed
-_Lay = Callable[[RowFn, str], str]
+def _value_of(term: Term) -> RowFn | None:
+    """The row function of a term's value, where it has one."""
+    inner = term.cell if isinstance(term, PersonValue) else term
+    return inner.fn if isinstance(inner, Cell) else None
+
+
+def _functions(term: Term) -> Iterator[RowFn]:
+    """The row functions a term is made of."""
+    value = _value_of(term)
+    if value is not None:
+        yield value
+    if isinstance(term, PersonValue) and term.present is not None:
+        yield term.present
