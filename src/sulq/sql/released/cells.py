@@ -42,7 +42,7 @@ class NoisyValue:
     """A value and, where it rests on noise, its origin; `clock` for moments."""
 
     value: object
-    origin: Origin | None = None
+    origin: CellOrigin | None = None
     clock: str | None = None
 
     def range(self, answers: Sequence[Released], beta: float) -> Outcome:
@@ -50,7 +50,7 @@ class NoisyValue:
         return only(self.value) if self.origin is None else self.origin.range(answers, beta)
 
 
-class Origin:
+class CellOrigin:
     """How a noisy value came from the statistics under it; as it stands here, in a way no interval is known for."""
 
     __slots__ = ()
@@ -64,14 +64,14 @@ class Origin:
         return Anything()
 
 
-class Unclear(Origin):
+class Unclear(CellOrigin):
     """Rests on noise in a way no interval is worked out for."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupCells(Origin):
+class GroupCells(CellOrigin):
     """A statistic of one group, one of so many `groups` (0: of the whole table), or its sum over several groups."""
 
     column: StatColumn
@@ -90,7 +90,7 @@ class GroupCells(Origin):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Applied(Origin):
+class Applied(CellOrigin):
     """An operator or function of other values."""
 
     op: str
@@ -106,7 +106,7 @@ class Applied(Origin):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Either(Origin):
+class Either(CellOrigin):
     """The value of the first condition that holds, else the last one."""
 
     branches: tuple[tuple[NoisyValue, NoisyValue], ...]
@@ -127,7 +127,7 @@ class Either(Origin):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AggregatedCells(Origin):
+class AggregatedCells(CellOrigin):
     """An aggregate of released values, each of them counted if its condition holds."""
 
     name: str
@@ -154,7 +154,7 @@ class AggregatedCells(Origin):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unknown(Origin):
+class Unknown(CellOrigin):
     """A mean, quantile or ratio of a group that may have no rows: missing, or anywhere in its whole range (SR18)."""
 
     low: float = -INF
