@@ -109,8 +109,8 @@ PROPOSERS: Final = (
         "sulq proposers, a fold's weight",
         "a count beside a fold is doubled after it was planned with",
         "compile/statements/programs/compiler.py",
-        '            return Sum("vectors", self.put(Stack((Unit(self.constant(1), term, term),))), keys=keys)',
-        '            return Sum("vectors", self.put(Stack((Unit(self.constant(1), 2 * term, 2 * term),))), keys=keys)',
+        '            return Sum("vectors", self.put(Stack((Unit(self.place(1), term, term),))), keys=keys)',
+        '            return Sum("vectors", self.put(Stack((Unit(self.place(1), 2 * term, 2 * term),))), keys=keys)',
         TWO,
     ),
     Mutant(

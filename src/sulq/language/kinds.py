@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,10 @@ from sulq.language.domain import MAX_CELL_LENGTH, Schema
 
 __all__ = [
     "HUGE", "Cells", "Code", "Floats", "Frame", "Grid", "Integers", "Kind", "Objects", "Scalar", "Truth", "Truths",
-    "Words", "union",
+    "Words", "entry", "union",
 ]  # fmt: skip
 
+T = TypeVar("T", bound=np.generic)
 HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
 
 
@@ -123,6 +124,12 @@ class Frame(Protocol):
     def position(self) -> Integers:
         """Each row's place in the source, from 0."""
         ...
+
+
+def entry(table: npt.NDArray[T], index: Integers) -> npt.NDArray[T]:
+    """The entries of a public table at each row's number; a number past its ends, of a missing cell, takes the last."""
+    traced = getattr(index, "entry_of", None)  # of a program that is being written: compile/statements/programs
+    return table.take(index, mode="clip") if traced is None else cast("npt.NDArray[T]", traced(table))
 
 
 def union(*masks: Truths | None) -> Truths | None:

@@ -216,7 +216,7 @@ MISTAKES: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "factor forgotten": on_sums(lambda each: replace(each, factor=None)),
     "counted twice": on_stacks(lambda step: unit(low=twice, high=twice)(step) if step.units[0].low > 0 else step),
     "a table of other numbers": on_sums(lambda each: replace(each, units=bytes(x * 2 % 256 for x in each.units))),
-    "a key that is missing": lambda patch: patch.setattr(ProgramCompiler, "_filled", lambda _, cell, __: cell[0]),
+    "a key that is missing": lambda patch: patch.setattr(ProgramCompiler, "filled", lambda _, cells, __: cells.values),
     "rows twice": on_folds(doubled),
     "a running sum": on_folds(
         lambda fold: replace(fold, sql=f"SELECT *, sum(1) OVER () AS s FROM ({fold.sql})", table=None)

@@ -26,7 +26,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Frame, Kind, Scalar, Truth, Truths, Words
 
 F = TypeVar("F", bound="RowFn")
-K = TypeVar("K", bound=Kind)
+K = TypeVar("K")
 Literal = int | float | str | bool
 Values = npt.NDArray[np.generic]
 Operator = Callable[["RowFn", object], "RowFn"]
@@ -38,7 +38,7 @@ NODES: Final[dict[str, Callable[..., RowFn]]] = {}
 
 
 def per_schema(kind: Callable[[F, Schema], K]) -> Callable[[F, Schema], K]:
-    """Work out the kind of a node once for the schema it was asked for last: plans and programs ask many times."""
+    """Work out what a node is, once for the schema it was asked for last: plans and programs ask many times."""
 
     @functools.wraps(kind)
     def known(self: F, schema: Schema) -> K:
@@ -304,7 +304,9 @@ def evaluate(fn: RowFn, frame: Frame) -> Cells:
     """The meaning of a row function on a batch, worked out once however often it occurs."""
     known = frame.seen.get(id(fn))
     if known is None or known.of is not fn:
-        known = frame.seen[id(fn)] = replace(fn.cells(frame), of=fn)
+        work_out = getattr(frame, "work_out", None)  # of a program that is being written: compile/statements/programs
+        found = fn.cells(frame) if work_out is None else work_out(fn)
+        known = frame.seen[id(fn)] = replace(found, of=fn)
     return known
 
 
@@ -312,6 +314,11 @@ def numbers(fn: RowFn, frame: Frame) -> tuple[Floats, Truths | None]:
     """The meaning of a row function used as a number."""
     cells = evaluate(fn, frame)
     return cells.values.astype(np.float64, copy=False), cells.missing
+
+
+def known(truth: Truths, missing: Truths | None) -> Truths:
+    """Where a condition holds, and is not missing."""
+    return truth if missing is None else truth & ~missing
 
 
 def truths(fn: RowFn, frame: Frame) -> tuple[Truths, Truths | None]:
@@ -350,7 +357,8 @@ class Col(RowFn):
             return Cells(cells.values != 0, cells.missing)
         if column is None or isinstance(column, (domain.Text, domain.Category)):
             return cells
-        return Cells(cells.values.astype(np.float64) * float(column.step), cells.missing)
+        values = cells.values.astype(np.float64)
+        return Cells(values if column.step == 1 else values * float(column.step), cells.missing)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import numpy as np
 from sulq.errors import QuestionError, SetupError
 from sulq.language import domain
 from sulq.language.domain import Schema
-from sulq.language.kinds import Cells, Code, Frame, Kind, Scalar, Truth, Truths, Words, union
+from sulq.language.kinds import Cells, Code, Frame, Kind, Scalar, Truth, Words, union
 from sulq.language.rowfn.base import (
     MAX_LIST_ITEMS,
     Lit,
@@ -22,11 +23,12 @@ from sulq.language.rowfn.base import (
     condition,
     describe,
     evaluate,
+    known,
     literals,
     truths,
 )
 
-COMPARISONS: Final[dict[str, Callable[[Values, Values], object]]] = {
+COMPARISONS: Final[dict[str, Callable[[Values, Values | float], Values]]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -111,7 +113,7 @@ class Compare(RowFn, left="A side of a comparison", right="A side of a compariso
         b = evaluate(right, frame) if isinstance(right, RowFn) else Cells(_constant(right), None)
         with np.errstate(all="ignore"):
             found = COMPARISONS[op](a.values, b.values)
-        return Cells(np.asarray(found, dtype=np.bool_), union(a.missing, b.missing))
+        return Cells(found.astype(np.bool_, copy=False), union(a.missing, b.missing))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +149,7 @@ class IsIn(RowFn, item="The left of isin", values=literals):
         item = evaluate(self.item, frame)
         found = np.zeros(frame.size, dtype=np.bool_)
         for value in self.fitted(frame.schema):
-            found |= np.asarray(item.values == value, dtype=np.bool_)
+            found |= (item.values == value).astype(np.bool_, copy=False)
         return Cells(found, item.missing)
 
 
@@ -169,13 +171,10 @@ class Logic(RowFn, items="A condition"):
 
     def cells(self, frame: Frame) -> Cells:
         decides = self.op == "or"
-        decided = np.zeros(frame.size, dtype=np.bool_)
-        unknown: Truths | None = None
-        for item in self.items:
-            value, missing = truths(item, frame)
-            strikes = value if decides else ~value
-            decided |= strikes if missing is None else strikes & ~missing
-            unknown = union(unknown, missing)
+        cells = [truths(item, frame) for item in self.items]
+        strikes = [known(value if decides else ~value, missing) for value, missing in cells]
+        decided = functools.reduce(operator.or_, strikes)
+        unknown = union(*(missing for _, missing in cells))
         missing = None if unknown is None else unknown & ~decided
         return Cells(decided if decides else ~decided, missing)
 

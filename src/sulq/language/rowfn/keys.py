@@ -14,9 +14,10 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.language.domain import Schema
-from sulq.language.kinds import Cells, Code, Frame, Integers, Kind, Scalar, Truth, union
+from sulq.language.domain import Schema, Text
+from sulq.language.kinds import Cells, Code, Frame, Integers, Scalar, Truth, entry, union
 from sulq.language.rowfn.base import (
+    Col,
     Literal,
     RowFn,
     check,
@@ -24,6 +25,7 @@ from sulq.language.rowfn.base import (
     describe,
     evaluate,
     is_whole,
+    known,
     literal,
     literals,
     numbers,
@@ -65,6 +67,11 @@ class Each(RowFn, item="The item"):
         if isinstance(inner, Code):
             return evaluate(self.item, frame)
         low = math.ceil(inner.lo) if isinstance(inner, Scalar) and inner.lo is not None else 0
+        column = frame.schema.find(self.item.name) if isinstance(self.item, Col) else None
+        if isinstance(self.item, Col) and column is not None and not isinstance(column, Text) and column.step == 1:
+            codes = frame.codes(self.item.name)  # whole to begin with
+            units = codes.values.astype(np.int64, copy=False)
+            return Cells(units - low if low else units, codes.missing)
         values, missing = numbers(self.item, frame)
         with np.errstate(all="ignore"):  # of a missing cell: no warning may tell that there is one
             return Cells((values - low).astype(np.int64), missing)
@@ -84,23 +91,21 @@ class Bins(RowFn, item="The item", edges=literals):
 
     def fitted(self, schema: Schema) -> list[float]:
         """The edges as they meet the cells."""
-        return _few_edges(self, schema)[0] if len(self.edges) <= MAX_CACHED else self._fitted(self.item.kind(schema))[0]
+        return self._fitted(schema)[0]
 
-    def _fitted(self, kind: Kind) -> tuple[list[float], Scalar]:
-        if not isinstance(kind, Scalar):
+    @per_schema
+    def _fitted(self, schema: Schema) -> tuple[list[float], Code]:
+        inner = self.item.kind(schema)
+        if not isinstance(inner, Scalar):
             raise QuestionError("wrong-kind", f"{describe(self.item)} is not a number and has no bins.")
-        edges = [float(against(edge, kind)) for edge in self.edges]
+        edges = [float(against(edge, inner)) for edge in self.edges]
         if any(a >= b for a, b in itertools.pairwise(edges)):
             raise QuestionError("bad-literal", "The edges of bins must increase.")
-        return edges, kind
+        covered = inner.lo is not None and inner.hi is not None and edges[0] <= inner.lo and inner.hi <= edges[-1]
+        return edges, Code(tuple(itertools.pairwise(self.edges)), inner.nullable or not covered)
 
     def kind(self, schema: Schema) -> Code:
-        return _few_edges(self, schema)[1] if len(self.edges) <= MAX_CACHED else self._kind(schema)
-
-    def _kind(self, schema: Schema) -> Code:
-        edges, inner = self._fitted(self.item.kind(schema))
-        covered = inner.lo is not None and inner.hi is not None and edges[0] <= inner.lo and inner.hi <= edges[-1]
-        return Code(tuple(itertools.pairwise(self.edges)), inner.nullable or not covered)
+        return self._fitted(schema)[1]
 
     def cells(self, frame: Frame) -> Cells:
         edges = np.array(self.fitted(frame.schema))
@@ -108,13 +113,7 @@ class Bins(RowFn, item="The item", edges=literals):
         index = np.searchsorted(edges, values, side="right") - 1
         index = np.where(values == edges[-1], len(edges) - 2, index)
         outside = (index < 0) | (index > len(edges) - 2)
-        return Cells(index.astype(np.int64), outside if missing is None else outside | missing)
-
-
-@functools.lru_cache(maxsize=64)
-def _few_edges(fn: Bins, schema: Schema) -> tuple[list[float], Code]:
-    """Edges and kind of bins, kept from batch to batch where they are few: what is kept must stay small."""
-    return fn._fitted(fn.item.kind(schema))[0], fn._kind(schema)  # noqa: SLF001 - its own, looked up
+        return Cells(index.astype(np.int64), union(outside, missing))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -198,12 +197,8 @@ class Choice(RowFn, labels=literals):
 
     def cells(self, frame: Frame) -> Cells:
         found = np.full(frame.size, -1 if self.otherwise is None else self.otherwise, dtype=np.int64)
-        open_ = np.ones(frame.size, dtype=np.bool_)
-        for when, place in self.branches:
-            holds, unknown = truths(when, frame)
-            here = open_ & holds if unknown is None else open_ & holds & ~unknown
-            found[here] = -1 if place is None else place
-            open_ &= ~here
+        for when, place in reversed(self.branches):
+            found = np.where(known(*truths(when, frame)), -1 if place is None else place, found)
         return Cells(found, found < 0)
 
 
@@ -250,9 +245,8 @@ class Relabel(RowFn, item="The item"):
     def cells(self, frame: Frame) -> Cells:
         item = evaluate(self.item, frame)
         places = np.array([-1 if place is None else place for place in self.renamed()[1]], dtype=np.int64)
-        values = cast("Integers", item.values)
-        found = places[values if item.missing is None else np.where(item.missing, 0, values)]
-        return Cells(found, union(item.missing, found < 0))
+        found = entry(places, cast("Integers", item.values))
+        return Cells(found, union(item.missing, found < 0) if None in self.labels else item.missing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -304,8 +298,8 @@ class Value(RowFn, item="The item"):
         table = np.array([0.0 if x is None else x for x in figures])
         none = np.array([x is None for x in figures], dtype=np.bool_)
         index = cast("Integers", item.values)
-        index = index if item.missing is None else np.where(item.missing, 0, index)
-        return Cells(table[index], union(item.missing, none[index] if none.any() else None))
+        gone = entry(none, index) if none.any() else None
+        return Cells(entry(table, index), union(item.missing, gone))
 
 
 MAX_TREE_NODES: Final = 65_536

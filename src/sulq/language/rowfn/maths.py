@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
@@ -182,7 +182,7 @@ OPERATIONS: Final = {
 def outside(domain: tuple[str, float], values: Floats) -> Truths:
     """Where numbers are not in a function's domain."""
     sign, end = domain
-    return ~np.asarray(COMPARISONS[sign](values, np.asarray(end)), dtype=np.bool_)
+    return ~cast("Truths", COMPARISONS[sign](values, end))
 
 
 def half_away(value: float) -> float:
@@ -234,7 +234,8 @@ class Round(RowFn, item="The item"):
         with np.errstate(all="ignore"):
             scaled = values * scale if self.digits >= 0 else values / scale
             size = np.floor(np.abs(scaled))
-            whole = np.copysign(size + (np.abs(scaled) - size >= 0.5), scaled)
+            size = size + (np.abs(scaled) - size >= 0.5)
+            whole = np.where(scaled < 0, 0.0 - size, size)
             found = whole / scale if self.digits >= 0 else whole * scale
         return Cells(found, missing) if self.kind(frame.schema).bounded else finite(found, missing)
 
@@ -328,6 +329,8 @@ class Power(RowFn, item="The item", exponent=figure):
                 found = values
                 for _ in range(abs(self.whole) - 1):
                     found = found * values
+                if self.whole > 0 and kind.bounded:
+                    return Cells(found, missing)
                 return finite(found if self.whole > 0 else 1.0 / found, missing)
             none = ~(np.abs(values) > 0) if self.exponent < 0 else np.zeros(frame.size, dtype=np.bool_)
             none = none if self.signed else none | ~(values >= 0)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
-from sulq.language.kinds import HUGE, Cells, Code, Frame, Grid, Kind, Scalar, Truth, Words, union
+from sulq.language.kinds import HUGE, Cells, Code, Frame, Grid, Kind, Scalar, Truth, Truths, Words, union
 from sulq.language.rowfn.base import (
     Lit,
     RowFn,
@@ -20,6 +20,7 @@ from sulq.language.rowfn.base import (
     describe,
     evaluate,
     figure,
+    known,
     literal,
     number,
     numbers,
@@ -130,19 +131,16 @@ class Case(RowFn):
         return one_of(kinds, "The branches of a case mix dates and numbers.", nullable=nullable)
 
     def cells(self, frame: Frame) -> Cells:
-        values = np.zeros(frame.size)
-        missing = np.ones(frame.size, dtype=np.bool_)
-        open_ = np.ones(frame.size, dtype=np.bool_)
-        last = () if self.otherwise is None else ((None, self.otherwise),)
-        for when, then in (*self.branches, *last):
-            here = open_
-            if when is not None:
-                holds, unknown = truths(when, frame)
-                here = here & holds if unknown is None else here & holds & ~unknown
+        values, missing = np.zeros(frame.size), cast("Truths | None", np.ones(frame.size, dtype=np.bool_))
+        if self.otherwise is not None:
+            values, missing = numbers(self.otherwise, frame)
+        for when, then in reversed(self.branches):
+            here = known(*truths(when, frame))
             value, none = numbers(then, frame)
             values = np.where(here, value, values)
-            missing = np.where(here, False if none is None else none, missing)
-            open_ = open_ & ~here
+            if none is not None or missing is not None:
+                sides = (np.zeros(frame.size, dtype=np.bool_) if mask is None else mask for mask in (none, missing))
+                missing = np.where(here, *sides)
         return Cells(values, missing)
 
 
@@ -267,6 +265,4 @@ class NullIf(RowFn, item="The item", other="The other value"):
 
     def cells(self, frame: Frame) -> Cells:
         cells = evaluate(self.item, frame)
-        equal, unknown = truths(self.equal, frame)
-        taken = equal if unknown is None else equal & ~unknown
-        return Cells(cells.values, taken if cells.missing is None else taken | cells.missing)
+        return Cells(cells.values, union(known(*truths(self.equal, frame)), cells.missing))

@@ -19,7 +19,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import TERM_BITS, Schema, grid_for
-from sulq.language.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, union
+from sulq.language.kinds import Cells, Code, Floats, Frame, Grid, Integers, Scalar, Truths, entry, union
 from sulq.language.rowfn.base import (
     RowFn,
     as_number,
@@ -52,6 +52,9 @@ def bounded(fn: RowFn, schema: Schema) -> tuple[Fraction, Fraction, Scalar]:
 
 def to_grid(values: Floats, step: Fraction, low: int, high: int) -> Integers:
     """Put doubles on a grid: floor(x/step + 1/2), the one rounding all engines share, then clamp."""
+    traced = getattr(values, "on_grid", None)  # of a program that is being written: compile/statements/programs
+    if traced is not None:
+        return cast("Integers", traced(step, low, high))
     with np.errstate(all="ignore"):
         units = np.floor(values * float(1 / step) + 0.5)
     # fmax, unlike clip, turns a missing cell's NaN into a bound: no cast may warn and so tell of it.
@@ -303,16 +306,21 @@ class Bernstein(RowFn, item="The item"):
         return Grid(step**self.degree, (0,) * len(tops), tops, nullable=kind.nullable and not self.missing)
 
     def cells(self, frame: Frame) -> Cells:
+        terms, missing = self.terms(frame)
+        return Cells(np.stack(terms, axis=1), missing)
+
+    def terms(self, frame: Frame) -> tuple[list[Integers], Truths | None]:
+        """Each term by itself, and where they are missing."""
         step, low, high = self.span(frame.schema)
         values, missing = numbers(self.item, frame)
         units = to_grid(values, step, low, high)
         above, below = units - low, high - units
         terms = [above, below] if self.degree == 1 else [above * above, 2 * above * below, below * below]
         if not self.missing:
-            return Cells(np.stack(terms, axis=1), missing)
+            return terms, missing
         gone = np.zeros(frame.size, dtype=np.bool_) if missing is None else missing
         terms = [np.where(gone, 0, term) for term in terms]
-        return Cells(np.stack([*terms, np.where(gone, (high - low) ** self.degree, 0)], axis=1), None)
+        return [*terms, np.where(gone, (high - low) ** self.degree, 0)], None
 
 
 def scalar_grid(lo: Fraction, hi: Fraction, lattice: Fraction | None) -> tuple[Fraction, int, int]:
@@ -385,20 +393,18 @@ class Lookup(RowFn, keys="A key"):
     def index(self, frame: Frame) -> tuple[Integers, Truths | None]:
         """Each row's place in the table."""
         sizes, _ = self.sizes(frame.schema)
-        index = np.zeros(frame.size, dtype=np.int64)
-        missing: Truths | None = None
-        for key, size in zip(self.keys, sizes, strict=True):
-            cells = evaluate(key, frame)
-            index = index * size + cast("Integers", cells.values)
-            missing = union(missing, cells.missing)
-        return index if missing is None else np.where(missing, 0, index), missing
+        index, missing = vector_cells(self.keys[0], frame)
+        for key, size in zip(self.keys[1:], sizes[1:], strict=True):
+            more, none = vector_cells(key, frame)
+            index, missing = index * size + more, union(missing, none)
+        return index, missing
 
     def cells(self, frame: Frame) -> Cells:
         index, missing = self.index(frame)
         units, step = self.units()
         if units.shape[1] == 1:
-            return Cells(units[index, 0].astype(np.float64) * float(step), missing)
-        return Cells(units[index], missing)
+            return Cells(entry(units[:, 0].astype(np.float64), index) * float(step), missing)
+        return Cells(units.take(index, axis=0, mode="clip"), missing)
 
 
 def _checked(table: tuple[tuple[float | int, ...], ...]) -> tuple[tuple[float | int, ...], ...]:
