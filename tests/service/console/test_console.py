@@ -20,10 +20,9 @@ import sulq
 from sulq.learn import LEARNERS
 from sulq.service import console
 from sulq.service.console.app import PAGES
-from sulq.service.console.cookie import Wrap
 from sulq.service.console.guard import HEADERS, POLICY
 from sulq.service.console.page import _PAGES, TEMPLATES
-from sulq.service.console.session import HOURS
+from sulq.service.console.session import HOURS, Wrap
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office, survey
 
@@ -547,7 +546,7 @@ def test_a_failure_is_one_constant_page(visitor: Visitor, monkeypatch: pytest.Mo
     def broken(*_: object) -> None:
         raise ValueError("canary-7781")
 
-    monkeypatch.setattr("sulq.service.console.pages.datasets.words.guarantee", broken)
+    monkeypatch.setattr("sulq.service.console.pages.dataset.words.guarantee", broken)
     reply = visitor.get("/datasets/survey")
     assert reply.status_code == 500
     assert "canary-7781" not in reply.text
@@ -563,7 +562,7 @@ def test_every_template_is_used() -> None:
         for name in re.findall(r'"(\w+\.html)"', path.read_text(encoding="utf-8"))
     }
     named |= {f"register_{step}.html" for step in ("file", "columns", "unit", "budget", "review")}
-    named |= {f"{name}.html" for name in ("learn", "learn_new", "release", "release_new")}
+    named |= {f"{name}.html" for name in ("learn_new", "release_new")}
     inner = {
         name
         for path in TEMPLATES.glob("*.html")

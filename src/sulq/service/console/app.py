@@ -13,13 +13,12 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Match, Mount, Route
 from starlette.types import ASGIApp, Scope
 
-from sulq.service.console import static_files
-from sulq.service.console.cookie import Wrap
+from sulq.service.console.api import Refusal
 from sulq.service.console.guard import Headers
-from sulq.service.console.page import page
-from sulq.service.console.pages import ask, budget, datasets, history, jobs, ledger, people, register, sign_in
-from sulq.service.console.pages.job_forms import LEARN, RELEASE
-from sulq.service.console.refusal import Refusal
+from sulq.service.console.page import address, page, serve
+from sulq.service.console.pages import ask, dataset, jobs, register, tokens
+from sulq.service.console.pages.jobs import LEARN, RELEASE
+from sulq.service.console.session import Wrap
 from sulq.service.console.visit import Page, signed_in
 
 ANYONE: Final = frozenset({"owner", "analyst", "auditor"})
@@ -30,16 +29,16 @@ ONE: Final = "/datasets/{name}"
 
 # Method, address, who has a use for the page, and the page. The API checks the right to each thing once more.
 PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
-    ("GET", "/", ANYONE, datasets.home),
-    ("POST", "/sign-out", ANYONE, sign_in.sign_out),
-    ("GET", "/datasets", ANYONE, datasets.index),
-    ("GET", ONE, ANYONE, datasets.about),
+    ("GET", "/", ANYONE, dataset.home),
+    ("POST", "/sign-out", ANYONE, tokens.sign_out),
+    ("GET", "/datasets", ANYONE, dataset.index),
+    ("GET", ONE, ANYONE, dataset.about),
     ("GET", f"{ONE}/ask", ASKERS, ask.show),
     ("POST", f"{ONE}/ask", ASKERS, ask.answer),
     ("POST", f"{ONE}/price", ASKERS, ask.price),
     ("POST", "/download/{form}", ASKERS, ask.download),
-    ("GET", f"{ONE}/history", ANYONE, history.show),
-    ("GET", f"{ONE}/receipts/{{seq:int}}", ANYONE, history.receipt),
+    ("GET", f"{ONE}/history", ANYONE, dataset.history),
+    ("GET", f"{ONE}/receipts/{{seq:int}}", ANYONE, dataset.receipt),
     ("GET", f"{ONE}/learn", ASKERS, LEARN.show),
     ("GET", f"{ONE}/learn/{{kind}}", ASKERS, LEARN.new),
     ("POST", f"{ONE}/learn/{{kind}}", ASKERS, LEARN.start),
@@ -53,15 +52,15 @@ PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
     ("GET", f"{ONE}/jobs/{{key}}/model", ASKERS, jobs.model),
     ("GET", f"{ONE}/jobs/{{key}}/archive", ASKERS, jobs.archive),
     ("POST", f"{ONE}/jobs/{{key}}/end", ASKERS, jobs.end),
-    ("GET", f"{ONE}/budget", READERS, budget.show),
-    ("POST", f"{ONE}/budget", OWNER, budget.share),
-    ("GET", f"{ONE}/ledger", READERS, ledger.show),
-    ("POST", f"{ONE}/ledger", READERS, ledger.verify),
-    ("GET", f"{ONE}/export", READERS, ledger.export),
-    ("GET", f"{ONE}/audit", READERS, ledger.audit),
-    ("GET", "/people", OWNER, people.show),
-    ("POST", "/people", OWNER, people.add),
-    ("POST", "/people/{who}/revoke", OWNER, people.revoke),
+    ("GET", f"{ONE}/budget", READERS, dataset.budget),
+    ("POST", f"{ONE}/budget", OWNER, dataset.share),
+    ("GET", f"{ONE}/ledger", READERS, dataset.ledger),
+    ("POST", f"{ONE}/ledger", READERS, dataset.verify),
+    ("GET", f"{ONE}/export", READERS, dataset.export),
+    ("GET", f"{ONE}/audit", READERS, dataset.audit),
+    ("GET", "/people", OWNER, tokens.people),
+    ("POST", "/people", OWNER, tokens.add),
+    ("POST", "/people/{who}/revoke", OWNER, tokens.revoke),
     ("GET", "/register", OWNER, register.begin),
     ("POST", "/register", OWNER, register.register),
     ("POST", "/register/{step}", OWNER, register.step),
@@ -91,9 +90,9 @@ def console(api: ASGIApp, wrap: Wrap, public: str | None = None) -> ASGIApp:
 
 
 def _routes(api: ASGIApp) -> Iterator[Route]:
-    yield Route("/static/{name:path}", static_files.serve, methods=["GET"])
-    yield Route("/sign-in", sign_in.ask, methods=["GET"])
-    yield Route("/sign-in", sign_in.sign_in(api), methods=["POST"])
+    yield Route("/static/{name:path}", serve, methods=["GET"])
+    yield Route("/sign-in", tokens.ask_token, methods=["GET"])
+    yield Route("/sign-in", tokens.sign_in(api), methods=["POST"])
     for method, path, roles, shown in PAGES:
         yield Route(path, signed_in(shown, api, roles), methods=[method])
 
@@ -101,7 +100,7 @@ def _routes(api: ASGIApp) -> Iterator[Route]:
 async def _nowhere(_: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     lost = Refusal(status, "not-found", "There is no page at this address.", "Go back to the start.")
-    return HTMLResponse(page("lost.html", file=static_files.address, refusal=lost), status)
+    return HTMLResponse(page("lost.html", file=address, refusal=lost), status)
 
 
 async def _failed(_: Request, __: Exception) -> Response:
@@ -109,4 +108,4 @@ async def _failed(_: Request, __: Exception) -> Response:
     failed = Refusal(
         500, "engine-failed", "The console failed at this.", "Try again; if it stays so, tell the operator."
     )
-    return HTMLResponse(page("lost.html", file=static_files.address, refusal=failed), 500)
+    return HTMLResponse(page("lost.html", file=address, refusal=failed), 500)

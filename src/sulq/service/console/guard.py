@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sulq.errors import QuestionError
-from sulq.service.console.refusal import Refusal
+from sulq.service.console.api import Refusal
 from sulq.service.console.session import Session
 from sulq.service.web.limits import MAX_BODY_SECONDS, body_of
 

@@ -14,11 +14,9 @@ from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.service.console import guard
-from sulq.service.console.api import Api, Tree, at
-from sulq.service.console.page import page
-from sulq.service.console.refusal import Refusal, SignedOut
+from sulq.service.console.api import Api, Refusal, SignedOut, Tree, at
+from sulq.service.console.page import address, page
 from sulq.service.console.session import Session, forget
-from sulq.service.console.static_files import address
 
 # The pages of a dataset, in the order of their tabs, and whose they are.
 TABS: Final = (

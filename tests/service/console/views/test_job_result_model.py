@@ -11,7 +11,7 @@ import pytest
 
 from sulq import learn
 from sulq.learn.base import Learner
-from sulq.service.console.views.job_result import LearnedModel
+from sulq.service.console.views.job_result import JobResult
 from sulq.service.jobs import kinds
 from sulq.service.jobs.kinds import KINDS, learner_kind
 from tests.learn.averages import Averages, Majority
@@ -145,7 +145,7 @@ def test_a_model_is_drawn_where_it_helps() -> None:
             {"title": "odd", "columns": [], "rows": []},
         ],
     }
-    found = LearnedModel.of(result)
+    found = JobResult.of(result)
     assert found is not None
     centres, sizes, wide, odd = found.sheets
     assert centres.drawn.count("<circle") == 2, "once for a desk and once for a phone"
@@ -155,4 +155,4 @@ def test_a_model_is_drawn_where_it_helps() -> None:
     assert wide.cells == (("1", "true", "x"),)
     assert "<script>" not in centres.drawn + sizes.drawn
     assert found.unit is None
-    assert LearnedModel.of({"answers": []}) is None
+    assert JobResult.of({"answers": []}) is None

@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from sulq import release, select
-from sulq.service.console.forms.job_form import FormField, ReleaseForm, named
+from sulq.service.console.api import Refusal
+from sulq.service.console.forms import FormField, ReleaseForm, named
 from sulq.service.console.guard import Fields
-from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.job_result import PublishedRelease
+from sulq.service.console.views.job_result import JobResult
 from sulq.service.jobs import manager as jobs
 from sulq.service.jobs.publication import form
 from tests.release.programs import EACH, PROGRAMS, Program, people
@@ -134,16 +134,16 @@ def test_a_release_is_drawn_with_its_error_bars() -> None:
         ],
         "archive": None,
     }
-    found = PublishedRelease.of(result)
+    found = JobResult.of(result)
     assert found is not None
     drawn, bare = found.pictures
     assert (drawn.said, "between 0.5 and 1.5" in drawn.drawn) == ("why", True)
     assert "between" not in bare.drawn
     assert "<script>" not in drawn.drawn
     assert (found.sheets[0].more, found.sheets[0].drawn, found.packed, found.unit) == (7, "", False, None)
-    assert PublishedRelease.of({"model": {}}) is None
+    assert JobResult.of({"model": {}}) is None
     left_out = ([], ["archive"], ["tables"], ["charts"])
-    assert [PublishedRelease.of(result | {"left_out": left}).cut for left in left_out] == [False, False, True, True]
+    assert [JobResult.of(result | {"left_out": left}).cut for left in left_out] == [False, False, True, True]
 
 
 def test_a_result_that_was_let_go_is_told_as_such(at: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,15 +8,13 @@ from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
-from sulq.service.console.api import Tree
-from sulq.service.console.forms.spend import CONFIDENCES, price_fields, terms
+from sulq.service.console.api import Refusal, Tree
+from sulq.service.console.forms import CONFIDENCES, price_fields, terms
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
-from sulq.service.console.pages.datasets import examples
-from sulq.service.console.refusal import Refusal
+from sulq.service.console.pages.dataset import examples
 from sulq.service.console.views import words
-from sulq.service.console.views.answer_table import AnswerTable, to_csv, to_parquet
-from sulq.service.console.views.forecast import Forecast
+from sulq.service.console.views.answer import AnswerTable, Forecast, to_csv, to_parquet
 from sulq.service.console.visit import Visit, attachment
 
 DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved

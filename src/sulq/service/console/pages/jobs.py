@@ -1,21 +1,31 @@
-"""Work that takes longer: a form for each kind, progress while it runs, results as they come, and their files."""
+"""Work that takes longer: forms by group, progress while it runs, results as they come, and their files."""
 
 from __future__ import annotations
 
 import base64
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sulq.service.console.api import Tree, at
-from sulq.service.console.forms.schema_form import fields_of, parameters
-from sulq.service.console.forms.spend import usual, ways
+from sulq.service.console.api import Refusal, Tree, at
+from sulq.service.console.forms import (
+    GROUPS,
+    JobForm,
+    LearnForm,
+    ReleaseForm,
+    fields_of,
+    price_fields,
+    schema_parameters,
+    spend,
+    usual,
+    ways,
+)
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
-from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.answer_table import AnswerTable
-from sulq.service.console.views.job_result import LearnedModel, PublishedRelease
+from sulq.service.console.views.answer import AnswerTable
+from sulq.service.console.views.job_result import JobResult
 from sulq.service.console.visit import Visit, attachment
 
 MAX_JSON_CHARACTERS = 20_000  # of a result that is neither answers, a model nor a release
@@ -41,7 +51,7 @@ async def start(visit: Visit) -> Response:
     known = await visit.facts()
     kind = await _kind(visit)
     try:
-        sent = parameters(fields_of(kind["parameters"], known.budget), fields, known.budget)
+        sent = schema_parameters(fields_of(kind["parameters"], known.budget), fields, known.budget)
         job = await visit.api.post(visit.at("jobs"), {"kind": kind["name"], "parameters": sent})
     except Refusal as refusal:
         return await _form(visit, fields, refusal)
@@ -114,8 +124,8 @@ async def _form(visit: Visit, fields: Fields, refusal: Refusal | None = None) ->
 
 def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
     result, done, total, error = job["result"] or {}, job["done"], job["total"], job["error"]
-    learned, released, answers = LearnedModel.of(result), PublishedRelease.of(result), result.get("answers")
-    plain = result and learned is None and released is None and answers is None
+    found, answers = JobResult.of(result), result.get("answers")
+    plain = result and found is None and answers is None
     # Once a question was paid, a refusal of a later one does not make it all free.
     refusal = error and Refusal(500 if done else 400, error["code"], error["message"], error["remedy"])
     return {
@@ -126,9 +136,81 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
         "part": done / total if total else 0.0,
         "results": [{"table": AnswerTable.of(answer), "reused": answer["reused"]} for answer in answers or ()],
         "other": json.dumps(result, indent=1, ensure_ascii=False)[:MAX_JSON_CHARACTERS] if plain else "",
-        "learned": learned,
-        "released": released,
+        "found": found,
         "refusal": refusal,
         "place": visit.place,
         "word": visit.session.form,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class FormPages:
+    """The pages of one family of forms; `name` is part of their addresses and of a form's template."""
+
+    name: str
+    form: type[JobForm]
+    title: str
+    lead: str
+    result: str
+
+    async def show(self, visit: Visit) -> Response:
+        """The forms there are by group, and one's own jobs of them on this dataset."""
+        forms = await self._forms(visit)
+        groups = [(*GROUPS[kind], [form for form in forms.values() if form.kind == kind]) for kind in self.form.kinds]
+        jobs = (await visit.api.get(at("jobs")))["jobs"]
+        return visit.page(
+            "forms.html",
+            family=self,
+            groups=[group for group in groups if group[2]],
+            jobs=[job for job in jobs if job["dataset"] == visit.name and job["kind"] in forms],
+        )
+
+    async def new(self, visit: Visit) -> Response:
+        """One form."""
+        return await self._page(visit, await self._form(visit), Fields([]))
+
+    async def start(self, visit: Visit) -> Response:
+        """Start the job, which asks and pays question by question; a form that is refused comes back with the why."""
+        sent = await visit.form()
+        form = await self._form(visit)
+        try:
+            paid = spend(sent, (await visit.facts()).budget)
+            parameters = form.parameters(sent) | ({} if paid is None else {"spend": paid})
+            job = await visit.api.post(visit.at("jobs"), {"kind": form.name, "parameters": parameters})
+        except Refusal as refusal:
+            return await self._page(visit, form, sent, refusal)
+        return RedirectResponse(f"{visit.place}/jobs/{job['id']}", 303)
+
+    async def _forms(self, visit: Visit) -> dict[str, JobForm]:
+        kinds = (await visit.api.get(at("kinds")))["kinds"]
+        return {form.name: form for form in map(self.form.of, kinds) if form is not None}
+
+    async def _form(self, visit: Visit) -> JobForm:
+        found = (await self._forms(visit)).get(visit.request.path_params["kind"])
+        if found is None:
+            raise Refusal(404, "not-found", f"There is no such {self.form.noun}.", "Choose one of the list.")
+        return found
+
+    async def _page(self, visit: Visit, form: JobForm, sent: Fields, refusal: Refusal | None = None) -> Response:
+        known = await visit.facts()
+        values = form.page_values(known, sent) | price_fields(known, sent)
+        status = refusal.status if refusal else 200
+        return visit.page(f"{self.name}_new.html", status, form=form, sent=sent, refusal=refusal, **values)
+
+
+LEARN = FormPages(
+    "learn",
+    LearnForm,
+    "Learn from",
+    "A model from private columns, at one price. It sees noisy answers only; once learned, it predicts anywhere for "
+    "nothing.",
+    "Model",
+)
+RELEASE = FormPages(
+    "release",
+    ReleaseForm,
+    "Releases of",
+    "Publish once, at one price: tables, answers, made-up rows that anybody may use for ever. They are made of noisy "
+    "answers only.",
+    "Release",
+)

@@ -41,34 +41,6 @@ class ResultTable:
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedModel:
-    """A model that a job found."""
-
-    learner: str
-    tree: str  # how it draws itself, where it does
-    sheets: tuple[ResultTable, ...]
-    spent: Loss | Budget | None
-    unit: Unit | None
-    guarantee: str
-
-    @classmethod
-    def of(cls, result: Tree) -> LearnedModel | None:
-        """Read a job's result; None where it is no model."""
-        model = result.get("model")
-        if not model:
-            return None
-        guarantee = model.get("guarantee") or {}
-        return cls(
-            learner=model["learner"],
-            tree=(result.get("text") or "")[:MAX_TREE_CHARACTERS],
-            sheets=tuple(map(ResultTable.of, result["tables"])),
-            spent=words.loss(model.get("spent")),
-            unit=words.unit(guarantee.get("unit")),
-            guarantee=guarantee.get("kind") or "dp",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
     """A drawing with what is said of it."""
 
@@ -88,34 +60,48 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedRelease:
-    """A release or a selection that a job published."""
+class JobResult:
+    """A model that a job learned, or a release or a selection that it published."""
 
-    title: str
-    chosen: bool  # a selection
-    pictures: tuple[Picture, ...]
+    title: str  # the learner's name, or the release's own title
     sheets: tuple[ResultTable, ...]
     spent: Loss | Budget | None
     unit: Unit | None
     guarantee: str
-    packed: bool  # whether there are files to download
-    cut: bool  # whether there are more tables or charts than could be kept
+    learned: bool = False  # a model
+    tree: str = ""  # how a model draws itself, where it does
+    chosen: bool = False  # a selection
+    pictures: tuple[Picture, ...] = ()
+    packed: bool = False  # whether there are files to download
+    cut: bool = False  # whether there are more tables or charts than could be kept
 
     @classmethod
-    def of(cls, result: Tree) -> PublishedRelease | None:
-        """Read a job's result; None where it is no release."""
-        told = result.get("release")
-        if not told:
+    def of(cls, result: Tree) -> JobResult | None:
+        """Read a job's result; None where it is neither."""
+        model, release = result.get("model"), result.get("release") or {}
+        if not (model or release):
             return None
-        paid = told.get("paid") or {}
+        sheets = tuple(map(ResultTable.of, result["tables"]))
+        if model:
+            promise = model.get("guarantee") or {}
+            return cls(
+                title=model["learner"],
+                sheets=sheets,
+                spent=words.loss(model.get("spent")),
+                unit=words.unit(promise.get("unit")),
+                guarantee=promise.get("kind") or "dp",
+                learned=True,
+                tree=(result.get("text") or "")[:MAX_TREE_CHARACTERS],
+            )
+        paid = release.get("paid") or {}
         return cls(
-            title=told.get("title") or "",
-            chosen="selection" in told,
-            pictures=tuple(one for one in map(Picture.of, result["charts"]) if one.drawn),
-            sheets=tuple(replace(ResultTable.of(item), drawn=Markup()) for item in result["tables"]),
+            title=release.get("title") or "",
+            sheets=tuple(replace(sheet, drawn=Markup()) for sheet in sheets),
             spent=words.loss(paid.get("spent")),
             unit=words.unit(paid.get("unit")),
             guarantee=paid.get("guarantee") or "dp",
+            chosen="selection" in release,
+            pictures=tuple(one for one in map(Picture.of, result["charts"]) if one.drawn),
             packed=result.get("archive") is not None,
             cut=not {"tables", "charts"}.isdisjoint(result.get("left_out") or ()),
         )

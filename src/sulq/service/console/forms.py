@@ -1,7 +1,13 @@
-"""Forms of learners and releases, from what the API says of their signatures, and a job's parameters from the reply."""
+"""Forms of the console: what an ask pays, and the parameters of a job.
+
+A learner's or a release's form is made of what the API says of its signature; any other kind of job has
+its form from the JSON schema of its parameters: a field for each that a form can hold.
+"""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
@@ -10,9 +16,91 @@ from sulq.errors import QuestionError
 from sulq.forms.signature import Field
 from sulq.language.domain import Bool, Category, Column, Int, Real, Text
 from sulq.language.facts import Facts
-from sulq.service.console.api import Tree
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
+from sulq.service.console.api import Refusal, Tree
 from sulq.service.console.guard import Fields
-from sulq.service.console.refusal import Refusal
+from sulq.service.console.views.words import left, size
+
+MIN_SLIDER_PRICE: Final = 0.001  # where the slider starts; a smaller price may be typed
+CONFIDENCES: Final = {"0.1": "90%", "0.05": "95%", "0.01": "99%"}  # chances of being further off, and how one says it
+
+
+def ways(budget: Budget) -> list[tuple[str, str]]:
+    """How a budget can be paid from: the first is the usual one."""
+    match budget:
+        case Epsilon():
+            return [("epsilon", "ε")]
+        case Rho():
+            return [("rho", "ρ"), ("epsilon", "ε")]
+        case EpsilonDelta():
+            return [("epsilon", "ε"), ("both", "ε and δ: groups that are not declared"), ("rho", "ρ")]
+        case SubLinear():
+            return []
+
+
+def most(budget: Budget, remaining: object) -> float:
+    """Where the slider ends: what is left, or a little more than nothing."""
+    room = size(remaining) if isinstance(remaining, (Epsilon, EpsilonDelta, Rho)) else size(budget)
+    return max(room, 10 * MIN_SLIDER_PRICE)
+
+
+def usual(budget: Budget, remaining: object) -> float:
+    """A price to begin with: a tenth of what is left, of one digit."""
+    part = most(budget, remaining) / 10
+    power = 10.0 ** math.floor(math.log10(part))
+    return max(round(math.floor(part / power + 1e-9) * power, 12), MIN_SLIDER_PRICE)
+
+
+def spend(fields: Fields, budget: Budget) -> dict[str, float] | None:
+    """The spend a form names, in the API's short form; None where the budget sets the price itself."""
+    if isinstance(budget, SubLinear):
+        return None
+    way = fields.text("way") or ways(budget)[0][0]
+    amount = _positive(fields.text("amount"), "The price")
+    if way == "both":
+        return {"epsilon": amount, "delta": _positive(fields.text("delta"), "Delta")}
+    return {"rho" if way == "rho" else "epsilon": amount}
+
+
+def price_fields(known: Facts, sent: Fields) -> dict[str, object]:
+    """What the part of a page shows that asks for a price."""
+    delta = f"{float(known.budget.delta) / 100:g}" if isinstance(known.budget, EpsilonDelta) else ""
+    return {
+        "amount": sent.text("amount") or f"{usual(known.budget, known.remaining):g}",
+        "ways": ways(known.budget),
+        "way": sent.text("way"),
+        "delta": sent.text("delta") or delta,
+        "least": MIN_SLIDER_PRICE,
+        "most": most(known.budget, known.remaining),
+        "remaining": known.remaining,
+        "budget": known.budget,
+        "unit": known.unit,
+        "left": left(known.remaining, known.budget),
+    }
+
+
+def terms(fields: Fields, budget: Budget) -> dict[str, object]:
+    """How a form names its price, as the API takes it: a spend, or the accuracy wished for and the most it may cost."""
+    paid = spend(fields, budget)
+    if paid is None:
+        return {}
+    if fields.text("by") != "accuracy":
+        return {"spend": paid}
+    beta = fields.text("sure") or "0.05"
+    if beta not in CONFIDENCES:
+        raise Refusal(400, "bad-literal", "How sure is one of the list.", f"Choose {', '.join(CONFIDENCES.values())}.")
+    return {"within": _positive(fields.text("width"), "How far off"), "beta": float(beta), "at_most": paid}
+
+
+def _positive(text: str, what: str) -> float:
+    try:
+        found = float(text.replace("−", "-"))
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found) or found <= 0:
+        raise Refusal(400, "bad-loss", f"{what} is a number above zero.", "Write it with a point, such as 0.1.")
+    return found
+
 
 MAX_CLASSES: Final = 100  # values of an integer column that may be predicted as classes
 FILE_KINDS: Final = (("parquet", "Parquet"), ("csv", "CSV"))
@@ -196,3 +284,88 @@ def _has_classes(column: Column) -> bool:
 
 def _is_number(column: Column) -> bool:
     return isinstance(column, (Int, Real))
+
+
+WIDGETS: Final = {"string": "text", "number": "number", "integer": "whole", "boolean": "truth"}
+_EMPTY_LINE: Final = re.compile(r"\n[ \t]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaField:
+    """One parameter as a form shows it; `widget` is text, number, whole, truth, choice, texts or spend."""
+
+    name: str
+    title: str
+    words: str
+    widget: str
+    required: bool
+    value: str = ""
+    choices: tuple[str, ...] = ()
+
+
+def fields_of(schema: Tree, budget: Budget) -> list[SchemaField]:
+    """The fields of a kind's parameters; an optional one that no form can hold is left at its default."""
+    found = []
+    for name, given in schema["properties"].items():
+        part = _resolved(given, schema)
+        widget = _widget(part)
+        if widget is None or (widget == "spend" and not ways(budget)):
+            continue
+        usual = given.get("default")
+        found.append(
+            SchemaField(
+                name=name,
+                title=given.get("title") or name,
+                words=given.get("description") or part.get("description") or "",
+                widget=widget,
+                # A price that may be left out has another way to be named, which no form holds: here it is asked for.
+                required=name in schema.get("required", ()) or widget == "spend",
+                value="" if usual is None else str(usual),
+                choices=tuple(map(str, part.get("enum", ()))),
+            )
+        )
+    return found
+
+
+def schema_parameters(shown: list[SchemaField], fields: Fields, budget: Budget) -> dict[str, object]:
+    """The parameters a form names, each of its own kind; an empty optional one keeps its default."""
+    found: dict[str, object] = {}
+    for one in shown:
+        text = fields.get(f"p-{one.name}", "").replace("\r\n", "\n").strip()
+        if one.widget == "truth":
+            found[one.name] = text == "yes"
+        elif text:
+            found[one.name] = _value(one, text, budget)
+        elif one.required:
+            raise Refusal(400, "bad-request", f"{one.title} is missing.", "Fill it in, then start the job again.")
+    return found
+
+
+def _value(one: SchemaField, text: str, budget: Budget) -> object:
+    if one.widget == "texts":
+        return [part.strip() for part in _EMPTY_LINE.split(text) if part.strip()]
+    if one.widget in ("text", "choice"):
+        return text
+    try:
+        number = int(text) if one.widget == "whole" else float(text)
+    except ValueError:
+        raise Refusal(400, "bad-request", f"{one.title} is a number.", "Write it with a point, such as 0.1.") from None
+    return {ways(budget)[0][0]: number} if one.widget == "spend" else number
+
+
+def _resolved(part: Tree, schema: Tree) -> Tree:
+    """A property without its references and without `or null`."""
+    if "$ref" in part:
+        return _resolved(schema["$defs"][part["$ref"].rpartition("/")[2]], schema)
+    real = [item for item in part.get("anyOf", ()) if item.get("type") != "null"]
+    return _resolved(real[0], schema) if len(real) == 1 else part
+
+
+def _widget(part: Tree) -> str | None:
+    if any("epsilon" in shape.get("properties", {}) for shape in (part, *part.get("anyOf", ()))):
+        return "spend"
+    if part.get("enum"):
+        return "choice"
+    if part.get("type") == "array":
+        return "texts" if part["items"].get("type") == "string" else None
+    return WIDGETS.get(part.get("type", ""))

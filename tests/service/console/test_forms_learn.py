@@ -7,9 +7,9 @@ import pytest
 
 import sulq
 from sulq.learn.base import form
-from sulq.service.console.forms.job_form import LearnForm
+from sulq.service.console.api import Refusal
+from sulq.service.console.forms import LearnForm
 from sulq.service.console.guard import Fields
-from sulq.service.console.refusal import Refusal
 from tests.learn.averages import Averages, Majority
 from tests.learn.programs import people
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sulq import Epsilon, Rho, SubLinear
-from sulq.service.console.forms.schema_form import fields_of, parameters
+from sulq.service.console.api import Refusal
+from sulq.service.console.forms import fields_of, schema_parameters
 from sulq.service.console.guard import Fields
-from sulq.service.console.refusal import Refusal
 
 SPEND = {"anyOf": [{"type": "object", "properties": {"epsilon": {"type": "number"}}}, {"type": "object"}]}
 SCHEMA = {
@@ -52,14 +52,14 @@ def test_the_parameters_come_back_as_their_kinds() -> None:
         ]
     )
     shown = fields_of(SCHEMA, Epsilon(1))
-    assert parameters(shown, sent, Epsilon(1)) == {
+    assert schema_parameters(shown, sent, Epsilon(1)) == {
         "columns": ["SELECT 1\nFROM x", "SELECT 2"], "kind": "b", "rounds": 3, "exact": True, "spend": {"epsilon": 0.2},
     }  # fmt: skip
-    assert parameters(shown, sent, Rho(1))["spend"] == {"rho": 0.2}
+    assert schema_parameters(shown, sent, Rho(1))["spend"] == {"rho": 0.2}
 
 
 @pytest.mark.parametrize("sent", [[], [("p-columns", "a"), ("p-kind", "a"), ("p-rounds", "x"), ("p-spend", "1")]])
 def test_what_is_missing_or_no_number_is_refused(sent: list[tuple[str, str]]) -> None:
     """A field that must be there, and a number that is none, are said."""
     with pytest.raises(Refusal):
-        parameters(fields_of(SCHEMA, Epsilon(1)), Fields(sent), Epsilon(1))
+        schema_parameters(fields_of(SCHEMA, Epsilon(1)), Fields(sent), Epsilon(1))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sulq.service.console.refusal import Refusal
-from sulq.service.console.views.answer_table import AnswerTable, to_csv, to_parquet
+from sulq.service.console.api import Refusal
+from sulq.service.console.views.answer import AnswerTable, to_csv, to_parquet
 
 CELLS = st.one_of(st.none(), st.text(max_size=12), st.integers(-(10**9), 10**9))
 

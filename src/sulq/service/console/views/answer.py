@@ -1,4 +1,4 @@
-"""The answer to a query as the console shows and saves it: cells with error bars, a sentence, a chart, files."""
+"""A query as the console shows it: its price and expected error before, cells with error bars, charts, files after."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Final, cast
 
 from markupsafe import Markup
 
-from sulq.service.console.refusal import Refusal
+from sulq.language.privacy import Budget, Loss
+from sulq.service.console.api import Refusal, Tree
 from sulq.service.console.views import chart
-from sulq.service.console.views.words import number, off
+from sulq.service.console.views.words import loss, number, off
 
 MAX_ROWS_SHOWN: Final = 200  # rows on a page; a download has all of them
 Row = Sequence[object]
@@ -227,3 +228,28 @@ def _grid(tree: object, width: int) -> tuple[Row, ...]:
 
 def _unreadable() -> Refusal:
     return Refusal(400, "bad-request", "The table could not be read.", "Go back to the answer and download it again.")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """A query before it is asked: its price, and how far off each column may be."""
+
+    price: Loss | Budget | None
+    columns: list[dict[str, object]]  # its name; how far it is off, or for each number of rows of a group
+    level: float
+    notes: list[str]
+    text: str
+
+    @classmethod
+    def of(cls, tree: Tree) -> Forecast:
+        """Read what /explain says."""
+        columns = [_forecast_column(item, tree["rows"]) for item in tree["columns"]]
+        return cls(loss(tree["price"]), columns, 1 - tree["beta"], tree["notes"], tree["text"])
+
+
+def _forecast_column(item: Tree, rows: list[int]) -> dict[str, object]:
+    widths = [math.inf if width is None else width for width in item["widths"]]
+    if not widths or item["sure"]:
+        return {"name": item["name"], "off": f"± {off(max(widths))}" if widths else "not known beforehand"}
+    cases = [(number(count), f"± {off(width)}") for count, width in zip(rows, widths, strict=False)]
+    return {"name": item["name"], "off": "", "cases": cases}

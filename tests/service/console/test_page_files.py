@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.service.console.static_files import FOLDER, KINDS, address
+from sulq.service.console.page import FOLDER, KINDS, address
 from tests.service.console.visiting import Visitor
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
-from sulq.service.console.forms.registration import ColumnDraft, RegistrationDraft, looked, suggested
 from sulq.service.console.guard import Fields
+from sulq.service.console.pages.register import ColumnDraft, RegistrationDraft, looked, suggested
 
 GIVEN = {
     "file": "f.parquet", "name": "f", "columns": "2", "n0": "who", "t0": "BIGINT", "k0": "skip", "n1": "age",
