@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 
-from sulq.answers.answer import LONGEST, Sheet, cell
+from sulq.answers.answer import LONGEST, TextTable, cell
 
 
 def test_a_table_is_a_text() -> None:
     """Columns stand below each other; what is not shown is counted."""
-    sheet = Sheet("sizes", ("", "n"), (("a", 1.5), ("long", None)), more=3)
-    assert sheet.text() == "sizes\n        n\na     1.5\nlong    -\n... 3 more rows"
-    many = Sheet("x", ("i",), tuple((i,) for i in range(LONGEST + 2)))
+    table = TextTable("sizes", ("", "n"), (("a", 1.5), ("long", None)), more=3)
+    assert table.text() == "sizes\n        n\na     1.5\nlong    -\n... 3 more rows"
+    many = TextTable("x", ("i",), tuple((i,) for i in range(LONGEST + 2)))
     assert many.text().endswith("... 2 more rows")
 
 
@@ -21,4 +21,4 @@ def test_cells_are_plain_JSON() -> None:
     assert [cell(value) for value in (1, 0.5, True, None, "a", math.nan, math.inf)] == [
         1, 0.5, True, None, "a", "nan", "inf",
     ]  # fmt: skip
-    assert json.dumps(Sheet("a", ("b",), ((1,),)).to_json()) == '{"title": "a", "columns": ["b"], "rows": [[1]]}'
+    assert json.dumps(TextTable("a", ("b",), ((1,),)).to_json()) == '{"title": "a", "columns": ["b"], "rows": [[1]]}'

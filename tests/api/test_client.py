@@ -1,4 +1,4 @@
-"""A curator elsewhere: the desk, transcript and receipts over the real application."""
+"""A curator elsewhere: the named asks, transcript and receipts over the real application."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ BUDGET = EpsilonDelta(900, 1e-6)
 STEP = float(SCHEMA.find("income").step)
 
 
-def desk(**options) -> NamedAsks:
+def database_asks(**options) -> NamedAsks:
     return NamedAsks(Stub(SCHEMA, PEOPLE, **({"budget": BUDGET} | options)))
 
 
@@ -70,7 +70,7 @@ SPENDS = [Epsilon(1), Rho(1), EpsilonDelta(1, 1e-6)]
 @pytest.mark.parametrize("spend", SPENDS, ids=str)
 def test_counts_sums_and_histograms_are_of_the_rows_that_have_a_value(spend):
     """Without noise every ask is the exact statistic: missing values add nothing, filters and groups hold."""
-    db = desk()
+    db = database_asks()
     older = [row for row in PEOPLE if row["age"] is not None and row["age"] > 40]
     assert db.count(spend=spend).value == 400
     assert db.count(Col("age") > 40, spend=spend).value == len(older)
@@ -99,7 +99,7 @@ def test_counts_sums_and_histograms_are_of_the_rows_that_have_a_value(spend):
 @pytest.mark.parametrize("neighbors", NEIGHBORS)
 def test_means_variances_and_covariances_are_those_of_the_table_SR18(spend, neighbors):
     """Mean, variance, deviation and covariance agree with NumPy over the present values, in every relation (SR18)."""
-    db = desk(unit=Unit("who", 2, neighbors))
+    db = database_asks(unit=Unit("who", 2, neighbors))
     for name in ("age", "income"):
         values = column(name)
         fine = np.ptp([0, 120] if name == "age" else [0, 200_000])
@@ -153,7 +153,7 @@ def test_facts_of_the_data_are_no_errors_SR6():
     """An empty table, a constant column, one class: a valid answer at the full price (SR6)."""
     empty = NamedAsks(Stub(SCHEMA, [], budget=BUDGET))
     for spend in SPENDS:
-        for db in (empty, desk()):
+        for db in (empty, database_asks()):
             assert db.mean("same", spend=spend).value == 7
             assert db.variance("same", spend=spend).value == 0
             assert sum(db.histogram("same", bins=3, spend=spend).value.values()) in {0, 400}
@@ -182,7 +182,7 @@ def test_the_best_question_for_a_mean_follows_noise_and_relation_SR18():
 
 def test_intervals_know_how_far_values_lie_from_the_grid_T28():
     """Inside a variance an income has fewer units: half of one is part of its interval; whole ages lose nothing."""
-    db = desk()
+    db = database_asks()
     assert db.std("age", spend=Epsilon(1)).reading.rounding == 0
     assert db.mean("age", spend=Epsilon(1)).reading.rounding == 0
     assert db.mean("income", spend=Rho(1)).reading.rounding == 0
@@ -241,7 +241,7 @@ def test_a_declared_size_is_a_count_only_where_every_row_counts_SR7():
     value = Col("age")
     assert asks() == 2
     with pytest.raises(QuestionError) as refusal:
-        desk(size=400).mean("age", within=8)
+        database_asks(size=400).mean("age", within=8)
     assert refusal.value.code == "spend-missing"
 
 
@@ -306,7 +306,7 @@ def test_a_refusal_costs_nothing(ask, code):
 
 def test_under_sublinear_asks_need_no_spend_and_cost_queries():
     """Each scalar sum is a query; within has no price where the noise is fixed (S0.8, S0.9)."""
-    db = desk(unit=Unit(None, 1, "replace_one"), budget=SubLinear(1, 1e-6, 50), size=400)
+    db = database_asks(unit=Unit(None, 1, "replace_one"), budget=SubLinear(1, 1e-6, 50), size=400)
     assert db.count().spent == Queries(1)
     assert db.count(by="city").spent == Queries(4)  # the missing among them
     assert db.mean("age").spent == Queries(2)
@@ -335,7 +335,7 @@ def test_the_oracle_is_behind_the_desk():
 
 def test_histograms_choose_their_keys():
     """Categories and truths are their own bins; whole numbers too; a number of bins divides the declared range."""
-    db = desk()
+    db = database_asks()
     assert list(db.histogram("city", spend=Epsilon(1)).value) == ["Lod", "Yafo", "Haifa"]
     assert list(db.histogram("smoker", spend=Epsilon(1)).value) == [False, True]
     assert len(db.histogram("age", spend=Epsilon(1)).value) == 121
@@ -358,7 +358,7 @@ def test_names_of_a_desk_are_those_of_the_interface():
 
 
 def test_SQL_is_asked_of_any_oracle():
-    """The desk's SQL goes through the Oracle like every other ask: one question, one price, free explanations."""
+    """The named asks' SQL goes through the Oracle like every other ask: one question, one price, free explanations."""
     stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
     db = NamedAsks(stub)
     text = "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM people WHERE age > 40 GROUP BY city"

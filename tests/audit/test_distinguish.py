@@ -110,9 +110,9 @@ def test_whoever_writes_and_orders_all_rows_but_one_tells_no_more_T65(kind: str)
     poison += [neighbours.row(random, f"attacker{i}", special=1.0) for i in range(4)]
     honest = [neighbours.row(random, "victim", special=0.0) for _ in range(3)]
     programs = [
-        lambda desk: desk.sum("gain", by="city", spend=Epsilon(1)),
-        lambda desk: desk.count(col("flag"), spend=Epsilon(1)),
-        lambda desk: desk.mean("debt", spend=Epsilon(1)),
+        lambda asks: asks.sum("gain", by="city", spend=Epsilon(1)),
+        lambda asks: asks.count(col("flag"), spend=Epsilon(1)),
+        lambda asks: asks.mean("debt", spend=Epsilon(1)),
     ]
     orders = [poison, poison[::-1], [poison[i] for i in random.permutation(len(poison))]]
     for order in orders:

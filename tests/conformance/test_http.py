@@ -1,7 +1,7 @@
 """Asked here and asked over HTTP, everything is answered alike: same values, bars and shapes, to the byte.
 
 The noise is left out by test code, on made-up data: the shipped server has no such path (SR9). A part of sulq that
-asks an Oracle belongs to the suite: a new public method of the desk or a release without its program here fails the
+asks an Oracle belongs to the suite: a new public method of the named asks or a release without its program fails the
 first test, as does a learner that takes none of the columns of tests/learn/programs.py, which make its program.
 """
 
@@ -88,7 +88,7 @@ PROGRAMS: dict[str, Program] = {
     "no spend": lambda db: db.sum("income", spend=None),
     "too much": lambda db: db.foresee(sulq.Sums((sulq.lit(1),)), spend=sulq.Queries(1)),
 }
-NO_ASK = {"asking"}  # puts the desk before another Oracle
+NO_ASK = {"asking"}  # puts the named asks before another Oracle
 
 
 def told(found: object) -> object:
@@ -105,10 +105,10 @@ def told(found: object) -> object:
     )
 
 
-def outcome(program: Program, desk: NamedAsks) -> object:
+def outcome(program: Program, database_asks: NamedAsks) -> object:
     """What a program gives, or how it is refused."""
     try:
-        return told(program(desk))
+        return told(program(database_asks))
     except SulqError as error:
         return type(error).__name__, error.code, error.message, error.remedy
 
@@ -154,7 +154,7 @@ def members(package: str, table: str) -> set[str]:
 
 
 def test_everything_that_asks_is_in_the_suite() -> None:
-    """Public methods of the desk, learners and releases; a new one fails this until it has a program."""
+    """Public methods of the named asks, learners and releases; a new one fails this until it has a program."""
     named = {name.partition(",")[0] for name in PROGRAMS}
     methods = {name for name, _ in inspect.getmembers(NamedAsks) if not name.startswith("_")} - NO_ASK
     assert methods <= named

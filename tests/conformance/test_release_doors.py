@@ -49,8 +49,8 @@ def told(found: Release | Selected) -> dict[str, object]:
     shown = Published(found)
     described = json.loads(json.dumps(shown.description()))
     _without_receipts(described)
-    sheets = [sheet.to_json() for sheet in shown.sheets(10**9)]
-    return {"said": described, "tables": json.loads(json.dumps(sheets, allow_nan=False))}
+    tables = [table.to_json() for table in shown.tables(10**9)]
+    return {"said": described, "tables": json.loads(json.dumps(tables, allow_nan=False))}
 
 
 def _without_receipts(tree: object) -> None:
@@ -97,5 +97,5 @@ def test_a_release_is_published_over_http_as_here(
     result = done(door, program.job())
     assert told(unpacked(result["archive"], tmp_path)) == wanted
     assert result["release"]["title"] == wanted["said"]["title"]
-    assert [sheet["title"] for sheet in result["tables"]] == [sheet["title"] for sheet in wanted["tables"]]
+    assert [table["title"] for table in result["tables"]] == [table["title"] for table in wanted["tables"]]
     assert told(program(here, spend=Epsilon(3))) != wanted

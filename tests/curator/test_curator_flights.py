@@ -211,7 +211,7 @@ def test_an_ask_from_within_its_own_answer_does_not_wait_for_itself() -> None:
 
 
 def test_a_database_shared_by_threads_charges_the_same_sql_once_T102(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Through the desk: SQL and named asks from sixteen threads are one debit each; `fresh=True` is one for each."""
+    """SQL and named asks from sixteen threads are one debit each; `fresh=True` is one for each."""
     run = Rows.run
     monkeypatch.setattr(Rows, "run", lambda *args: (time.sleep(0.3), run(*args))[1])
     with sulq.connect(pa.table({"x": list(range(10)) * 10}), columns={"x": sulq.Int(0, 9)}, budget=Epsilon(10)) as db:

@@ -86,10 +86,10 @@ class Program:
     x: tuple[str, ...]
     y: str | None
 
-    def fit(self, desk: NamedAsks, **more: object) -> Learner:
-        """Fit it on a desk, here or elsewhere."""
-        label = None if self.y is None else desk[self.y]
-        return self.learner().fit(desk[list(self.x)], label, **({"spend": SPEND} | more))
+    def fit(self, asks: NamedAsks, **more: object) -> Learner:
+        """Fit it on a asks, here or elsewhere."""
+        label = None if self.y is None else asks[self.y]
+        return self.learner().fit(asks[list(self.x)], label, **({"spend": SPEND} | more))
 
     def job(self) -> dict[str, object]:
         """The same as the body of a job."""

@@ -86,24 +86,24 @@ def planned(question: str, told: Facts) -> str:
 
     stub = Stub(told.schema, [])
     stub._facts = told
-    desk = NamedAsks(stub)
+    db = NamedAsks(stub)
     try:
         values, by = read(found["value"]), read(found["by"])
         where = read(found["where"])[0] if found["where"] else None
         spend = loss(found["spend"]) if found["spend"] else None
         if found["ask"] == "sums":
-            desk.ask(Sums(tuple(rowfn.named(value) for value in values), where, tuple(by)), spend=spend)
+            db.ask(Sums(tuple(rowfn.named(value) for value in values), where, tuple(by)), spend=spend)
         elif found["ask"] == "count":
-            desk.count(where, by=by, spend=spend)
+            db.count(where, by=by, spend=spend)
         elif found["ask"] == "histogram":
-            desk.histogram(values[0], read(found["bins"].replace(",", ";")) if found["bins"] else None, spend=spend)
+            db.histogram(values[0], read(found["bins"].replace(",", ";")) if found["bins"] else None, spend=spend)
         elif found["ask"] == "covariance":
-            desk.covariance(values, where=where, by=by, spend=spend)
+            db.covariance(values, where=where, by=by, spend=spend)
         else:
-            getattr(desk, found["ask"])(values[0], where=where, by=by, spend=spend)
+            getattr(db, found["ask"])(values[0], where=where, by=by, spend=spend)
     except QuestionError as refusal:
         return f"refused: {refusal.code}"
-    return str(desk.foresee(stub.asked[-1][0], spend=spend))
+    return str(db.foresee(stub.asked[-1][0], spend=spend))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

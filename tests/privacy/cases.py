@@ -102,9 +102,9 @@ def written(table: pa.Table, path: Path) -> Path:
 
 
 def run(source: Engine, programs: Sequence[Program], unit: Unit, budget: Budget, **options: object) -> Run:
-    """One run of programs through curator and desk."""
+    """One run of programs through curator and asks."""
     chosen = {"release": release, "schema": neighbours.SCHEMA} | options
-    return record(source, programs, desk=NamedAsks, unit=unit, budget=budget, mechanisms=tuple(MECHANISMS), **chosen)
+    return record(source, programs, asks=NamedAsks, unit=unit, budget=budget, mechanisms=tuple(MECHANISMS), **chosen)
 
 
 def replayed(
@@ -196,7 +196,7 @@ def facts_of(unit: Unit, budget: Budget, size: int | None = None) -> Facts:
 
 def asking(question: Question, spend: Loss | None) -> Program:
     """A program of one ask."""
-    return lambda desk: desk.ask(question, spend=spend)
+    return lambda asks: asks.ask(question, spend=spend)
 
 
 def opened(data: object, **options: object) -> Database:

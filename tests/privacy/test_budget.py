@@ -126,9 +126,9 @@ def test_prices_need_no_rows_T58(kind: str, tmp_path: Path) -> None:
 def test_what_remains_tells_nothing_of_rows_or_of_others_answers_T59(kind: str) -> None:
     """The remaining budget after any conversation is a function of what was asked (T59, T45)."""
     programs = [
-        lambda desk: desk.count(col("gain") > 5, spend=Epsilon(0.3)),
-        lambda desk: desk.mean("gain", within=30, at_most=Epsilon(3)),
-        lambda desk: desk.count(within=50, at_most=Epsilon(2)),
+        lambda asks: asks.count(col("gain") > 5, spend=Epsilon(0.3)),
+        lambda asks: asks.mean("gain", within=30, at_most=Epsilon(3)),
+        lambda asks: asks.count(within=50, at_most=Epsilon(2)),
     ]
     assert replayed(kind, people("HLYH" * 30), people("HLYH" * 30 + "L"), programs, Unit()) == []
 

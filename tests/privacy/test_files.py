@@ -532,9 +532,9 @@ def test_a_question_is_replayed_over_an_extreme_cell_of_each_type_T99(form: str,
     for kind in kinds if count(f"types replayed from {form}", short=3, long=len(kinds)) > 3 else rng.sample(kinds, 3):
         schema, base, more = pair(rng, [kind])
         programs = [
-            lambda desk: desk.count(spend=Epsilon(0.5)),
-            lambda desk: desk.count(col("x0").is_missing(), spend=Epsilon(0.5)),
-            lambda desk: desk.histogram("n", spend=Epsilon(0.5)),
+            lambda asks: asks.count(spend=Epsilon(0.5)),
+            lambda asks: asks.count(col("x0").is_missing(), spend=Epsilon(0.5)),
+            lambda asks: asks.histogram("n", spend=Epsilon(0.5)),
         ]
         for opened in (ENGINES["duckdb"], ENGINES["memory"])[: 1 if form == "duckdb" else 2]:
             engine = opened(Dataset.one(Origin.of(write(base, tmp_path / "t")), schema, UNIT, KEY))

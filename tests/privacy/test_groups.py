@@ -142,8 +142,8 @@ def others(kind: str, first: list, second: list, unit: Unit, sight: type[Rows] =
     shown: list[list[str]] = []
 
     def program(sql: str) -> Callable[[NamedAsks], object]:
-        def ask(desk: NamedAsks) -> object:
-            found = desk.sql(sql, spend=EpsilonDelta(3, 1e-6), other="(other)")
+        def ask(database_asks: NamedAsks) -> object:
+            found = database_asks.sql(sql, spend=EpsilonDelta(3, 1e-6), other="(other)")
             shown[-1].append(repr(found) + str(found.to_dict(0.95)))
             return found.answers
 

@@ -136,7 +136,7 @@ def test_a_subset_of_rows_is_asked_by_place_S1_1_S0_5_S0_7(neighbors: str) -> No
 
 
 def sulq_exact(db: object) -> object:
-    """The noise-free desk of made-up data."""
+    """The noise-free asks of made-up data."""
     from sulq.testing import exact
 
     return exact(db)

@@ -166,13 +166,13 @@ def named_ask(rng: np.random.Generator) -> Program:
     by = (None, "city", ["code", "flag"], Bins(col("age"), (0, 30, 101)))[int(rng.integers(4))]
     value = ("age", "gain", "debt", col("gain") * col("flag"), col("debt") / col("score"))[int(rng.integers(5))]
     asks: tuple[Program, ...] = (
-        lambda desk: desk.count(where, by=by, spend=spend),
-        lambda desk: desk.sum(value, where=where, by=by, spend=spend),
-        lambda desk: desk.mean(value, where=where, by=by, spend=spend),
-        lambda desk: desk.variance(value, where=where, by=by, ddof=1, spend=spend),
-        lambda desk: desk.std(value, where=where, by=by, spend=spend),
-        lambda desk: desk.covariance(["age", value, "score"], where=where, by=by, spend=spend),
-        lambda desk: desk.histogram(value, 5, where=where, spend=spend),
+        lambda db: db.count(where, by=by, spend=spend),
+        lambda db: db.sum(value, where=where, by=by, spend=spend),
+        lambda db: db.mean(value, where=where, by=by, spend=spend),
+        lambda db: db.variance(value, where=where, by=by, ddof=1, spend=spend),
+        lambda db: db.std(value, where=where, by=by, spend=spend),
+        lambda db: db.covariance(["age", value, "score"], where=where, by=by, spend=spend),
+        lambda db: db.histogram(value, 5, where=where, spend=spend),
     )
     return asks[int(rng.integers(len(asks)))]
 

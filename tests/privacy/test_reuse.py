@@ -268,12 +268,12 @@ def test_a_reused_answer_depends_on_no_row_T39() -> None:
     Control: `test_replay` shows that the harness sees what depends on rows.
     """
     programs = [
-        lambda desk: desk.count(col("age") > 3, spend=Epsilon(0.5)),
-        lambda desk: desk.count(~~(col("age") > 3), spend=Epsilon(0.4)),
-        lambda desk: desk.mean("gain", by="city", spend=Epsilon(0.5)),
-        lambda desk: desk.mean("gain", by="city", spend=Epsilon(0.5)),
-        lambda desk: desk.mean("gain", by="city", spend=Epsilon(0.5), fresh=True),
-        lambda desk: desk.count(col("age") > 3, spend=Epsilon(0.6)),
+        lambda named_asks: named_asks.count(col("age") > 3, spend=Epsilon(0.5)),
+        lambda named_asks: named_asks.count(~~(col("age") > 3), spend=Epsilon(0.4)),
+        lambda named_asks: named_asks.mean("gain", by="city", spend=Epsilon(0.5)),
+        lambda named_asks: named_asks.mean("gain", by="city", spend=Epsilon(0.5)),
+        lambda named_asks: named_asks.mean("gain", by="city", spend=Epsilon(0.5), fresh=True),
+        lambda named_asks: named_asks.count(col("age") > 3, spend=Epsilon(0.6)),
     ]
     unit = Unit("pid", 2)
     assert replayed("memory", people("HLY"), people("HLYY"), programs, unit) == []

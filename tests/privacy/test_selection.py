@@ -159,8 +159,8 @@ def programs(texts: list[str]) -> list[Program]:
     """Selections and publications; what they write down is kept beside what they answer."""
     rules = {"old": col("age") > 50, "rich": col("gain") >= 10, "Lod": col("city") == "Lod"}
 
-    def published(desk: object) -> Answers:
-        made = publish(desk, QUERIES, spend=EpsilonDelta(1, 1e-7))
+    def published(asks: object) -> Answers:
+        made = publish(asks, QUERIES, spend=EpsilonDelta(1, 1e-7))
         told = description(made)
         told["paid"] = told["facts"]["database"] = None  # random keys of the ledger
         told["facts"]["answers"] = None  # told by what is returned
@@ -172,9 +172,9 @@ def programs(texts: list[str]) -> list[Program]:
         raise SulqError("not-published", "only its text is compared")
 
     def released(make: Callable[..., Release], *args: object, **options: object) -> Program:
-        def act(desk: object) -> object:
+        def act(asks: object) -> object:
             try:
-                made = make(desk, *args, **options)
+                made = make(asks, *args, **options)
             except QuestionError as refusal:  # some units have no subsets of people
                 texts.append(f"{make.__name__} {refusal.code}")
                 raise
@@ -189,11 +189,11 @@ def programs(texts: list[str]) -> list[Program]:
     both = ["city", "flag"]
     return [
         published,
-        lambda desk: selected(choose(desk, "city", spend=Epsilon(0.5))),
-        lambda desk: selected(choose(desk, "age", bins=5, spend=Epsilon(0.5))),
-        lambda desk: selected(choose(desk, {"gain": col("gain"), "debt": col("debt")}, "zero", spend=Rho(0.02))),
-        lambda desk: selected(price(desk, "gain", [1.0, 10, 99.9, 200], spend=Epsilon(0.5))),
-        lambda desk: selected(agnostic(desk, rules, "flag", spend=Epsilon(0.5))),
+        lambda asks: selected(choose(asks, "city", spend=Epsilon(0.5))),
+        lambda asks: selected(choose(asks, "age", bins=5, spend=Epsilon(0.5))),
+        lambda asks: selected(choose(asks, {"gain": col("gain"), "debt": col("debt")}, "zero", spend=Rho(0.02))),
+        lambda asks: selected(price(asks, "gain", [1.0, 10, 99.9, 200], spend=Epsilon(0.5))),
+        lambda asks: selected(agnostic(asks, rules, "flag", spend=Epsilon(0.5))),
         released(contingency, both, [["city"], both], "fourier", spend=Epsilon(0.5)),
         released(contingency, both, [["city"], ["flag"]], "fourier-shift", spend=Rho(0.02)),
         released(infer, both, subsets=4, spend=Epsilon(0.5)),

@@ -132,10 +132,10 @@ def test_the_number_of_rows_is_a_question_like_any_other_T17(kind: str) -> None:
     Bar: byte-identical replay with |D| != |D'|. Control: a count without noise (test_replay).
     """
     programs = [
-        lambda desk: desk.count(spend=Epsilon(1)),
-        lambda desk: desk.mean("gain", spend=Epsilon(1)),
-        lambda desk: desk.variance("gain", spend=Epsilon(1)),
-        lambda desk: desk.histogram("age", 4, spend=Epsilon(1)),
+        lambda asks: asks.count(spend=Epsilon(1)),
+        lambda asks: asks.mean("gain", spend=Epsilon(1)),
+        lambda asks: asks.variance("gain", spend=Epsilon(1)),
+        lambda asks: asks.histogram("age", 4, spend=Epsilon(1)),
     ]
     assert replayed(kind, people("HLY"), people("HLYH"), programs, Unit()) == []
     assert replayed(kind, people(""), people("H"), programs, Unit()) == []

@@ -58,8 +58,8 @@ def asked(
     shown: list[str] = []
 
     def program(sql: str, spend: Loss) -> Callable[[NamedAsks], object]:
-        def ask(desk: NamedAsks) -> object:
-            found = desk.sql(sql, spend=spend)
+        def ask(asks: NamedAsks) -> object:
+            found = asks.sql(sql, spend=spend)
             shown.append(repr(found) + str(found.to_dict(0.95)))
             return found.answers
 
@@ -67,7 +67,7 @@ def asked(
 
     with opened(kind, frames, unit) as engine:
         run = record(
-            engine, [program(*query) for query in queries], desk=NamedAsks, schema=facts_of()[0].schema, unit=unit,
+            engine, [program(*query) for query in queries], asks=NamedAsks, schema=facts_of()[0].schema, unit=unit,
             budget=BUDGET, release=release, mechanisms=tuple(MECHANISMS), earlier=earlier,
             tables=facts_of(),
         )  # fmt: skip
@@ -174,8 +174,8 @@ def bodies(kind: str, frames: Frames, unit: Unit, queries: list[tuple[str, Loss]
     found: list[object] = []
 
     def program(sql: str, spend: Loss) -> Callable[[NamedAsks], object]:
-        def ask(desk: NamedAsks) -> object:
-            answer = desk.sql(sql, spend=spend)
+        def ask(asks: NamedAsks) -> object:
+            answer = asks.sql(sql, spend=spend)
             sent = tuple((a.released, a.keys, a.columns, a.spent, a.guarantee, a.notes) for a in answer.answers)
             found.append((NUMBER.sub("#", wire.encode(sent)), masked(answer.to_dict(0.95)), answer.to_pandas().shape))
             return answer.answers
@@ -184,7 +184,7 @@ def bodies(kind: str, frames: Frames, unit: Unit, queries: list[tuple[str, Loss]
 
     with opened(kind, frames, unit) as engine:
         record(
-            engine, [program(*query) for query in queries], desk=NamedAsks, schema=facts_of()[0].schema, unit=unit,
+            engine, [program(*query) for query in queries], asks=NamedAsks, schema=facts_of()[0].schema, unit=unit,
             budget=BUDGET, release=release, mechanisms=tuple(MECHANISMS),
             tables=facts_of(),
         )  # fmt: skip
@@ -244,10 +244,10 @@ def test_a_declared_persons_own_table_is_one_row_a_person_T15(kind: str) -> None
         frame = pd.DataFrame([row for row in rows if row[0] not in left_out], columns=["pid", "x"])
         unit = Unit("pid", ROWS)
         engine = open_dataset(Dataset((Given(Origin.of(frame), facts[0], None),), unit, KEY, "test"), engine=kind)
-        programs = [lambda desk, sql=sql: desk.sql(sql, spend=Epsilon(1)).answers for sql in OWN]
+        programs = [lambda asks, sql=sql: asks.sql(sql, spend=Epsilon(1)).answers for sql in OWN]
         try:
             return record(
-                engine, programs, desk=NamedAsks, schema=schema, unit=unit, budget=BUDGET, release=release,
+                engine, programs, asks=NamedAsks, schema=schema, unit=unit, budget=BUDGET, release=release,
                 mechanisms=tuple(MECHANISMS), earlier=earlier, tables=facts,
             )  # fmt: skip
         finally:

@@ -59,9 +59,9 @@ class Program:
     def name(self) -> str:
         return self.release.__name__
 
-    def __call__(self, desk: NamedAsks, **more: object) -> Release | Selected:
-        """Publish it from a desk, here or elsewhere."""
-        return self.release(desk, **self.named, **({"spend": SPEND} | more))
+    def __call__(self, asks: NamedAsks, **more: object) -> Release | Selected:
+        """Publish it from a asks, here or elsewhere."""
+        return self.release(asks, **self.named, **({"spend": SPEND} | more))
 
     def job(self) -> dict[str, object]:
         """The same as the body of a job."""

@@ -28,7 +28,7 @@ def recorded(n: int, program: Callable[[NamedAsks], object], earlier: Run | None
     return record(
         Plain(rows(n), neighbours.SCHEMA, Unit()) if engine is None else engine,
         [program],
-        desk=NamedAsks,
+        asks=NamedAsks,
         schema=neighbours.SCHEMA,
         unit=Unit(),
         budget=Epsilon(10),
@@ -38,8 +38,8 @@ def recorded(n: int, program: Callable[[NamedAsks], object], earlier: Run | None
     )
 
 
-def count(desk: NamedAsks) -> object:
-    return desk.ask(COUNT, spend=Epsilon(1))
+def count(asks: NamedAsks) -> object:
+    return asks.ask(COUNT, spend=Epsilon(1))
 
 
 def test_a_run_holds_calls_answers_entries_and_reads() -> None:
@@ -73,11 +73,11 @@ def test_programs_that_look_at_the_data_are_reported() -> None:
     """Another question, another number of questions, a log line or a warning that follows the rows: all are seen."""
     seen = {}
 
-    def curious(desk: NamedAsks, size: int, kind: str) -> object:
+    def curious(asks: NamedAsks, size: int, kind: str) -> object:
         if kind == "question" and size > 3:
-            return desk.ask(Sums((col("age"),)), spend=Epsilon(1))
+            return asks.ask(Sums((col("age"),)), spend=Epsilon(1))
         if kind == "twice" and size > 3:
-            desk.ask(COUNT, spend=Epsilon(1))
+            asks.ask(COUNT, spend=Epsilon(1))
         if kind == "log":
             logging.getLogger("sulq.somewhere").debug("%d rows", size)
         if kind == "warning":
@@ -86,11 +86,11 @@ def test_programs_that_look_at_the_data_are_reported() -> None:
             raise SetupError("closed", "too many rows")
         if kind == "stray" and size > 3:
             raise ValueError(size)
-        return desk.ask(COUNT, spend=Epsilon(1))
+        return asks.ask(COUNT, spend=Epsilon(1))
 
     for kind in ("question", "twice", "log", "warning", "error", "stray"):
-        first = recorded(3, lambda desk, kind=kind: curious(desk, 3, kind))
-        second = recorded(4, lambda desk, kind=kind: curious(desk, 4, kind), first)
+        first = recorded(3, lambda asks, kind=kind: curious(asks, 3, kind))
+        second = recorded(4, lambda asks, kind=kind: curious(asks, 4, kind), first)
         seen[kind] = differences(first, second)
     assert all(seen.values())
     assert "the log lines differ" in seen["log"]

@@ -357,7 +357,7 @@ Cell = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class TextTable:
     """A table: its name, the names of its columns, its rows; `more` rows are not shown."""
 
     title: str

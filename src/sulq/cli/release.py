@@ -46,8 +46,8 @@ def _run(publishing: Publishing, asks: Form, dataset: str, given: dict[str, Any]
     if out is not None:  # before anything else: what was paid for is kept
         found.save(out, given.get("format") or "parquet")
     console.print(f"{found.title}\n{found.paid}; left {left}", markup=False)
-    for sheet in found.sheets():
-        console.print(f"\n{sheet.text()}", markup=False)
+    for table in found.tables():
+        console.print(f"\n{table.text()}", markup=False)
     if out is not None:
         package = "release" if asks.kind == "release" else "select"
         console.print(f"\nIt is in {out}: sulq.{package}.load({str(out)!r})", markup=False)

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.answer import Cell, Sheet, cell
+from sulq.answers.answer import Cell, TextTable, cell
 from sulq.learn.base import Learner
 from sulq.learn.features import Array, Features
 
@@ -16,23 +16,23 @@ _ELSEWHERE: Final = ("spent_", "unit_", "guarantee_", "n_features_in_", "feature
 _ALONE: Final = (bool, int, float, str, np.generic)
 
 
-def sheets(model: Learner) -> list[Sheet]:
-    """The learned attributes that are numbers, lists or tables; single numbers share one sheet, the first."""
+def text_tables(model: Learner) -> list[TextTable]:
+    """The learned attributes that are numbers, lists or tables; single numbers share one table, the first."""
     alone: list[tuple[Cell, ...]] = []
-    found: list[Sheet] = []
+    found: list[TextTable] = []
     for name, value in vars(model).items():
         if not name.endswith("_") or name.startswith("_") or name in _ELSEWHERE:
             continue
         if isinstance(value, _ALONE):
             alone.append((_title(name), _cell(value)))
-        elif (array := _array(value)) is not None and (sheet := _sheet(model, name, array)) is not None:
-            found.append(sheet)
-    return [Sheet("Summary", ("", "value"), tuple(alone)), *found] if alone else found
+        elif (array := _array(value)) is not None and (table := _table(model, name, array)) is not None:
+            found.append(table)
+    return [TextTable("Summary", ("", "value"), tuple(alone)), *found] if alone else found
 
 
 def text(model: Learner) -> str:
     """A model to read in a terminal: a tree as a tree, anything else as its tables."""
-    return drawn(model) or "\n\n".join(sheet.text() for sheet in sheets(model))
+    return drawn(model) or "\n\n".join(table.text() for table in text_tables(model))
 
 
 def drawn(model: Learner) -> str:
@@ -50,11 +50,11 @@ def _array(value: object) -> Array | None:
     return value if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fiubU" else None
 
 
-def _sheet(model: Learner, name: str, array: Array) -> Sheet | None:
+def _table(model: Learner, name: str, array: Array) -> TextTable | None:
     title = _title(name)
     if array.ndim == 1:
         names = _names(model, len(array), first=True, features=not name.startswith(_NUMBERED))
-        return Sheet(
+        return TextTable(
             title, ("", title), tuple((label, _cell(value)) for label, value in zip(names, array, strict=True))
         )
     if array.ndim > 2 or array.shape[1] > WIDEST:
@@ -62,7 +62,7 @@ def _sheet(model: Learner, name: str, array: Array) -> Sheet | None:
     labels = _names(model, array.shape[0], first=True, features=name.startswith("covariance"))
     columns = _names(model, array.shape[1], first=False, features=True)
     cells = tuple((label, *map(_cell, row)) for label, row in zip(labels, array, strict=True))
-    return Sheet(title, ("", *columns), cells)
+    return TextTable(title, ("", *columns), cells)
 
 
 def _names(model: Learner, size: int, *, first: bool, features: bool) -> list[str]:

@@ -153,7 +153,7 @@ def record(
     engine: Engine,
     programs: Sequence[Callable[[D], object]],
     *,
-    desk: Callable[[Oracle], D],
+    asks: Callable[[Oracle], D],
     schema: Schema,
     unit: Unit,
     budget: Budget,
@@ -172,7 +172,7 @@ def record(
     Args:
         engine: Holds the rows; the caller closes it.
         programs: What the analyst does, one ask or several each.
-        desk: Puts what the programs use before an Oracle.
+        asks: Puts what the programs use before an Oracle.
         schema: The table's declarations, the same for both runs, as are the next three.
         unit: Whom an answer hides.
         budget: What may be lost; each run has a ledger of its own.
@@ -237,7 +237,7 @@ def record(
     ):
         watched = (_WatchedCertifying if certifying(engine) else _Watched)(engine, paid, run.reads)
         seeing = rows(watched, ledger).replace_noise(ledger, noise(listen), listen_groups)
-        asked = desk(ReusingOracle(curator(seeing, ledger, schema, size=size, versions=(), tables=tables)))
+        asked = asks(ReusingOracle(curator(seeing, ledger, schema, size=size, versions=(), tables=tables)))
         for program in programs:
             before = ledger.totals.events
             run.outcomes.append(_outcome(program, asked, run.strays))
@@ -267,10 +267,10 @@ def _listening(lines: list[str]) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _outcome(program: Callable[[D], object], desk: D, strays: list[str]) -> str:
+def _outcome(program: Callable[[D], object], asks: D, strays: list[str]) -> str:
     """All an analyst sees of one ask, but for the receipt's random keys."""
     try:
-        found = program(desk)
+        found = program(asks)
     except SulqError as error:
         return f"{type(error).__name__} {error}"
     except Exception as error:  # noqa: BLE001 - an error of another kind is what the harness is to show

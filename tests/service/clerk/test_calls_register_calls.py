@@ -131,11 +131,11 @@ def test_a_graph_is_registered_and_asked_of_a_worker(running: Running) -> None:
     told = {"name": "ties", "file": "clinic/ties.csv", "columns": {"u": ends, "v": ends}, "graph": ["u", "v"]}
     running.ask("owner", "register", {**told, "budget": wire.to_json(sulq.Epsilon(900)), "synthetic": True})
     running.ready("ties")
-    desk = NamedAsks(ClerkOracle(ClerkClient(running.line.call, running.tokens["owner"]), "ties"))
-    assert desk.graph.graph == sulq.Graph("u", "v")
-    assert desk.graph.min_cut(spend=sulq.Epsilon(100)).value == 2  # a ring; noise of 1/100 is 0 but for e^-100
-    assert desk.graph.to_connected(spend=sulq.Epsilon(100)).value == 0
-    assert sum(desk.graph.edges(spend=sulq.Epsilon(100)).value.values()) == 30
+    asks = NamedAsks(ClerkOracle(ClerkClient(running.line.call, running.tokens["owner"]), "ties"))
+    assert asks.graph.graph == sulq.Graph("u", "v")
+    assert asks.graph.min_cut(spend=sulq.Epsilon(100)).value == 2  # a ring; noise of 1/100 is 0 but for e^-100
+    assert asks.graph.to_connected(spend=sulq.Epsilon(100)).value == 0
+    assert sum(asks.graph.edges(spend=sulq.Epsilon(100)).value.values()) == 30
     running.ask("owner", "withdraw", dataset="ties")
 
 
@@ -274,9 +274,9 @@ def test_several_tables_are_registered_and_joined(running: Running) -> None:
     body = clinic(running.folder / "ward")
     assert running.ask("owner", "register", body) == {"name": "ward", "ready": True}
     running.ready("ward")
-    desk = NamedAsks(ClerkOracle(ClerkClient(running.line.call, running.tokens["owner"]), "ward"))
+    asks = NamedAsks(ClerkOracle(ClerkClient(running.line.call, running.tokens["owner"]), "ward"))
     text = "SELECT coast, COUNT(*) FROM people JOIN regions ON region = code GROUP BY coast"
-    found = {row[0]: float(row[1]) for row in desk.sql(text, spend=sulq.Epsilon(4)).value}
+    found = {row[0]: float(row[1]) for row in asks.sql(text, spend=sulq.Epsilon(4)).value}
     assert all(abs(found[coast] - 150) < 30 for coast in (False, True)), found
     other = clinic(running.folder / "twice")
     (running.folder / "twice" / "regions.csv").write_text("code,coast\n0,true\n0,false")

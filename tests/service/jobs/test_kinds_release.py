@@ -139,7 +139,7 @@ def test_rows_that_nobody_named_are_not_more_than_a_job_makes_T85(
     with people() as db:
         job = over(several.start("alice", "survey", "mwem", asked, db))
         assert job.state == "done", job.error
-        rows = next(sheet for sheet in job.step.result["tables"] if sheet["title"] == "rows")
+        rows = next(table for table in job.step.result["tables"] if table["title"] == "rows")
         assert (len(rows["rows"]), rows.get("more")) == (25, None)
         assert job.step.result["release"]["facts"]["total"] > 30
         assert len(PROGRAMS["mwem"].release(db, ["smoker", "ill"], rounds=1, spend=sulq.Epsilon(300))) > 30
@@ -181,7 +181,7 @@ def test_tables_and_charts_are_made_once_for_a_result(monkeypatch: pytest.Monkey
     assert sorted(calls) == ["charts", "tables"]
     shown = Published(found)
     shown.save(tmp_path)
-    assert list(shown.sheets())
+    assert list(shown.tables())
     assert sorted(calls) == ["charts", "charts", "tables", "tables"]
 
 
@@ -215,7 +215,7 @@ def test_a_result_is_short_and_an_archive_too_large_is_left_out(monkeypatch: pyt
     with people() as db:
         found = PROGRAMS["mwem"].release(db, ["smoker", "ill"], rounds=1, rows=1500, spend=sulq.Epsilon(1))
     told = kinds.release_result(Published(found), "csv")
-    rows = next(sheet for sheet in told["tables"] if sheet["title"] == "rows")
+    rows = next(table for table in told["tables"] if table["title"] == "rows")
     assert (len(rows["rows"]), rows["more"]) == (1000, 500)
     assert told["archive"]
     assert told["charts"][0]["error"]

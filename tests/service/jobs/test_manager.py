@@ -51,7 +51,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 
 @pytest.fixture
-def desk() -> Iterator[NamedAsks]:
+def database_asks() -> Iterator[NamedAsks]:
     with survey() as db:
         yield db
 
@@ -128,9 +128,9 @@ def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
         assert door.office.databases["survey"].transcript() == []
 
 
-def test_a_job_can_be_ended(several: Jobs, desk: NamedAsks, slow: Slow) -> None:
+def test_a_job_can_be_ended(several: Jobs, database_asks: NamedAsks, slow: Slow) -> None:
     """No further step is taken; what was found until then stays."""
-    job = several.start("alice", "survey", "slow", {}, desk)
+    job = several.start("alice", "survey", "slow", {}, database_asks)
     slow.let.release()
     until_step(job, 1)
     assert several.end("alice", job.id).state == "cancelled"
@@ -148,25 +148,27 @@ def until_step(job: Job, done: int) -> None:
 
 
 def test_a_principal_has_few_live_jobs_and_some_old_ones(
-    several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    several: Jobs, database_asks: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One more than allowed is refused, for its maker alone; old jobs make room for new ones."""
     monkeypatch.setattr(manager, "MAX_JOBS_REMEMBERED", 6)
-    made = [several.start("alice", "survey", "slow", {}, desk) for _ in range(MAX_LIVE_JOBS)]
+    made = [several.start("alice", "survey", "slow", {}, database_asks) for _ in range(MAX_LIVE_JOBS)]
     with pytest.raises(AccessDenied) as caught:
-        several.start("alice", "survey", "slow", {}, desk)
+        several.start("alice", "survey", "slow", {}, database_asks)
     assert caught.value.code == "too-many-jobs"
-    other = several.start("bob", "survey", "slow", {}, desk)
+    other = several.start("bob", "survey", "slow", {}, database_asks)
     slow.let.release(100)
     for job in (*made, other):
         until(job, "done")
     for _ in range(5):
-        until(several.start("alice", "survey", "slow", {}, desk), "done")
+        until(several.start("alice", "survey", "slow", {}, database_asks), "done")
     assert len(several.of("alice")) == 6
     assert [job.id for job in several.of("bob")] == [other.id]
 
 
-def test_results_are_kept_up_to_a_size_T85(several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_kept_up_to_a_size_T85(
+    several: Jobs, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One's oldest results give way, with a code; the latest stays, and so do others'. Control: small ones all stay."""
 
     class Sized(Body):
@@ -179,7 +181,7 @@ def test_results_are_kept_up_to_a_size_T85(several: Jobs, desk: NamedAsks, monke
     monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1000)
 
     def made(owner: str, size: int) -> Job:
-        job = several.start(owner, "survey", "sized", {"size": size}, desk)
+        job = several.start(owner, "survey", "sized", {"size": size}, database_asks)
         until(job, "done")
         deadline = time.monotonic() + LONG
         while not job.over and time.monotonic() < deadline:
@@ -202,12 +204,12 @@ def test_results_are_kept_up_to_a_size_T85(several: Jobs, desk: NamedAsks, monke
 
 
 def test_what_an_ended_job_found_counts_too_T85(
-    several: Jobs, desk: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    several: Jobs, database_asks: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays there to be seen, so it takes room."""
     monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1)
     for _ in range(2):
-        job = several.start("alice", "survey", "slow", {}, desk)
+        job = several.start("alice", "survey", "slow", {}, database_asks)
         slow.let.release()
         until_step(job, 1)
         several.end("alice", job.id)
@@ -232,26 +234,26 @@ def test_what_an_ended_job_found_counts_too_T85(
     ],
 )
 def test_parameters_that_do_not_fit_are_refused_at_once(
-    several: Jobs, desk: NamedAsks, kind: str, parameters: object
+    several: Jobs, database_asks: NamedAsks, kind: str, parameters: object
 ) -> None:
     """A job that cannot run is not taken on."""
     with pytest.raises(QuestionError) as caught:
-        several.start("alice", "survey", kind, parameters, desk)
+        several.start("alice", "survey", kind, parameters, database_asks)
     assert caught.value.code == "bad-request"
     assert several.of("alice") == []
 
 
-def test_two_prices_or_none_are_refused(several: Jobs, desk: NamedAsks) -> None:
+def test_two_prices_or_none_are_refused(several: Jobs, database_asks: NamedAsks) -> None:
     """A total or one spend each, not both and not neither; nothing is asked."""
     for more in ({}, {"spend": {"epsilon": 1}, "spends": [{"epsilon": 1}]}, {"spends": [{"epsilon": 1}] * 2}):
-        job = several.start("alice", "survey", "queries", {"queries": [COUNT], **more}, desk)
+        job = several.start("alice", "survey", "queries", {"queries": [COUNT], **more}, database_asks)
         until(job, "failed")
         assert job.error["kind"] == "QuestionError"
-    assert desk.transcript() == []
+    assert database_asks.transcript() == []
 
 
 def test_an_unexpected_failure_is_a_constant_T31(
-    several: Jobs, desk: NamedAsks, monkeypatch: pytest.MonkeyPatch
+    several: Jobs, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever breaks inside a job, its maker reads one text."""
 
@@ -260,7 +262,7 @@ def test_an_unexpected_failure_is_a_constant_T31(
         raise RuntimeError("CANARY")
 
     monkeypatch.setattr(kinds, "KINDS", (JobKind("broken", "Broken", Nothing, broken),))
-    job = several.start("alice", "survey", "broken", {}, desk)
+    job = several.start("alice", "survey", "broken", {}, database_asks)
     until(job, "failed")
     assert job.error["code"] == "engine-failed"
     assert "CANARY" not in str(job.json())

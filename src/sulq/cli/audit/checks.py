@@ -119,7 +119,7 @@ def replay(scope: LawScope) -> Result:
         answered |= {type(question).__name__ for question, outcome in told if not _refused(outcome)}
         done, number = done + len(programs), number + 1
     rows = [neighbours.row(random, f"p{i}", special=0.0) for i in range(3)]
-    count: list[Program] = [lambda desk: desk.count(spend=Epsilon(1))]
+    count: list[Program] = [lambda asks: asks.count(spend=Epsilon(1))]
     noticed = [
         bool(_told_apart(rows, rows[1:], count, UNITS[0], "duckdb", noise=silent)[0]),
         bool(_told_apart(rows, rows[1:], count, UNITS[0], "duckdb", part=_trusting, curator=Late)[0]),
@@ -143,7 +143,7 @@ def _questions(drawer: Drawer) -> list[Question]:
 def _asking(question: Question, random: np.random.Generator) -> Program:
     spends = OPEN if isinstance(question, OpenSums) else SPENDS
     spend = spends[int(random.integers(len(spends)))]
-    return lambda desk: desk.ask(question, spend=spend)
+    return lambda asks: asks.ask(question, spend=spend)
 
 
 def _refused(outcome: str) -> bool:
@@ -186,7 +186,7 @@ def _told_apart(
             run = record(
                 db._engine,  # noqa: SLF001 - no door leads to the rows; that is the point
                 programs,
-                desk=NamedAsks,
+                asks=NamedAsks,
                 schema=neighbours.SCHEMA,
                 unit=unit,
                 budget=BUDGET,

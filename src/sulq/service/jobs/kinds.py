@@ -20,7 +20,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner, form
-from sulq.learn.render import drawn, sheets
+from sulq.learn.render import drawn, text_tables
 from sulq.release.payment import Chart
 from sulq.release.saving import Written
 from sulq.release.synthetic.finish import at_most
@@ -106,7 +106,11 @@ def learner_kind(learner: type[Learner]) -> JobKind:
 
         work = Stepwise(fit)
         yield from work.steps()
-        told = {"model": model.to_json(), "text": drawn(model), "tables": [sheet.to_json() for sheet in sheets(model)]}
+        told = {
+            "model": model.to_json(),
+            "text": drawn(model),
+            "tables": [table.to_json() for table in text_tables(model)],
+        }
         yield JobStep(work.total, work.total, told)
 
     return JobKind(fields.name, fields.title, parameters, run, fields.to_json())
@@ -159,7 +163,7 @@ def release_result(found: Published, written: Written) -> dict[str, object]:
     archive = fits.take("archive", base64.b64encode(found.archive(written)).decode())
     charts = fits.take("charts", [_chart(chart) for chart in found.charts()])
     release |= {name: fits.take(name, described[name]) for name in LATER if name in described}
-    tables = takewhile(lambda sheet: sheet is not None, (fits.take("tables", one.to_json()) for one in found.sheets()))
+    tables = takewhile(lambda table: table is not None, (fits.take("tables", one.to_json()) for one in found.tables()))
     return {
         "release": release,
         "tables": list(tables),

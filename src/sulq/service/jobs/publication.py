@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from sulq.answers.answer import Cell, Sheet, cell
+from sulq.answers.answer import Cell, TextTable, cell
 from sulq.forms.signature import Form, form_of
 from sulq.release import RELEASES
 from sulq.release.base import Release
@@ -67,17 +67,17 @@ class Published:
         names = ("spent", "unit", "guarantee", "receipts")
         return {"title": self.title, "paid": {name: told[name] for name in names}, "selection": told}
 
-    def sheets(self, most: int = MAX_ROWS_SHOWN) -> Iterator[Sheet]:
+    def tables(self, most: int = MAX_ROWS_SHOWN) -> Iterator[TextTable]:
         """Its tables, of each the first rows; one after the other, as there may be many."""
         if not isinstance(self.found, Selected):
             tables = self._laid.tables.items()
-            return (_sheet(name, table, most) for name, table in tables if table.num_columns)
+            return (_table(name, table, most) for name, table in tables if table.num_columns)
         rows: tuple[tuple[Cell, ...], ...] = (
             ("chosen", cell(self.found.candidate)),
             ("candidates", self.found.candidates),
             (f"{self.found.said}, below the best one's by at most (at 95%)", self.found.within()),
         )
-        return iter([Sheet("Summary", ("", "value"), rows)])
+        return iter([TextTable("Summary", ("", "value"), rows)])
 
     def charts(self) -> list[Chart]:
         """Its pictures, with error bars; the longest are cut."""
@@ -116,7 +116,7 @@ def form(publishing: Publishing) -> Form:
     return form_of(publishing, "selection" if publishing in SELECTIONS else "release")
 
 
-def _sheet(name: str, table: pa.Table, most: int) -> Sheet:
+def _table(name: str, table: pa.Table, most: int) -> TextTable:
     columns = [column.to_pylist() for column in table.slice(0, most).columns]
     rows = tuple(tuple(cell(value) for value in row) for row in zip(*columns, strict=True))
-    return Sheet(name, tuple(table.column_names), rows, max(table.num_rows - most, 0))
+    return TextTable(name, tuple(table.column_names), rows, max(table.num_rows - most, 0))

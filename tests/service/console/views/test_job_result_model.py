@@ -147,7 +147,7 @@ def test_a_model_is_drawn_where_it_helps() -> None:
     }
     found = JobResult.of(result)
     assert found is not None
-    centres, sizes, wide, odd = found.sheets
+    centres, sizes, wide, odd = found.tables
     assert centres.drawn.count("<circle") == 2, "once for a desk and once for a phone"
     assert sizes.drawn.count('class="bar"') == 4
     assert "confidence" not in sizes.drawn

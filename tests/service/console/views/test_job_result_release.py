@@ -140,7 +140,7 @@ def test_a_release_is_drawn_with_its_error_bars() -> None:
     assert (drawn.said, "between 0.5 and 1.5" in drawn.drawn) == ("why", True)
     assert "between" not in bare.drawn
     assert "<script>" not in drawn.drawn
-    assert (found.sheets[0].more, found.sheets[0].drawn, found.packed, found.unit) == (7, "", False, None)
+    assert (found.tables[0].more, found.tables[0].drawn, found.packed, found.unit) == (7, "", False, None)
     assert JobResult.of({"model": {}}) is None
     left_out = ([], ["archive"], ["tables"], ["charts"])
     assert [JobResult.of(result | {"left_out": left}).cut for left in left_out] == [False, False, True, True]

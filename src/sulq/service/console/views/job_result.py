@@ -64,7 +64,7 @@ class JobResult:
     """A model that a job learned, or a release or a selection that it published."""
 
     title: str  # the learner's name, or the release's own title
-    sheets: tuple[ResultTable, ...]
+    tables: tuple[ResultTable, ...]
     spent: Loss | Budget | None
     unit: Unit | None
     guarantee: str
@@ -81,12 +81,12 @@ class JobResult:
         model, release = result.get("model"), result.get("release") or {}
         if not (model or release):
             return None
-        sheets = tuple(map(ResultTable.of, result["tables"]))
+        tables = tuple(map(ResultTable.of, result["tables"]))
         if model:
             promise = model.get("guarantee") or {}
             return cls(
                 title=model["learner"],
-                sheets=sheets,
+                tables=tables,
                 spent=words.loss(model.get("spent")),
                 unit=words.unit(promise.get("unit")),
                 guarantee=promise.get("kind") or "dp",
@@ -96,7 +96,7 @@ class JobResult:
         paid = release.get("paid") or {}
         return cls(
             title=release.get("title") or "",
-            sheets=tuple(replace(sheet, drawn=Markup()) for sheet in sheets),
+            tables=tuple(replace(table, drawn=Markup()) for table in tables),
             spent=words.loss(paid.get("spent")),
             unit=words.unit(paid.get("unit")),
             guarantee=paid.get("guarantee") or "dp",
