@@ -28,10 +28,9 @@ from benchmarks.release_marginals import ROWS, WAYS, Table, counts, generated, m
 from benchmarks.report import Line
 from benchmarks.timing import interleave
 from sulq import Epsilon, EpsilonDelta, release
-from sulq.release.tables.coefficients import spread
-from sulq.release.tables.interactions import closure
-from sulq.release.tables.loglinear import Turned
-from sulq.release.tables.program import fitted
+from sulq.release.tables.fitting import Turned
+from sulq.release.tables.fourier import fitted
+from sulq.release.tables.interactions import closure, spread
 
 
 def report(runs: int = 10, rounds: int = 3) -> list[str]:

@@ -14,7 +14,7 @@ from benchmarks.allowed import allowed
 from benchmarks.kept import Kept
 from benchmarks.release_costs import plain
 from benchmarks.release_marginals import Cell, counts, generated, independent, loaded, marginals, off, page
-from sulq.release.tables.program import fitted
+from sulq.release.tables.fourier import fitted
 
 
 def cell(auto: list[float], **others: list[float]) -> Cell:

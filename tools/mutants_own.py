@@ -337,12 +337,12 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, heavy groups",
         "noise alone chooses the number of groups, of whom some have two people",
-        "release/subsets/estimates.py",
-        "    return int(max(min(wish, people / PEOPLE, MOST), 2))",
-        "    return int(max(min(wish, MOST), 2))",
+        "release/subsets.py",
+        "    return int(max(min(wish, people / MIN_GROUP_PEOPLE, MAX_SUBSETS), 2))",
+        "    return int(max(min(wish, MAX_SUBSETS), 2))",
         (
-            "tests/release/subsets/test_estimates.py::test_groups_have_ten_people_or_more",
-            "tests/release/subsets/test_estimates.py::test_heavy_intervals_hold_at_the_default_number_of_groups_S3_12",
+            "tests/release/test_subsets_estimates.py::test_groups_have_ten_people_or_more",
+            "tests/release/test_subsets_estimates.py::test_heavy_intervals_hold_at_the_default_number_of_groups_S3_12",
         ),
     ),
     Mutant(

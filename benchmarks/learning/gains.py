@@ -10,7 +10,7 @@ from sulq import Epsilon, EpsilonDelta
 from sulq.answers.oracle import SpendPlan
 from sulq.learn import PCA, min_n
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.lloyd import KMeansTask
+from sulq.learn.unsupervised.kmeans import KMeansTask
 from sulq.learn.unsupervised.space import ColumnSpace
 from tests.learn.cases import exact, opened
 from tests.learn.matrices import DELTA, EPSILON, captured, cube, mirrored, theorem_1, top

@@ -14,7 +14,7 @@ import sulq
 import sulq.testing
 from sulq import Epsilon, Rho, Unit, col
 from sulq.audit.distinguish import answers, distinguish, lower_bound
-from sulq.audit.interval import binomial_interval
+from sulq.audit.statistics import binomial_interval
 from sulq.errors import QuestionError
 from sulq.testing import neighbours
 from tests.audit.people import ones

@@ -12,9 +12,8 @@ import numpy as np
 import sulq
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, whole
-from sulq.learn.attributes import Attributes, Labels
 from sulq.learn.base import Learner
-from sulq.learn.features import Features
+from sulq.learn.features import Attributes, Features, Labels
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Sums, learn
 from sulq.answers.oracle import ColumnChoice
 from sulq.learn import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.additive import REACH, STEPS
-from sulq.learn.attributes import Attributes
+from sulq.learn.features import Attributes
 from tests.learn.cases import adult, exact, opened, refused
 from tests.learn.trees.test_id3 import Watch
 

@@ -10,7 +10,7 @@ import sulq
 from sulq import Epsilon, Sums
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Real
-from sulq.learn.attributes import Attributes
+from sulq.learn.features import Attributes
 from sulq.learn.shapes import GRID, Shape
 from tests.learn.cases import exact
 

@@ -13,7 +13,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, SubLinear, Unit
 from sulq.api.database import Database
 from sulq.learn import vertical
-from sulq.learn.vertical.learners import MAX_GROUPS, best_number, from_cells, from_subsets, standard_errors
+from sulq.learn.vertical import MAX_GROUPS, best_number, from_cells, from_subsets, standard_errors
 from tests.counts import count
 from tests.learn.cases import exact, opened, refused
 from tests.learn.matrices import captured

@@ -33,7 +33,7 @@ from sulq.language.score import (
 )
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
 from sulq.release.directions import planes as asked_planes
-from sulq.release.saving import description
+from sulq.release.base import ReleaseFiles
 from sulq.select import agnostic, choose, price
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
@@ -161,7 +161,7 @@ def programs(texts: list[str]) -> list[Program]:
 
     def published(asks: object) -> Answers:
         made = publish(asks, QUERIES, spend=EpsilonDelta(1, 1e-7))
-        told = description(made)
+        told = ReleaseFiles.of(made).description()
         told["paid"] = told["facts"]["database"] = None  # random keys of the ledger
         told["facts"]["answers"] = None  # told by what is returned
         texts.append(json.dumps([told, [repr(found) for found in made]], default=str))
@@ -178,7 +178,7 @@ def programs(texts: list[str]) -> list[Program]:
             except QuestionError as refusal:  # some units have no subsets of people
                 texts.append(f"{make.__name__} {refusal.code}")
                 raise
-            told = description(made) | {"paid": None}
+            told = ReleaseFiles.of(made).description() | {"paid": None}
             tables = {name: table.to_pylist() for name, table in made.tables().items()}
             texts.append(json.dumps([told, tables, [str(chart) for chart in made.charts()]], default=str))
             raise SulqError("not-published", "only its text is compared")

@@ -14,8 +14,7 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.answers import wire
 from sulq.release.aim import aim
 from sulq.release.space import CellSpace
-from sulq.release.synthetic.graphical import GraphModel
-from sulq.release.synthetic.measurement import MeasuredMarginal
+from sulq.release.synthetic.models import GraphModel, MeasuredMarginal
 from tests.learn.cases import exact, opened, refused
 from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth

@@ -18,10 +18,9 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, release
 from sulq.answers import wire
 from sulq.errors import QuestionError, SulqError
 from sulq.release.contingency import ContingencyTable, contingency
-from sulq.release.tables import measures, program
+from sulq.release.tables import fourier, methods
+from sulq.release.tables.fourier import MAX_PROGRAM_NUMBERS, gamma_quantile
 from sulq.release.tables.methods import METHODS
-from sulq.release.tables.program import LARGEST
-from sulq.release.tables.shift import gamma_quantile
 from tests.counts import count
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays
@@ -116,12 +115,12 @@ def test_of_a_wide_marginal_not_all_orders_are_tried(monkeypatch: pytest.MonkeyP
     """Those left out have more noise than the whole marginal has; of triples, the control, pairs have less."""
     columns, rows = binary(8, 300)
     db = opened(columns, {name: rows[:, i] for i, name in enumerate(columns)})
-    seen: list[list[measures.Measure]] = []
-    real = measures.measures
+    seen: list[list[methods.Measure]] = []
+    real = methods.measures
     module = sys.modules["sulq.release.contingency"]
     monkeypatch.setattr(module, "measures", lambda *given: seen.append(real(*given)) or seen[-1])
-    for narrow in (measures.NARROW, 7):
-        monkeypatch.setattr(measures, "NARROW", narrow)
+    for narrow in (methods.MAX_TRIED_ORDER, 7):
+        monkeypatch.setattr(methods, "MAX_TRIED_ORDER", narrow)
         contingency(db, list(columns), [list(columns)], spend=Epsilon(1))
     contingency(db, list(columns), ways=3, spend=Epsilon(1))
     few, all_orders, triples = seen
@@ -444,7 +443,7 @@ def test_a_program_that_is_not_solved_leaves_the_coefficients(tmp_path: Path, mo
     whole = contingency(asked_of(rows, 2), names, method="fourier", ways=2, spend=Epsilon(1))
     assert whole.notes == ()
     stopped = {"solver": "simplex", "simplex_iteration_limit": 0, "presolve": "off"}
-    monkeypatch.setattr(program, "STRATEGIES", (stopped,))
+    monkeypatch.setattr(fourier, "STRATEGIES", (stopped,))
     oracle = asked_of(rows, 2)
     found = contingency(oracle, names, method="fourier", ways=2, spend=Epsilon(1))
     assert len(oracle.asked) == 1
@@ -549,7 +548,7 @@ def test_too_large_a_table_says_which_method_fits() -> None:
     with pytest.raises(QuestionError) as refusal:
         found.table()
     assert refusal.value.code == "too-large"
-    assert LARGEST < 2**24 * 10
+    assert MAX_PROGRAM_NUMBERS < 2**24 * 10
 
 
 @pytest.mark.parametrize("method", [*METHODS, "model", "auto"])

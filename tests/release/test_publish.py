@@ -14,7 +14,8 @@ import pytest
 import sulq
 from sulq import Choose, Epsilon, EpsilonDelta, Int, Queries, Rank, Rho, SubLinear, Sums, Text, Together, Unit, col
 from sulq.language.rowfn import Each, Lit
-from sulq.release import Transcript, load, publish, saving
+from sulq.release import Transcript, load, publish
+from sulq.release.base import ReleaseFiles
 from tests.learn.cases import COLUMNS, exact, opened, refused
 
 rng = np.random.default_rng(3)
@@ -184,7 +185,7 @@ def test_trap_6_a_transcript_is_a_function_of_its_answers_alone(tmp_path: Path) 
     assert len(texts) == 1
     assert b"zz" not in texts.pop()
     bare = replace(one, answers=((replace(answers[0][0], released=replace(answers[0][0].released, units=UNITS)),),))
-    assert saving.description(bare)["facts"] != saving.description(one)["facts"]
+    assert ReleaseFiles.of(bare).description()["facts"] != ReleaseFiles.of(one).description()["facts"]
 
 
 def without_receipts(tree: object) -> object:
@@ -208,7 +209,7 @@ def test_a_transcript_tells_nothing_of_its_askers_budget(tmp_path: Path) -> None
         db = opened(COLUMNS, DATA, budget, size=declared)
         db.sql("SELECT COUNT(*) FROM data WHERE age > 50", spend=Epsilon(before))
         made = publish(exact(db), [BY_CITY, COUNTS], spend=Epsilon(2))
-        texts.append(without_receipts(saving.description(made)))
+        texts.append(without_receipts(ReleaseFiles.of(made).description()))
         noisy = publish(db, [SMOKERS, Together((HALF, COUNTS))], spend=Epsilon(2))
         assert {(one.remaining, one.total) for several in noisy.answers for one in several} == {(None, None)}
         noisy.save(tmp_path / str(budget.epsilon))
@@ -216,10 +217,10 @@ def test_a_transcript_tells_nothing_of_its_askers_budget(tmp_path: Path) -> None
         assert "left" not in repr(again[0]) + repr(again[1]) + repr(noisy[0])
         assert again.answer(SMOKERS).remaining is None
         assert again[0].spent == Epsilon(2)
-        assert not {"budget", "size", "public_key", "durable"} & names(saving.description(noisy))
+        assert not {"budget", "size", "public_key", "durable"} & names(ReleaseFiles.of(noisy).description())
     assert texts[0] == texts[1]
     other = publish(exact(db), [BY_CITY, COUNTS], spend=Epsilon(3))
-    assert without_receipts(saving.description(other)) != texts[0]
+    assert without_receipts(ReleaseFiles.of(other).description()) != texts[0]
 
 
 def test_what_is_written_grows_with_the_questions_and_not_with_their_square() -> None:
@@ -228,7 +229,7 @@ def test_what_is_written_grows_with_the_questions_and_not_with_their_square() ->
     sizes = []
     for number in (20, 40, 80):
         made = publish(db, [COUNTS] * number, division="even", spend=Epsilon(1))
-        sizes.append(len(str(saving.description(made)["facts"])))
+        sizes.append(len(str(ReleaseFiles.of(made).description()["facts"])))
     assert sizes[2] - sizes[1] < 2.2 * (sizes[1] - sizes[0])
 
 

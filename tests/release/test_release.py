@@ -14,9 +14,8 @@ import pytest
 from sulq import Epsilon, Unit, release
 from sulq.answers.answer import Receipt
 from sulq.errors import QuestionError, SetupError
-from sulq.release import saving
-from sulq.release.base import Release
-from sulq.release.payment import Chart, Paid
+from sulq.release import base
+from sulq.release.base import Chart, Paid, Release, Written, load_as
 
 PAID = Paid(Epsilon(1), Unit(), "dp", (Receipt(3, "ab" * 32, "cd" * 32, "ef"),))
 HOSTILE = "<script>alert(1)</script>"
@@ -50,10 +49,10 @@ MADE = Pair(paid=PAID, table=pa.table({"name": ["a", None, ""], "value": [1.25, 
 
 
 @pytest.mark.parametrize("written", ["parquet", "csv"])
-def test_what_was_saved_is_loaded(tmp_path: Path, written: saving.Written) -> None:
+def test_what_was_saved_is_loaded(tmp_path: Path, written: Written) -> None:
     """Tables, facts and promise come back; the ledger's own code of a receipt does not leave it."""
     MADE.save(tmp_path / "out", written)
-    found = saving.load(tmp_path / "out", {"pair": Pair})
+    found = load_as(tmp_path / "out", {"pair": Pair})
     assert isinstance(found, Pair)
     assert found.table.equals(MADE.table)
     assert (found.paid.spent, found.paid.unit, found.paid.guarantee) == (Epsilon(1), Unit(), "dp")
@@ -104,7 +103,7 @@ def test_a_later_release_takes_the_place_of_an_earlier_one(tmp_path: Path) -> No
     assert "more.parquet" in names(tmp_path)
     LATER.save(tmp_path, "csv")
     assert names(tmp_path) == {"cells.csv", "index.html", "release.json", "notes.txt", "mine.csv"}
-    assert saving.load(tmp_path, KINDS).table.num_rows == 1
+    assert load_as(tmp_path, KINDS).table.num_rows == 1
 
 
 def test_a_description_cannot_name_what_is_not_a_releases(tmp_path: Path) -> None:
@@ -175,7 +174,7 @@ def test_a_save_that_is_broken_off_leaves_one_release_or_none(
             except Crash:
                 ended = False
         try:
-            found = saving.load(place, KINDS)
+            found = load_as(place, KINDS)
         except (SetupError, QuestionError) as error:
             seen.add(error.code)
         else:
@@ -183,7 +182,7 @@ def test_a_save_that_is_broken_off_leaves_one_release_or_none(
             assert found.table.num_rows == rows
             seen.add(found.kind)
         LATER.save(place)
-        assert saving.load(place, KINDS).table.num_rows == 1
+        assert load_as(place, KINDS).table.num_rows == 1
         assert names(place) == {"cells.parquet", "index.html", "release.json"}
         if ended:
             break
@@ -200,11 +199,11 @@ def test_a_full_disk_leaves_the_earlier_release(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(saving, "_whole", full)
+        patched.setattr(base, "_whole", full)
         with pytest.raises(SetupError, match="cannot be written"):
             LATER.save(tmp_path)
     assert names(tmp_path) == before
-    assert isinstance(saving.load(tmp_path, KINDS), Two)
+    assert isinstance(load_as(tmp_path, KINDS), Two)
 
 
 def test_texts_stay_texts_T82(tmp_path: Path) -> None:
@@ -220,21 +219,21 @@ def test_texts_stay_texts_T82(tmp_path: Path) -> None:
 def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
     """A folder without one, one of another kind or format, and one whose file is gone: each says so."""
     with pytest.raises(SetupError, match="no release"):
-        saving.load(tmp_path, {"pair": Pair})
+        load_as(tmp_path, {"pair": Pair})
     MADE.save(tmp_path)
     with pytest.raises(QuestionError, match="kind"):
-        saving.load(tmp_path, {})
+        load_as(tmp_path, {})
     file = tmp_path / "release.json"
     text = file.read_text(encoding="utf-8")
     for wrong in ("[]", "{", text.replace('"format": 1', '"format": 2'), text.replace('"spent"', '"paid"')):
         file.write_text(wrong, encoding="utf-8")
         with pytest.raises(QuestionError) as caught:
-            saving.load(tmp_path, {"pair": Pair})
+            load_as(tmp_path, {"pair": Pair})
         assert caught.value.code == "bad-release"
     file.write_text(text, encoding="utf-8")
     (tmp_path / "cells.parquet").unlink()
     with pytest.raises(SetupError):
-        saving.load(tmp_path, {"pair": Pair})
+        load_as(tmp_path, {"pair": Pair})
     occupied = tmp_path / "file"
     occupied.write_text("", encoding="utf-8")
     with pytest.raises(SetupError, match="cannot be written"):

@@ -27,25 +27,20 @@ from sulq.audit.beliefs import (
     Tracker,
     audit_targets,
     confidence,
-    independent,
-    posterior,
-    shift,
-)
-from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
-from sulq.audit.finding import Finding, allowed_by, allowed_chance
-from sulq.audit.fit import Fit, fit
-from sulq.audit.interval import binomial_interval
-from sulq.audit.meaning import Moved, moved, report
-from sulq.audit.neighbourhood import (
     enumerated,
     group_epsilon,
+    independent,
     learned_rule,
     most_told,
+    posterior,
     random_row,
     semantic_shift,
+    shift,
     simulate,
     simulation_epsilon,
 )
+from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
+from sulq.audit.meaning import Finding, Moved, allowed_by, allowed_chance, moved, report
 from sulq.audit.pmf import exact_epsilon, excess, mixture, noisy, product, renyi, statistical_distance
 from sulq.audit.promise import (
     Rate,
@@ -59,6 +54,7 @@ from sulq.audit.promise import (
     verify,
     walk_bound,
 )
+from sulq.audit.statistics import Fit, binomial_interval, fit
 from sulq.language.sublinear import azuma, conf, inv_conf
 
 __all__ = [

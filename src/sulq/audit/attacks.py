@@ -17,8 +17,8 @@ import numpy as np
 
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.oracle import Oracle
-from sulq.audit.finding import Door, Finding, allowed_by
-from sulq.audit.interval import binomial_interval
+from sulq.audit.meaning import Door, Finding, allowed_by
+from sulq.audit.statistics import binomial_interval
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Epsilon, Loss, Rho

@@ -17,8 +17,8 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from sulq.answers.answer import Answer
-from sulq.audit.finding import Door
-from sulq.audit.interval import binomial_interval
+from sulq.audit.meaning import Door
+from sulq.audit.statistics import binomial_interval
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Epsilon

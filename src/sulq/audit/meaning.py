@@ -1,31 +1,156 @@
-"""What a total loss means for one person, in plain words: from the ledger's books alone, which are public.
+"""What a total loss means: how many guesses about people may be right, and in plain words how far odds moved.
 
 Privacy: answers whose total loss is epsilon move the odds of any fact about one person by at most e^epsilon,
 for an adversary who knows everyone else [S0.3, S2.2, S4.24]. With a delta the ratio can be
 larger for answers of small probability: Pr[it passes e^(epsilon + a)] <= delta/(1 - e^-a), on either side (trap 3).
+All of it is known from the ledger's books alone, which are public.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
-from sulq.audit.finding import epsilon_of, exchanges
-from sulq.audit.neighbourhood import most_told
+from sulq.answers.answer import Answer, Answers
+from sulq.audit.beliefs import most_told
+from sulq.audit.statistics import binomial_tail
+from sulq.kernel.facts import rho_within
 from sulq.language.facts import Facts, Whose
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.question import Question
 from sulq.language.sublinear import conf, inv_conf
 
+MIN_LUCK: Final = 1e-7  # how often luck alone may pass for a broken guarantee
+READING_DELTA: Final = 1e-12  # the delta at which a zero-concentrated loss is read
 PRIORS: Final = (0.01, 0.1, 0.5)
-WIDER: Final = 0.1  # a: what is added to epsilon so that a delta of differential privacy bounds the odds
-UNLIKELY: Final = 1e-6  # the delta at which a zero-concentrated loss is read, where the budget has none
-LARGEST: Final = 1e6
+ADDED_EPSILON: Final = 0.1  # a: what is added to epsilon so that a delta of differential privacy bounds the odds
+TOLD_DELTA: Final = 1e-6  # the delta at which a zero-concentrated loss is read, where the budget has none
+MAX_TOLD_FACTOR: Final = 1e6
 SINCE: Final[dict[Whose, str]] = {
     "everyone": "After these answers",
     "analyst": "After your answers",
     "reports": "After these reports",
 }
+
+
+class Door(Protocol):
+    """What an attack needs of whom it asks: less than an Oracle, and nothing that an analyst does not have."""
+
+    @property
+    def facts(self) -> Facts:
+        """Domain, unit, budget policy, what remains; all public."""
+        ...
+
+    def ask(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers:
+        """Pay and answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Guesses about people, how many were right, and the chance of a right guess that the guarantee allows.
+
+    Privacy: let each person's bit be fair and independent of all others. Under pure epsilon the number of
+    right guesses is at most a binomial one of chance e^epsilon/(1 + e^epsilon), whatever the attack and
+    even if all guesses come of one answer [SNJ23]; so more than that, but for alpha, is a broken guarantee.
+    With a delta or a rho the chance holds for each guess by itself; that many behave like coins is then not proved.
+    """
+
+    attack: str
+    right: int
+    guesses: int
+    allowed: float
+    told: str = ""
+
+    @property
+    def rate(self) -> float:
+        """The part of the guesses that were right; one half is what a coin gets."""
+        return self.right / self.guesses
+
+    @property
+    def within(self) -> bool:
+        """Whether the guarantee is kept: so many right guesses are not out of its reach."""
+        return binomial_tail(self.right, self.guesses, self.allowed) > MIN_LUCK
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether nearly all was recovered: what an attack must do where there is no noise."""
+        return self.rate >= 0.95
+
+    def __add__(self, other: Finding) -> Finding:
+        """Both together, where one attack was run on several databases."""
+        told = self.told or other.told
+        allowed = max(self.allowed, other.allowed)
+        return Finding(self.attack, self.right + other.right, self.guesses + other.guesses, allowed, told)
+
+    def __str__(self) -> str:
+        word = "within the guarantee" if self.within else "BEYOND the guarantee"
+        more = f"; {self.told}" if self.told else ""
+        return (
+            f"{self.attack}: {self.right} of {self.guesses} right ({self.rate:.3f}; a coin 0.500, allowed "
+            f"{self.allowed:.3f}), {word}{more}"
+        )
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """Smallest epsilon for which a zero-concentrated loss rho is (epsilon, delta)-private."""
+    low, high = 0.0, rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta)) + 1.0
+    for _ in range(200):
+        middle = (low + high) / 2.0
+        if middle > 0.0 and rho_within(middle, delta) >= rho:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def exchanges(unit: Unit, *, presence: bool) -> int:
+    """How many steps of the relation a fact about one person is: whether they are there, or what they are like.
+
+    Where people come and go, or are blanked, another value is a person less and one more: two steps [S3.3].
+    """
+    if unit.neighbors == "replace_one":
+        return 1
+    return 1 if presence else 2
+
+
+def allowed_chance(loss: Loss | SubLinear, steps: int = 1) -> float:
+    """The best chance of guessing a fair bit of one person from answers of this total loss.
+
+    Privacy: odds of 1 move to at most e^epsilon, so the chance is e^epsilon/(1 + e^epsilon); with
+    delta (e^epsilon + delta)/(1 + e^epsilon). A rho is read at a delta of 1e-12, or by Pinsker's inequality,
+    whichever is less: a guess is right with chance at most 1/2 + sqrt(rho/2)/2.
+    """
+    match loss:
+        case Epsilon():
+            return _chance(float(loss.amount) * steps, 0.0)
+        case EpsilonDelta():
+            if not loss.amount:
+                return 0.5
+            grouped = loss.group(steps) if loss.delta else None
+            return _chance(float(loss.amount) * steps, float(grouped.exact_delta) if grouped else 0.0)
+        case SubLinear():
+            failing = math.fsum(math.exp(float(loss.exact) * i) for i in range(steps)) * float(loss.exact_delta)
+            return min(1.0, _chance(float(loss.exact) * steps, 0.0) + failing)
+        case Rho():
+            rho = float(loss.amount) * steps**2
+            if not rho:
+                return 0.5
+            return min(_chance(epsilon_of(rho, READING_DELTA), READING_DELTA), 0.5 + math.sqrt(rho / 2.0) / 2.0)
+        case Queries():
+            return 1.0  # a number of queries alone says nothing; the policy does
+
+
+def allowed_by(facts: Facts, *, presence: bool) -> float:
+    """What a database's own books allow after all its answers so far: public, so anyone can work it out."""
+    spent = facts.budget if isinstance(facts.budget, SubLinear) else facts.spent
+    return allowed_chance(spent, exchanges(facts.unit, presence=presence))
+
+
+def _chance(epsilon: float, delta: float) -> float:
+    odds = math.exp(-min(epsilon, 700.0))
+    return min(1.0, (1.0 + delta * odds) / (1.0 + odds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +178,7 @@ def moved(loss: Loss, budget: Budget, steps: int = 1) -> Moved:
         case Rho() if not loss.amount:
             return Moved(1.0, 0.0)
         case Rho():
-            return _approximate(epsilon_of(float(loss.amount) * steps**2, UNLIKELY), UNLIKELY, 1)
+            return _approximate(epsilon_of(float(loss.amount) * steps**2, TOLD_DELTA), TOLD_DELTA, 1)
         case Queries():
             return _sublinear(loss, budget, steps)
 
@@ -73,7 +198,7 @@ def _sublinear(loss: Queries, budget: Budget, steps: int) -> Moved:
 def _approximate(epsilon: float, delta: float, steps: int) -> Moved:
     """From (epsilon, delta)-differential privacy of one step to the odds, both sides counted."""
     whole = delta * math.fsum(math.exp(min(epsilon * i, 700.0)) for i in range(steps))
-    return Moved(_factor(epsilon * steps + WIDER), min(1.0, 2.0 * whole / -math.expm1(-WIDER)))
+    return Moved(_factor(epsilon * steps + ADDED_EPSILON), min(1.0, 2.0 * whole / -math.expm1(-ADDED_EPSILON)))
 
 
 def _factor(epsilon: float) -> float:
@@ -134,7 +259,7 @@ def _small(size: int, steps: int, epsilon: float) -> list[str]:
 
 
 def _times(found: Moved) -> str:
-    if not math.isfinite(found.factor) or found.factor > LARGEST or found.failing >= 1.0:
+    if not math.isfinite(found.factor) or found.factor > MAX_TOLD_FACTOR or found.failing >= 1.0:
         return "a factor of more than a million: this protects nobody"
     by = f"{found.factor:,.3g}" if found.factor < 100 else f"{found.factor:,.0f}"
     failing = f", except with probability {found.failing:.1g}" if found.failing else ""

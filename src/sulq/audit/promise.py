@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 
 from sulq.audit.beliefs import Holds, Tracker
-from sulq.audit.interval import binomial_interval
 from sulq.audit.pmf import Noise, Pmf, checked
+from sulq.audit.statistics import binomial_interval
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.sublinear import azuma

@@ -16,7 +16,7 @@ from sulq.cli.show import console
 from sulq.cli.signature import DeltaOf, chosen, progress, within
 from sulq.errors import QuestionError, SetupError
 from sulq.forms.signature import Form
-from sulq.release.saving import replaced
+from sulq.release.base import replaced
 from sulq.service.jobs.publication import ALL, Published, Publishing, form
 
 FolderOf = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Write the release into this folder.")]

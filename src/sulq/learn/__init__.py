@@ -21,9 +21,9 @@ from sulq.learn.linear.naive_bayes import NaiveBayes
 from sulq.learn.linear.perceptron import Perceptron
 from sulq.learn.linear.regression import LinearRegression
 from sulq.learn.model_json import unreadable
+from sulq.learn.sq.backends import StatisticalQueries
 from sulq.learn.sq.boolean import DecisionList, MonotoneConjunction
 from sulq.learn.sq.planning import min_n, plan
-from sulq.learn.sq.statistical_queries import StatisticalQueries
 from sulq.learn.trees.id3 import ID3
 from sulq.learn.unsupervised.components import PCA, SVD
 from sulq.learn.unsupervised.kmeans import KMeans

@@ -18,11 +18,9 @@ from sulq.language.domain import Bool, Category, Column, Text
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
-from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.base import Learner
-from sulq.learn.features import Feature
+from sulq.learn.base import Classifier, Learner, Regressor
+from sulq.learn.features import Attributes, Feature, Labels
 from sulq.learn.shapes import GRID, Shape
-from sulq.learn.supervised import Classifier, Regressor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""Columns as numbers in [-1, 1], on private rows and on ordinary tables alike.
+"""Columns as numbers in [-1, 1] and as keys, on private rows and on ordinary tables alike.
 
 A number is moved to the middle of its declared bounds and divided by half their width; a truth value is -1 or 1; a
 category is an indicator for each of its values, -1 or 1. What is public about a column, its bounds and its list,
@@ -17,12 +17,14 @@ import numpy.typing as npt
 
 from sulq.answers.oracle import ColumnChoice
 from sulq.errors import QuestionError, SulqError
-from sulq.language.domain import Bool, Category, Column, Date, Text, days, microseconds
+from sulq.language.attribute import Attribute
+from sulq.language.domain import Bool, Category, Column, Date, Int, Text, days, microseconds
 from sulq.language.rowfn import Col, RowFn, case, lit
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 MAX_FEATURES: Final = 1024  # numbers a row may become
+Codes = npt.NDArray[np.int64]
 
 
 class BadTable(QuestionError, ValueError):
@@ -200,3 +202,77 @@ def numbers_of(values: npt.NDArray[np.object_] | Floats, domain: Column, name: s
 def _plain(value: object) -> object:
     """A cell as Python says it: NumPy's numbers and texts compare like their own kind."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+def codes_of(attribute: Attribute, values: Array) -> Codes:
+    """The cells of an ordinary column: -1 for what is missing or on no list; numbers are clamped."""
+    if isinstance(attribute.domain, Category):
+        place: dict[object, int] = {label: i for i, label in enumerate(attribute.domain.values)}
+        found = [-1 if is_missing(value) else place.get(_plain(value), -1) for value in values]
+        return np.array(found, dtype=np.int64)
+    numbers = numbers_of(values, attribute.domain, attribute.name)
+    domain = attribute.domain
+    gone = np.isnan(numbers)
+    assert not isinstance(domain, Text)  # noqa: S101 - refused above
+    clipped = np.clip(np.where(gone, 0.0, numbers), float(domain.low * domain.step), float(domain.high * domain.step))
+    edges = attribute.edges
+    if edges is None:
+        codes = np.rint(clipped).astype(np.int64) - domain.low
+    else:
+        codes = np.clip(np.searchsorted(np.array(edges), clipped, side="right") - 1, 0, len(edges) - 2)
+    return np.where(gone, -1, codes).astype(np.int64)
+
+
+class Attributes:
+    """The keys of X, for a question and for prediction alike."""
+
+    def __init__(self, items: tuple[Attribute, ...]) -> None:
+        self.items = items
+
+    @classmethod
+    def of(cls, X: ColumnChoice, bins: int) -> Attributes:
+        """The attributes of private columns."""
+        return cls(tuple(Attribute(name, domain, bins) for name, domain in zip(X.names, X.domain, strict=True)))
+
+    def codes(self, X: object) -> Codes:
+        """An ordinary table as codes, one column an attribute; -1 for what is missing or on no list."""
+        found = cells(X, [item.name for item in self.items])
+        return np.stack([codes_of(item, found[item.name]) for item in self.items], axis=1)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, place: int) -> Attribute:
+        return self.items[place]
+
+
+class Labels:
+    """The column to predict, as a key: its classes are the declared ones, whatever the data holds (SR6)."""
+
+    def __init__(self, y: ColumnChoice, *, most: int = 100) -> None:
+        name, domain = y.names[0], y.domain[0]
+        if not isinstance(domain, (Bool, Category, Int)) or (
+            isinstance(domain, Int) and domain.high - domain.low >= most
+        ):
+            raise QuestionError(
+                "wrong-kind",
+                f"{name} has no declared classes.",
+                f"Declare it as a Category, a Bool or an Int of at most {most} values.",
+            )
+        self.attribute = Attribute(name, domain, most + 1)
+        self.name = name
+
+    @property
+    def row(self) -> RowFn:
+        """The label as a key."""
+        return self.attribute.row
+
+    @property
+    def classes(self) -> Array:
+        """The classes, in their declared order."""
+        return np.array(self.attribute.labels)
+
+    @property
+    def size(self) -> int:
+        """The number of classes."""
+        return self.attribute.size

@@ -20,8 +20,7 @@ from sulq.answers import wire
 from sulq.answers.wire import KINDS
 from sulq.errors import QuestionError, SulqError
 from sulq.language.attribute import Attribute
-from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.features import Feature, Features
+from sulq.learn.features import Attributes, Feature, Features, Labels
 
 Parts = Sequence[type]
 COMMON: Final[tuple[type, ...]] = (Attribute, Feature)  # parts that any learner may hold

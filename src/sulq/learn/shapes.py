@@ -11,8 +11,8 @@ from sulq.answers.answer import extra
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
 from sulq.language.rowfn import OrMissing, Route, RowFn, lit, lookup
-from sulq.learn.attributes import Codes
-from sulq.learn.trees.drawing import said
+from sulq.learn.features import Codes
+from sulq.learn.trees.tree import said
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

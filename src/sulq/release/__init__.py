@@ -12,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from sulq.release import saving
 from sulq.release.aim import aim
-from sulq.release.base import Release
+from sulq.release.base import Release, load_as
 from sulq.release.blr import blr, blr_n, blr_rows
 from sulq.release.contingency import ContingencyTable, contingency
 from sulq.release.halfspaces import (
@@ -72,4 +71,4 @@ def load(path: str | Path) -> Release:
         SetupError: `missing-file`: there is no such folder, or a file of it is gone.
         QuestionError: `bad-release`: it is no release, or of a format or kind this version does not know.
     """
-    return saving.load(path, {kind.kind: kind for kind in KINDS})
+    return load_as(path, {kind.kind: kind for kind in KINDS})

@@ -14,14 +14,9 @@ from sulq.forms.parameters import between, whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace, closure
 from sulq.release.synthetic.at_once import SIZE, ask_at_once
-from sulq.release.synthetic.data import SyntheticData
-from sulq.release.synthetic.finish import MAX_ROWS, chooses, published
-from sulq.release.synthetic.forest import BYTES
-from sulq.release.synthetic.graphical import GraphModel
-from sulq.release.synthetic.measurement import distance
-from sulq.release.synthetic.rehearsal import rehearse
-from sulq.release.synthetic.rounds import MeasuringRounds
-from sulq.release.synthetic.worst import Candidate, check
+from sulq.release.synthetic.data import MAX_ROWS, SyntheticData, chooses, published
+from sulq.release.synthetic.models import BYTES_A_NUMBER
+from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, check_sizes, distance, rehearse
 from sulq.release.tables.interactions import Places
 
 MAX_ROUNDS: Final = 10_000
@@ -88,7 +83,7 @@ def aim(
     whole(rows, "rows", 0, MAX_ROWS)
     megabytes = between(max_model_size, "max_model_size", high=1e6)
     within = closure(asked)
-    check([space.size(places) for places in within])
+    check_sizes([space.size(places) for places in within])
     weights = _weights(within, asked)
     several = rounds or len(columns) * (PURE_ROUNDS if spending.pure else ROUNDS)
 
@@ -98,7 +93,7 @@ def aim(
         choosing, measuring = least * CHOOSING, least * (1 - CHOOSING)
         rehearse(spending, space, weights, first=first, choosing=choosing, measuring=measuring)
 
-    most = int(megabytes * 2**20 / BYTES)
+    most = int(megabytes * 2**20 / BYTES_A_NUMBER)
     if not rounds and (found := ask_at_once(spending, space, asked, most, ready)):
         return published(spending, space, found, asked, rows=rows, method="aim")
     before = len(spending.receipts)  # one where a noisy number of rows was asked
@@ -109,8 +104,7 @@ def aim(
     while run.left:
         run.next()
     spending.plan(len(spending.receipts))  # which are all: the answers said how many rounds there would be
-    run.fit(LAST)
-    return published(spending, space, run, asked, rows=rows, method="aim")
+    return published(spending, space, run.finished(LAST), asked, rows=rows, method="aim")
 
 
 def _weights(within: Sequence[Places], asked: Sequence[Places]) -> dict[Places, int]:
@@ -124,7 +118,7 @@ def _first(columns: int, rounds: int) -> Fraction:
     return min(Fraction(columns, rounds) * (1 - CHOOSING), FIRST)
 
 
-class _Run(MeasuringRounds[GraphModel]):
+class _Run(MeasuringRounds):
     """Rounds whose part of the spend grows where they teach nothing; `left` is what is not spent yet."""
 
     def __init__(
@@ -134,7 +128,7 @@ class _Run(MeasuringRounds[GraphModel]):
         self.left = 1 - len(spending.receipts) * SIZE - first
         self.part = Fraction(1, rounds)  # of the spend, for a round
         self.weights, self.megabytes = weights, megabytes
-        super().__init__(spending, space, GraphModel(space.sizes), first, STEPS)
+        super().__init__(spending, space, first, STEPS)
 
     def next(self) -> None:
         """Choose, measure, learn; and make the next rounds larger where hardly anything was learned."""

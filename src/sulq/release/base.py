@@ -1,20 +1,177 @@
 """What every release is: an object made once from answers, that anybody may use for ever without the data.
 
-A release sees answers only, so whatever is done with it afterwards costs nothing more (post-processing).
+A release sees answers only, so whatever is done with it afterwards costs nothing more (post-processing). It says what
+it cost and whom it protects. On disk it is its tables, a description, and a page to read, which fetches nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
+import html
+import io
+import json
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
 
-from sulq.release import saving
-from sulq.release.payment import Chart, Paid
+from sulq.answers import wire
+from sulq.answers.oracle import SpendPlan
+from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.forms.parameters import checked
+from sulq.kernel.ledger.chain import Receipt
+from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
+from sulq.version import __version__
+
+FORMAT: Final = 1  # of a saved release
+STYLE: Final = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:CanvasText;"
+    "background:Canvas;color-scheme:light dark}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "td,th{padding:.2rem .6rem;text-align:left;border-bottom:1px solid GrayText}"
+    "svg{max-width:100%;height:auto}.bar{fill:#4878a8}.whisker{stroke:CanvasText;stroke-width:1.5}"
+    "text{fill:CanvasText;font-size:12px}.soft{color:GrayText}"
+)
+MAX_BARS: Final = 60  # bars of one picture
+PAGE_WIDTH_PIXELS: Final = 760
+BAR_HEIGHT_PIXELS: Final = 20
+NAMES_WIDTH_PIXELS: Final = 220
+MAX_NAME_LETTERS: Final = 30  # letters of a name beside its bar
+DESCRIPTION: Final = "release.json"
+PAGE: Final = "index.html"
+PART: Final = ".sulq-part"  # ends the name of a file that is not whole yet
+Written = Literal["parquet", "csv"]
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What a release cost, whom it protects and in what sense, and the receipts of its debits."""
+
+    spent: Loss
+    unit: Unit
+    guarantee: str
+    receipts: tuple[Receipt, ...] = ()
+    version: str = field(default=__version__)
+
+    @classmethod
+    def by(cls, spending: SpendPlan) -> Paid:
+        """What a spending has paid so far; a receipt as everybody may see it, without the ledger's own code."""
+        receipts = tuple(replace(receipt, mac="", stored=None) for receipt in spending.receipts)
+        return cls(spending.spent, spending.facts.unit, spending.guarantee, receipts)
+
+    def to_json(self) -> dict[str, object]:
+        """As a description says it."""
+        return {
+            "spent": wire.to_json(self.spent),
+            "unit": wire.to_json(self.unit),
+            "guarantee": self.guarantee,
+            "receipts": [
+                {"seq": receipt.seq, "entry": receipt.entry, "plan": receipt.plan} for receipt in self.receipts
+            ],
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> Paid:
+        """What `to_json` told; a receipt without the ledger's own code, which stays with the ledger."""
+        spent, unit = wire.from_json(tree["spent"]), wire.from_json(tree["unit"])
+        if not isinstance(spent, (Epsilon, EpsilonDelta, Rho, Queries)) or not isinstance(unit, Unit):
+            raise unreadable()
+        receipts = tuple(
+            Receipt(int(told["seq"]), str(told["entry"]), str(told["plan"]), "") for told in tree["receipts"]
+        )
+        return cls(spent, unit, str(tree["guarantee"]), receipts, str(tree["version"]))
+
+    def __str__(self) -> str:
+        entries = ", ".join(str(receipt.seq) for receipt in self.receipts)
+        return f"spent {self.spent}, protects {self.unit} ({self.guarantee}); ledger entry {entries or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One picture of a release's page: a number with its error bar for each of some names."""
+
+    title: str
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    error: tuple[float, ...] = ()  # half the length of each bar's interval; empty where there is none
+    said: str = ""  # a line below: what the interval means, what was measured against what was foreseen
+
+
+def labels_to_json(labels: Sequence[Sequence[object]]) -> list[list[object]]:
+    """The names of the attributes' cells, as plain JSON: an interval is a list of its ends."""
+    return [[list(label) if isinstance(label, tuple) else label for label in own] for own in labels]
+
+
+def labels_from_json(tree: Sequence[Sequence[object]]) -> tuple[tuple[object, ...], ...]:
+    """What `labels_to_json` told."""
+    return tuple(tuple(tuple(label) if isinstance(label, list) else label for label in own) for own in tree)
+
+
+def unreadable(why: str = "This is not a release that sulq wrote.") -> QuestionError:
+    """The refusal of what cannot be loaded."""
+    return QuestionError("bad-release", why)
+
+
+def page(title: str, paid: str, charts: Sequence[Chart]) -> str:
+    """The page as HTML; texts from a table's categories stay texts (T82)."""
+    title, paid = html.escape(title), html.escape(paid)
+    pictures = "\n".join(_figure(chart) for chart in charts)
+    return (
+        "<!doctype html>\n"
+        f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n<p>{paid}.</p>\n{pictures}\n</body></html>\n"
+    )
+
+
+def _figure(chart: Chart) -> str:
+    shown = list(zip(chart.names, chart.values, chart.error or (0.0,) * len(chart.values), strict=True))[:MAX_BARS]
+    more = len(chart.values) - len(shown)
+    said = " ".join(text for text in (chart.said, f"{more:,} more are in the tables." if more else "") if text)
+    return (
+        f"<section><h2>{html.escape(chart.title)}</h2>{_bars(chart.title, shown)}"
+        f'<p class="soft">{html.escape(said)}</p></section>'
+    )
+
+
+def _bars(title: str, shown: list[tuple[str, float, float]]) -> str:
+    """Bars from the zero line with a whisker for each interval, and the number beside them."""
+    low = min([0.0, *(value - error for _, value, error in shown)])
+    high = max([0.0, *(value + error for _, value, error in shown)])
+    scale = (PAGE_WIDTH_PIXELS - NAMES_WIDTH_PIXELS - 90) / ((high - low) or 1.0)
+
+    def across(value: float) -> float:
+        return NAMES_WIDTH_PIXELS + (value - low) * scale
+
+    parts = []
+    for i, (name, value, error) in enumerate(shown):
+        top = i * BAR_HEIGHT_PIXELS
+        start, stop = sorted((across(0.0), across(value)))
+        short = name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…"
+        middle = top + BAR_HEIGHT_PIXELS / 2
+        parts.append(
+            f'<text x="{NAMES_WIDTH_PIXELS - 8}" y="{middle + 4}" text-anchor="end">{html.escape(short)}</text>'
+            f'<rect class="bar" x="{start:.1f}" y="{top + 3}" width="{max(stop - start, 0.5):.1f}" '
+            f'height="{BAR_HEIGHT_PIXELS - 6}"/>'
+        )
+        if error:
+            parts.append(
+                f'<line class="whisker" x1="{across(value - error):.1f}" x2="{across(value + error):.1f}" '
+                f'y1="{middle}" y2="{middle}"/>'
+            )
+        parts.append(f'<text x="{across(max(value + error, 0.0)) + 6:.1f}" y="{middle + 4}">{value:,.6g}</text>')
+    return (
+        f'<svg viewBox="0 0 {PAGE_WIDTH_PIXELS} {max(len(shown), 1) * BAR_HEIGHT_PIXELS}" '
+        f'width="{PAGE_WIDTH_PIXELS}" role="img" aria-label="{html.escape(title)}">{"".join(parts)}</svg>'
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +206,7 @@ class Release(ABC):
         """The pictures of its page."""
         return []
 
-    def save(self, path: str | Path, written: saving.Written = "parquet") -> None:
+    def save(self, path: str | Path, written: Written = "parquet") -> None:
         """Write it into a folder: a Parquet or CSV file for each table, `release.json`, and a page to read.
 
         A release that is there already is replaced; other files of that folder are left alone.
@@ -58,7 +215,9 @@ class Release(ABC):
             QuestionError: `bad-parameter`: tables are written as Parquet or CSV.
             SetupError: `missing-file`: the folder cannot be written. `folder-in-use`: it holds something else.
         """
-        saving.save(self, path, written)
+        check_written(written)
+        replaced(Path(path))  # before its tables are made
+        ReleaseFiles.of(self).save(path, written)
 
     def __repr__(self) -> str:
         return f"{self.title()}; {self.paid}"
@@ -67,3 +226,182 @@ class Release(ABC):
         # A dataclass writes down all its fields where its own class says nothing else: whole tables, here.
         if "__repr__" not in vars(cls):
             cls.__repr__ = Release.__repr__  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleaseFiles:
+    """A release as it is shown and written: its tables and charts, which may take long to make, made once."""
+
+    release: Release
+    tables: Mapping[str, pa.Table]
+    charts: tuple[Chart, ...]
+
+    @classmethod
+    def of(cls, release: Release) -> Self:
+        """Lay a release out."""
+        return cls(release, release.tables(), tuple(release.charts()))
+
+    def description(self) -> dict[str, object]:
+        """All that is said of a release beside its tables: what it is, what it cost, whom it protects."""
+        return {
+            "format": FORMAT,
+            "release": self.release.kind,
+            "title": self.release.title(),
+            "paid": self.release.paid.to_json(),
+            "facts": self.release.facts(),
+            # Names and kinds of a table's columns, so that a CSV file reads back as it was.
+            "schema": {name: {f.name: str(f.type) for f in table.schema} for name, table in self.tables.items()},
+        }
+
+    def files(self, written: Written = "parquet") -> dict[str, bytes]:
+        """What a saved release consists of; the description is the last, as without it there is no release.
+
+        Raises:
+            QuestionError: `bad-parameter`: there is no such way to write a table.
+        """
+        check_written(written)
+        described = self.description() | {"tables": {name: f"{name}.{written}" for name in self.tables}}
+        made = {f"{name}.{written}": _written(table, written) for name, table in self.tables.items()}
+        shown = page(self.release.title(), str(self.release.paid), self.charts)
+        return made | {PAGE: shown.encode(), DESCRIPTION: _json(described)}
+
+    def save(self, path: str | Path, written: Written = "parquet") -> None:
+        """Write the files into a folder; see `Release.save`."""
+        place = Path(path)
+        made = self.files(written)
+        old = replaced(place)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            _replace(place, made, old)
+        except OSError:
+            raise _unwritable(path) from None
+
+
+def check_written(written: object) -> None:
+    """Refuse a way to write tables that there is not."""
+    ways = get_args(Written)
+    checked(written in ways, f"written is one of: {', '.join(ways)}.")
+
+
+def replaced(place: Path) -> tuple[str, ...]:
+    """The files of the release that is in a folder and that the next one replaces; none where there is nothing.
+
+    Raises:
+        SetupError: `folder-in-use`: something else is in it. `missing-file`: it is no folder, or cannot be read.
+    """
+    try:
+        there = {file.name for file in place.iterdir()}
+    except FileNotFoundError:
+        return ()
+    except OSError:
+        raise _unwritable(place) from None
+    there = {name for name in there if not name.endswith(PART)}  # what a save that was broken off had begun
+    if not there:
+        return ()
+    try:
+        told = _described(place)
+        names = {Path(str(file)).name for file in told["tables"].values()}
+    except (SulqError, LookupError, AttributeError):
+        told, names = {}, set()
+    if told.get("format") != FORMAT:
+        raise SetupError("folder-in-use", f"{place} holds something else than a release.")
+    ours = {name for name in names if name.endswith(tuple(f".{way}" for way in get_args(Written)))}
+    return tuple(sorted((ours | {PAGE}) & there))
+
+
+def _replace(place: Path, made: Mapping[str, bytes], old: Iterable[str]) -> None:
+    """Put new files in the place of old ones, so that whenever it is broken off what loads is one release.
+
+    All is written beside first: until then the old release is whole. Then the description says that the release
+    is unfinished, which does not load but names what to clear away, until the last file is in its place.
+    """
+    tables = [name for name in made if name not in (PAGE, DESCRIPTION)]
+    named = sorted({*tables, *old} - {PAGE})
+    unfinished = _json({"format": FORMAT, "unfinished": True, "tables": dict(zip(named, named, strict=True))})
+    begun = {name: place / f".{name}{PART}" for name in ("unfinished", *made)}
+    for file in place.glob(f".*{PART}"):
+        file.unlink(missing_ok=True)
+    try:
+        for name, content in {"unfinished": unfinished, **made}.items():
+            _whole(begun[name], content)
+        begun["unfinished"].replace(place / DESCRIPTION)
+        for name in {*old} - made.keys():
+            (place / name).unlink(missing_ok=True)
+        for name in (*tables, PAGE, DESCRIPTION):
+            begun[name].replace(place / name)
+    finally:
+        for file in begun.values():
+            with contextlib.suppress(OSError):
+                file.unlink(missing_ok=True)
+
+
+def _whole(file: Path, content: bytes) -> None:
+    """Write a file and wait until it is on the disk: a name that it gets later must not get there first."""
+    with file.open("wb") as opened:
+        opened.write(content)
+        opened.flush()
+        os.fsync(opened.fileno())
+
+
+def load_as(path: str | Path, kinds: Mapping[str, type[Release]]) -> Release:
+    """The release that was saved in a folder; it needs no data, no curator and no budget.
+
+    Raises:
+        SetupError: `missing-file`: there is no such folder, or a file of it is gone.
+        QuestionError: `bad-release`: it is no release, or of a format or kind this version does not know.
+    """
+    place = Path(path)
+    told = _described(place)
+    if told.get("format") != FORMAT:
+        raise unreadable("This release is of a format that this version of sulq does not know.")
+    if told.get("unfinished"):
+        raise unreadable("This release was not written to its end; save it again.")
+    kind = kinds.get(str(told.get("release")))
+    if kind is None:
+        raise unreadable("This release is of a kind that this version of sulq does not know.")
+    try:
+        files, schemas = told["tables"], told["schema"]
+        tables = {str(name): _read(place / Path(str(file)).name, schemas[name]) for name, file in files.items()}
+        return kind.of(Paid.from_json(told["paid"]), told["facts"], tables)
+    except OSError:
+        raise SetupError("missing-file", f"A file of the release {path} cannot be read.") from None
+    except (SulqError, LookupError, TypeError, ValueError, AttributeError, pa.ArrowException):
+        raise unreadable() from None
+
+
+def _described(place: Path) -> dict[str, Any]:
+    try:
+        told = wire.strict((place / DESCRIPTION).read_bytes())
+    except OSError:
+        raise SetupError("missing-file", f"There is no release in {place}.") from None
+    except SulqError:
+        raise unreadable() from None
+    if not isinstance(told, dict):
+        raise unreadable()
+    return told
+
+
+def _json(tree: Mapping[str, object]) -> bytes:
+    text = json.dumps(tree, indent=1, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _unwritable(path: str | Path) -> SetupError:
+    return SetupError("missing-file", f"The release cannot be written to {path}.")
+
+
+def _written(table: pa.Table, written: Written) -> bytes:
+    made = io.BytesIO()
+    if written == "csv":
+        pc.write_csv(table, made)
+    else:
+        pq.write_table(table, made)
+    return made.getvalue()
+
+
+def _read(file: Path, schema: Mapping[str, str]) -> pa.Table:
+    if file.suffix != ".csv":
+        return pq.read_table(file)
+    types = {name: pa.type_for_alias("double" if kind == "double" else kind) for name, kind in schema.items()}
+    options = pc.ConvertOptions(column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False)
+    return pc.read_csv(file, convert_options=options)

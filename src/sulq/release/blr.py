@@ -18,10 +18,9 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Choose, Sums
 from sulq.language.rowfn import Lit, Route
 from sulq.language.score import NegMaxAbs
-from sulq.release.payment import Paid
+from sulq.release.base import Paid
 from sulq.release.space import CellSpace
-from sulq.release.synthetic.data import SyntheticData, made
-from sulq.release.synthetic.finish import chooses
+from sulq.release.synthetic.data import SyntheticData, chooses, made
 from sulq.release.tables.interactions import Places
 
 MOST_CANDIDATES: Final = 1_000_000

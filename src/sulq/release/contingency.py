@@ -22,18 +22,22 @@ from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums
 from sulq.language.rowfn import Lit
-from sulq.release.base import Release
-from sulq.release.marginal import Marginal, named, rows
-from sulq.release.payment import Chart, Paid
-from sulq.release.space import ATTRIBUTES, CellSpace, places
-from sulq.release.tables import files
-from sulq.release.tables.accuracy import bound, distance
-from sulq.release.tables.contents import Contents, FittedTable, ModelTable, ShiftedTable, noise_of
+from sulq.release.base import Chart, Paid, Release, labels_from_json, labels_to_json
+from sulq.release.space import ATTRIBUTES, CellSpace, Marginal, named, places, rows
+from sulq.release.tables.contents import (
+    Contents,
+    FittedTable,
+    ModelTable,
+    ShiftedTable,
+    noise_of,
+    stored_contents,
+    stored_facts,
+    stored_tables,
+)
+from sulq.release.tables.design import Weights
 from sulq.release.tables.interactions import Places
-from sulq.release.tables.measures import Measure, measures, refuse_model
-from sulq.release.tables.methods import METHODS, Method, Wish, method_of, refuse
-from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable, variance
-from sulq.release.tables.weights import Weights
+from sulq.release.tables.methods import METHODS, Measure, Method, Wish, measures, method_of, refuse, refuse_model
+from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable, bound, distance, variance
 
 if TYPE_CHECKING:
     import pandas
@@ -112,7 +116,7 @@ class ContingencyTable(Release):
         """The published table as rows: a column for each attribute, and `value`; by `fourier` only cells that count."""
         value = named(self.names, "value")
         if isinstance(self.contents, FittedTable):
-            found = files.tables(self.contents, self.names, self.labels)["cells"]
+            found = stored_tables(self.contents, self.names, self.labels)["cells"]
             kept = [*range(len(self.names)), found.num_columns - 1]
             return found.select(kept).rename_columns([*self.names, value])
         columns: dict[str, object] = dict(zip(self.names, rows(self.labels), strict=True))
@@ -157,7 +161,7 @@ class ContingencyTable(Release):
 
     def tables(self) -> dict[str, pa.Table]:
         """The asked marginals for a reader, and what the method keeps."""
-        return {"marginals": self._marginals(), **files.tables(self.contents, self.names, self.labels)}
+        return {"marginals": self._marginals(), **stored_tables(self.contents, self.names, self.labels)}
 
     def _marginals(self) -> pa.Table:
         """All asked marginals below each other: an attribute that is not in a marginal is empty there."""
@@ -181,26 +185,24 @@ class ContingencyTable(Release):
         bounds = [self.bound(asked) for asked in self.asked] if isinstance(self.contents, FittedTable) else []
         return {
             "names": list(self.names),
-            "labels": [[list(label) if isinstance(label, tuple) else label for label in own] for own in self.labels],
+            "labels": labels_to_json(self.labels),
             "asked": [list(asked) for asked in self.asked],
             "method": self.method,
             "foreseen": dict(self.foreseen),
             "bounds": bounds,
             "notes": list(self.notes),
-            "kept": files.facts(self.contents),
+            "kept": stored_facts(self.contents),
         }
 
     @classmethod
     def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
         """The table that was saved as these."""
-        labels = tuple(
-            tuple(tuple(label) if isinstance(label, list) else label for label in own) for own in facts["labels"]
-        )
+        labels = labels_from_json(facts["labels"])
         names = tuple(map(str, facts["names"]))
         asked = tuple(tuple(map(str, own)) for own in facts["asked"])
         marginals = tuple(places(own, names, ATTRIBUTES) for own in asked)
         sizes = tuple(len(own) for own in labels)
-        contents = files.loaded(str(facts["method"]), sizes, marginals, facts["kept"], tables)
+        contents = stored_contents(str(facts["method"]), sizes, marginals, facts["kept"], tables)
         foreseen = {str(name): float(value) for name, value in facts["foreseen"].items()}
         return cls(
             paid=paid,

@@ -16,17 +16,24 @@ from sulq.answers.released import Noise
 from sulq.forms.parameters import between, checked, number, whole
 from sulq.language.kinds import Floats, Integers
 from sulq.language.privacy import Loss
-from sulq.release.base import Release
-from sulq.release.directions.nets import Net, net
-from sulq.release.directions.planes import ROUNDED, direction, enough, planes_of, scales_of, sides, signs, told
-from sulq.release.directions.theory import (
+from sulq.release.base import Chart, Paid, Release, unreadable
+from sulq.release.directions import (
+    ROUNDING_SINE,
+    Net,
+    direction,
     discretise,
+    enough,
     halfspace_n,
+    net,
+    planes_of,
     projection_dimension,
     projection_failure,
     projections_for,
+    scales_of,
+    sides,
+    signs,
+    told,
 )
-from sulq.release.payment import Chart, Paid, unreadable
 
 __all__ = [
     "HalfspaceFraction",
@@ -317,7 +324,7 @@ def halfspaces(
         matrices = np.zeros((0, d, d), dtype=np.int64)
     else:
         # Without a projection nothing but the net is between a direction and its answer: the whole distance is its.
-        vectors = net(width, (far if width == d else 0.75 * far) - ROUNDED).vectors
+        vectors = net(width, (far if width == d else 0.75 * far) - ROUNDING_SINE).vectors
         matrices = np.zeros((0, d, d), dtype=np.int64) if width == d else signs(several, d, width)
     normals = vectors if not len(matrices) else np.concatenate([vectors @ matrix.T for matrix in matrices])
     planes = planes_of(normals)

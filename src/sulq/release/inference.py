@@ -19,23 +19,28 @@ from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
 from sulq.language.question import MAX_VALUES
-from sulq.release.base import Release
-from sulq.release.payment import Chart, Paid, unreadable
+from sulq.release.base import Chart, Paid, Release, labels_from_json, labels_to_json, unreadable
 from sulq.release.space import ATTRIBUTES, domain_of, listed
-from sulq.release.subsets.counts import Design, SubsetHistograms, SubsetQuestion
-from sulq.release.subsets.estimates import (
-    MOST,
+from sulq.release.subsets import (
+    MAX_SUBSETS,
+    Design,
+    Direct,
     Estimate,
     Implication,
+    Probabilities,
+    SubsetHistograms,
+    SubsetQuestion,
     best_groups,
     by_heavy,
     by_regression,
+    code_of,
+    divided,
     from_groups,
     from_halves,
     infer_t,
     merged,
+    single,
 )
-from sulq.release.subsets.reading import Direct, Probabilities, code_of, divided, single
 from sulq.release.tables.interactions import Places
 
 __all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
@@ -229,7 +234,7 @@ class Inference(Release):
         direct = self.direct
         return {
             "names": list(self.names),
-            "labels": [[list(label) if isinstance(label, tuple) else label for label in own] for own in self.labels],
+            "labels": labels_to_json(self.labels),
             "l": self.l,
             "design": self.design,
             "subsets": self.subsets,
@@ -243,9 +248,7 @@ class Inference(Release):
     @classmethod
     def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
         """The inference that was saved as these."""
-        labels = tuple(
-            tuple(tuple(label) if isinstance(label, list) else label for label in own) for own in facts["labels"]
-        )
+        labels = labels_from_json(facts["labels"])
         names, l = tuple(map(str, facts["names"])), int(facts["l"])  # noqa: E741 - the paper's letter
         design, subsets = facts["design"], int(facts["subsets"])
         if design not in ("groups", "halves") or len(names) != len(labels):
@@ -330,7 +333,7 @@ def infer(
     whole(bins, "bins", 1, 1024)
     whole(salt, "salt", -(2**40), 2**40)
     if subsets is not None:
-        whole(subsets, "subsets", 2, MOST)
+        whole(subsets, "subsets", 2, MAX_SUBSETS)
     if spending.facts.unit.rows > 1:
         raise QuestionError(
             "bad-question",

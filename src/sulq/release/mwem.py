@@ -1,4 +1,4 @@
-"""Synthetic data by multiplicative weights over the whole declared domain [HLM12]."""
+"""Synthetic data by multiplicative weights [HLM12], kept as potentials of the measured marginals [MSM19]."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ from sulq.forms.parameters import whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace
 from sulq.release.synthetic.at_once import SIZE, ask_at_once
-from sulq.release.synthetic.data import SyntheticData
-from sulq.release.synthetic.finish import MAX_ROWS, chooses, published
-from sulq.release.synthetic.rehearsal import rehearse
-from sulq.release.synthetic.rounds import MeasuringRounds
-from sulq.release.synthetic.table import WeightedTable
-from sulq.release.synthetic.worst import Candidate, check
+from sulq.release.synthetic.data import MAX_ROWS, SyntheticData, chooses, published
+from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, check_sizes, rehearse
 
 MAX_CELLS: Final = 2**20
 MAX_ROUNDS: Final = 1000
 FIRST: Final = Fraction(1, 10)  # of the spend, for the columns by themselves and with them the number of rows (SR6)
 ROUNDS: Final = 2  # a column, where none are named
-STEPS: Final = 60  # of a fit after each round
-LAST: Final = 600  # of the last fit
+STEPS: Final = 60  # at most, of a fit after each round
+LAST: Final = 2000  # at most, of the last fit
 
 
 def mwem(
@@ -81,7 +77,7 @@ def mwem(
             f"The domain has {space.cells:,} cells; {MAX_CELLS:,} fit. aim needs none of them.",
             "Take sulq.release.aim, or fewer columns or bins.",
         )
-    check([space.size(places) for places in asked])
+    check_sizes([space.size(places) for places in asked])
     several = rounds or ROUNDS * len(columns)
 
     def ready() -> None:
@@ -95,9 +91,8 @@ def mwem(
     if not before:
         ready()
     spending.plan(before + 1 + 2 * several)
-    run = MeasuringRounds(spending, space, WeightedTable(space.sizes), FIRST * left, STEPS)
+    run = MeasuringRounds(spending, space, FIRST * left, STEPS)
     part = (1 - FIRST) * left / (2 * several)
     for _ in range(several):
         run.round([Candidate(places, run.model.marginal(places)) for places in asked], part, part)
-    run.fit(LAST)
-    return published(spending, space, run, asked, rows=rows, method="mwem")
+    return published(spending, space, run.finished(LAST), asked, rows=rows, method="mwem")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,20 +22,80 @@ from sulq.forms.parameters import checked
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 from sulq.language.question import QUESTIONS, OpenSums, Question, Single, Together
-from sulq.release.answer_tables import Found, chart_of, columns_of, plain
-from sulq.release.base import Release
-from sulq.release.payment import Chart, Paid, unreadable
+from sulq.release.base import Chart, Paid, Release, unreadable
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
 from sulq.sql.forecast import amount
 from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.sql.session import Sql
 
-MOST: Final = 4096  # questions of one transcript
+INTERVAL_LEVEL: Final = 0.95  # of the intervals
+
+Found = SqlAnswer | Answer | Answers
+MAX_QUESTIONS: Final = 4096  # questions of one transcript
 LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho)
 NOTE: Final = "from a published transcript: nothing was asked of the data, nothing was charged"
 
 Published = str | Question
+
+
+def columns_of(found: Found) -> dict[str, list[object]]:
+    """An answer as columns, with the ends of its intervals; of several together, one after the other."""
+    if not isinstance(found, Answers):
+        return found.to_dict(INTERVAL_LEVEL)
+    several = [answer.to_dict(INTERVAL_LEVEL) for answer in found]
+    return {f"{i + 1}. {name}": cells for i, one in enumerate(several) for name, cells in _padded(one, several)}
+
+
+def _padded(one: dict[str, list[object]], several: list[dict[str, list[object]]]) -> list[tuple[str, list[object]]]:
+    most = max(len(cells) for columns in several for cells in columns.values())
+    return [(name, cells + [None] * (most - len(cells))) for name, cells in one.items()]
+
+
+def plain(columns: Mapping[str, list[object]]) -> dict[str, pa.Array]:
+    """Columns of one kind each that every file format holds: whole numbers, numbers, truths, else texts."""
+    made = {}
+    for name, cells in columns.items():
+        kinds = {type(cell) for cell in cells if cell is not None}
+        if kinds == {bool}:
+            made[name] = pa.array(cells, pa.bool_())
+        elif kinds == {int} and all(abs(cast("int", cell)) < 2**63 for cell in cells if cell is not None):
+            made[name] = pa.array(cells, pa.int64())
+        elif kinds and kinds <= {int, float}:
+            made[name] = pa.array(
+                [None if cell is None else float(cast("float", cell)) for cell in cells], pa.float64()
+            )
+        else:
+            made[name] = pa.array([None if cell is None else _word(cell) for cell in cells], pa.string())
+    return made
+
+
+def _word(cell: object) -> str:
+    return cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
+
+
+def chart_of(title: str, columns: Mapping[str, list[object]]) -> Chart | None:
+    """Bars of the first column with intervals, named by the columns before it."""
+    for name, cells in columns.items():
+        tail = "" if name == "value" else f"_{name}"
+        low, high = columns.get(f"low{tail}"), columns.get(f"high{tail}")
+        if low is None or high is None:
+            continue
+        before = list(columns)[: list(columns).index(name)]
+        keys = [
+            column for column in before if f"low_{column}" not in columns and not column.startswith(("low", "high"))
+        ]
+        rows = [
+            (" / ".join(str(columns[key][i]) for key in keys) or name, float(value), float(a), float(b))
+            for i, (value, a, b) in enumerate(zip(cells, low, high, strict=True))
+            if isinstance(value, (int, float)) and isinstance(a, (int, float)) and isinstance(b, (int, float))
+        ]
+        rows = [row for row in rows if all(map(math.isfinite, row[1:]))]
+        if rows:
+            names, values, lows, highs = zip(*rows, strict=True)
+            error = tuple(max(b - v, v - a) for v, a, b in zip(values, lows, highs, strict=True))
+            return Chart(title, names, values, error, f"{name}, with {INTERVAL_LEVEL:.0%} intervals")
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +262,7 @@ def publish(
         QuestionError: `bad-parameter`, or what is wrong with a question; nothing is spent.
     """
     given: list[object] = list(questions) if isinstance(questions, (list, tuple)) else []
-    checked(0 < len(given) <= MOST, f"questions is a list of 1 to {MOST} SELECT statements.")
+    checked(0 < len(given) <= MAX_QUESTIONS, f"questions is a list of 1 to {MAX_QUESTIONS} SELECT statements.")
     checked(all(isinstance(one, (str, *QUESTIONS)) for one in given), "Each question is SQL, or of the language.")
     checked(division in ("planned", "even"), "division is 'planned' or 'even'.")
     asked = cast("list[Published]", given)

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from sulq.select.agnostic import agnostic, agnostic_n
-from sulq.select.choose import choose
-from sulq.select.price import price
 from sulq.select.selected import Selected, load
+from sulq.select.selection import agnostic, agnostic_n, choose, price
 
 __all__ = ["SELECTIONS", "Selected", "agnostic", "agnostic_n", "choose", "load", "price"]
 

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from sulq.audit.finding import epsilon_of
+from sulq.audit.meaning import epsilon_of
 from sulq.kernel.facts import rho_within
 from sulq.kernel.mechanisms import priced
 from sulq.language.law import GaussianLaw, round_up

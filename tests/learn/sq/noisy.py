@@ -8,7 +8,7 @@ import numpy as np
 
 import sulq
 from sulq.language.privacy import Budget, Queries, Unit
-from sulq.learn.sq.reference import PublicTable
+from sulq.learn.sq.oracles import PublicTable
 from tests.stub import Stub
 
 

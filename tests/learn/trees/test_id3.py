@@ -16,9 +16,8 @@ from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3
-from sulq.learn.attributes import Labels
-from sulq.learn.trees.entropy import EntropyGrowth
-from sulq.learn.trees.growth import SplitRule
+from sulq.learn.features import Labels
+from sulq.learn.trees.growth import EntropyGrowth, SplitRule
 from sulq.learn.trees.tree import Tree
 from tests.learn.cases import adult, exact, opened, refused
 

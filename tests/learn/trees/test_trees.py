@@ -10,10 +10,9 @@ import pytest
 import sulq
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Real
-from sulq.learn.attributes import Attributes
-from sulq.learn.trees.drawing import export_text, laid_out, plot
+from sulq.learn.features import Attributes
 from sulq.learn.trees.growth import Options, gain_of, gamma, magnitude, options, value_of
-from sulq.learn.trees.tree import Tree
+from sulq.learn.trees.tree import Tree, export_text, laid_out, plot
 from tests.counts import count
 from tests.learn.cases import exact, opened
 

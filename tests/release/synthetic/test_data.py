@@ -15,10 +15,8 @@ from sulq import Epsilon, Unit
 from sulq import release as published
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
-from sulq.release import saving
-from sulq.release.marginal import Marginal
-from sulq.release.payment import Paid
-from sulq.release.space import CellSpace
+from sulq.release.base import Paid, Written
+from sulq.release.space import CellSpace, Marginal
 from sulq.release.synthetic.data import SyntheticData, made
 
 COLUMNS = {
@@ -77,7 +75,7 @@ def test_a_marginal_counts_the_rows_as_parts_of_the_total() -> None:
 
 @pytest.mark.parametrize("written", ["parquet", "csv"])
 @pytest.mark.parametrize("count", [60, 0])
-def test_what_was_saved_is_loaded(tmp_path: Path, written: saving.Written, count: int) -> None:
+def test_what_was_saved_is_loaded(tmp_path: Path, written: Written, count: int) -> None:
     """Rows, marginals, measured counts and notes come back; of no rows as well."""
     few = SyntheticData(
         paid=DATA.paid,

@@ -1,4 +1,4 @@
-"""What synthetic data is made of: the space, measurements, the weights of a whole table."""
+"""What synthetic data is made of: the space, measurements, the model that learns from them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 import sulq
 from sulq import Epsilon, Rho
 from sulq.release.space import CellSpace, closes, closure
-from sulq.release.synthetic.measurement import FINEST, MeasuredMarginal, distance, total
-from sulq.release.synthetic.table import WeightedTable
+from sulq.release.synthetic.models import MIN_ERROR_ROWS, GraphModel, MeasuredMarginal, total
+from sulq.release.synthetic.rounds import distance
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.release.synthetic.cases import BINS, NAMES, made, rows, truth
 
@@ -63,7 +63,7 @@ def test_what_is_said_of_noise_is_true_of_it() -> None:
         z = np.arange(-400, 401)
         mass = np.array([noise.law.pmf(int(k)) for k in z])
         assert distance(noise) == pytest.approx(float((np.abs(z) * mass).sum()), rel=1e-2)
-    assert MeasuredMarginal((0,), np.zeros(3), 1e-200).error == FINEST
+    assert MeasuredMarginal((0,), np.zeros(3), 1e-200).error == MIN_ERROR_ROWS
 
 
 def test_the_total_weighs_measurements_by_their_precision() -> None:
@@ -72,17 +72,17 @@ def test_the_total_weighs_measurements_by_their_precision() -> None:
     assert total([fine, coarse]) == pytest.approx((100 / 2 + 200 / 800) / (1 / 2 + 1 / 800))
 
 
-def test_weights_learn_what_was_measured() -> None:
-    """Fitted to exact overlapping marginals the table has them; without steps it stays even (the control)."""
+def test_a_model_learns_what_was_measured() -> None:
+    """Fitted to exact overlapping marginals the model has them; without steps it stays even (the control)."""
     data = rows(3000)
     space = CellSpace.of(NAMES, made(5).facts.schema, BINS)
     measured = [
         MeasuredMarginal(places, truth([NAMES[place] for place in places], data), 2.0)
         for places in ((0, 1), (1, 2), (0, 3))
     ]
-    model = WeightedTable(space.sizes)
-    model.fit([], 3000.0, 0)
-    assert np.allclose(model.table, 3000 / 72)
+    model = GraphModel(space.sizes)
+    model.fit(measured, 3000.0, 0)
+    assert np.allclose(model.marginal((0, 1, 2, 3)), 3000 / 72)
     assert np.abs(model.marginal((0, 1)) - measured[0].values).sum() > 500
     model.fit(measured, 3000.0, 400)
     for each in measured:

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 
 from sulq.release.tables import fitting
-from sulq.release.tables.basis import product
-from sulq.release.tables.coefficients import Coefficients, own_sizes
-from sulq.release.tables.fitting import believed, fit
-from sulq.release.tables.interactions import closure, width
-from sulq.release.tables.loglinear import LogLinear
-from sulq.release.tables.vectors import scale
+from sulq.release.tables.fitting import LogLinear, believed, fit
+from sulq.release.tables.interactions import closure, own_sizes, product, scale, width
+from sulq.release.tables.noisy_tables import Coefficients
 
 TWOS, MIXED = (2,) * 6, (3, 4, 5, 2)
 

@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from sulq.release.tables.coefficients import Coefficients
 from sulq.release.tables.interactions import closure, width
-from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable, variance
+from sulq.release.tables.noisy_tables import Coefficients, NoisyCells, NoisyMarginals, NoisyTable, variance
 
 SIZES = (2, 3, 4)
 PAIRS = tuple(itertools.combinations(range(3), 2))

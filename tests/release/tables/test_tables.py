@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from sulq.errors import QuestionError
-from sulq.release.marginal import Marginal
-from sulq.release.tables.accuracy import bound, mean_distances
-from sulq.release.tables.coefficients import Coefficients
+from sulq.release.space import Marginal
 from sulq.release.tables.contents import FittedTable
 from sulq.release.tables.interactions import closure
-from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, variance
+from sulq.release.tables.noisy_tables import Coefficients, NoisyCells, NoisyMarginals, bound, mean_distances, variance
 
 
 def coefficients(k: int, size: int, scale: float, law: str = "laplace") -> Coefficients:

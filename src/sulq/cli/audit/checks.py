@@ -29,7 +29,7 @@ from sulq.api.database import Database
 from sulq.api.named_asks import NamedAsks
 from sulq.audit.attacks import METHODS, Method, averaging, canaries, differencing, membership, reconstruct, tracker
 from sulq.audit.distinguish import Open, distinguish
-from sulq.audit.finding import Door, Finding
+from sulq.audit.meaning import Door, Finding
 from sulq.cli.audit import opendp as opendp_check
 from sulq.cli.audit.laws import LawScope, Result, controls, costs, samplers
 from sulq.cli.show import console

@@ -10,8 +10,8 @@ from typing import Final, TypeVar, cast
 
 import numpy as np
 
-from sulq.audit.fit import FAR, Fit, fit
 from sulq.audit.pmf import Pmf, exact_epsilon, excess, noisy, renyi
+from sulq.audit.statistics import MAX_FIT_DEVIATIONS, Fit, fit
 from sulq.kernel.mechanisms import MECHANISMS, cost_of, law_of, release
 from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
@@ -92,7 +92,7 @@ def samplers(scope: LawScope) -> Result:
         noticed.append(not _reported(kind.of(SIZES, LOST * WRONG), response, draws).follows)
     worst = max(found.deviation for found in fits)
     told = f"{len(MECHANISMS)} mechanisms and {len(METHODS)} local methods, {len(fits)} laws, {draws:,} draws each"
-    told += f": at most {worst:.1f} deviations off (limit {FAR})"
+    told += f": at most {worst:.1f} deviations off (limit {MAX_FIT_DEVIATIONS})"
     return Result(all(found.follows for found in fits) and all(noticed), f"{told}; {controls(noticed)}")
 
 

@@ -13,7 +13,7 @@ from typing import Final, Protocol, cast
 
 import numpy as np
 
-from sulq.audit.fit import fit
+from sulq.audit.statistics import fit
 from sulq.cli.audit.laws import WRONG, LawScope, Result, controls
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import priced

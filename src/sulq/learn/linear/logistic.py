@@ -13,14 +13,11 @@ from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
-from sulq.learn.attributes import Labels
-from sulq.learn.linear.calibration import Scale
-from sulq.learn.linear.descent import Descent, parts
-from sulq.learn.linear.discriminant import ClassMoments, Scores, discriminant, metric
-from sulq.learn.linear.shrinkage import sizes
+from sulq.learn.base import ScoreClassifier
+from sulq.learn.features import Labels
+from sulq.learn.linear.scores import ClassMoments, Descent, Scale, Scores, discriminant, metric, parts
 from sulq.learn.linear.windows import WORTH, Design, Window, lengths, radius, stands_out
-from sulq.learn.noisy_sums import deviations, divided, symmetric
-from sulq.learn.supervised import ScoreClassifier
+from sulq.learn.noisy_sums import deviations, divided, sizes, symmetric
 
 LOOK: Final = 0.1  # for the windows of numbers
 LENGTHS: Final = 0.05  # for the lengths of rows, where windows would be noise

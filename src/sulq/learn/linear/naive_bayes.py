@@ -15,11 +15,9 @@ from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Lit
-from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.features import Array, cells, numbers_of
-from sulq.learn.linear.shrinkage import apart, sizes
-from sulq.learn.noisy_sums import deviations, divided
-from sulq.learn.supervised import ScoreClassifier
+from sulq.learn.base import ScoreClassifier
+from sulq.learn.features import Array, Attributes, Labels, cells, numbers_of
+from sulq.learn.noisy_sums import apart, deviations, divided, sizes
 
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
 FLOOR: Final = 0.3  # deviations of noise that a cell is never taken to be below

@@ -17,10 +17,9 @@ from sulq.language.kinds import Floats
 from sulq.language.privacy import Queries
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
-from sulq.learn.attributes import Labels
-from sulq.learn.features import Feature, Features
+from sulq.learn.base import ScoreClassifier
+from sulq.learn.features import Feature, Features, Labels
 from sulq.learn.noisy_sums import divided
-from sulq.learn.supervised import ScoreClassifier
 
 ROUNDS: Final = 12
 MAX_ROUNDS: Final = 10_000

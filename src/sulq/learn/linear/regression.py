@@ -17,9 +17,9 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.language.rowfn.keys import OrMissing
+from sulq.learn.base import Regressor
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noisy_sums import deviations, symmetric
-from sulq.learn.supervised import Regressor
 
 COUNT, LOOK, LOOK_Y = 0.02, 0.08, 0.02  # of the spend: the number of rows, windows of X, the window of y
 MEAN_Y, MEANS = 0.06, 0.1  # the mean of y at least, of all columns

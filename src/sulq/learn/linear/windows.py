@@ -24,8 +24,7 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Bins, Col, Dot, Lit, Lookup, Power, RowFn, Vector
 from sulq.language.rowfn.keys import OrMissing
-from sulq.learn.attributes import codes_of
-from sulq.learn.features import Feature, cells, numbers_of
+from sulq.learn.features import Feature, cells, codes_of, numbers_of
 
 BINS: Final = 16  # of a histogram that a window is found from
 SURE: Final = 2.5  # deviations by which a narrower window must be better

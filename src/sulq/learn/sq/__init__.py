@@ -6,8 +6,6 @@ Never here: a row of a database, noise that protects people, or a tolerance whos
 
 from __future__ import annotations
 
-from sulq.learn.sq.noisy_labels import NoisyLabels
-from sulq.learn.sq.oracle import StatOracle
-from sulq.learn.sq.reference import Adversarial, Exact, Sample
+from sulq.learn.sq.oracles import Adversarial, Exact, NoisyLabels, Sample, StatOracle
 
 __all__ = ["Adversarial", "Exact", "NoisyLabels", "Sample", "StatOracle"]

@@ -1,8 +1,10 @@
-"""Statistical queries on a database: over all rows, over disjoint blocks of people, or by repeated noisy sums.
+"""Statistical queries on a database: the bridge over which every algorithm of that model learns privately.
 
-`JointQueries` and `SplitQueries` are differentially private: one draw of noise a query, at the price of its
-tolerance [S2.12].
-`RepeatedQueries` is the SuLQ primitive: the same noisy sum, asked again and again and averaged [S0.20, S1.11].
+The model of Kearns lets a learner see expectations to within a tolerance and nothing else. Noisy sums answer them
+[S0.20, S1.11, S2.12, S3.27], so a learner written for it is private as it stands. Three ways to ask: over all rows,
+over disjoint blocks of people, or by repeated noisy sums. `JointQueries` and `SplitQueries` are differentially private:
+one draw of noise a query, at the price of its tolerance [S2.12]. `RepeatedQueries` is the SuLQ primitive: the same
+noisy sum, asked again and again and averaged [S0.20, S1.11].
 """
 
 from __future__ import annotations
@@ -10,25 +12,29 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
+from sulq.answers.oracle import ColumnChoice, Oracle, Progress, SpendPlan
 from sulq.errors import BudgetExceeded, QuestionError
+from sulq.forms.parameters import checked
 from sulq.language.kinds import Floats
 from sulq.language.law import GaussianLaw, LaplaceLaw, Law
+from sulq.language.privacy import Loss
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bucket, Case, RowFn, lit
 from sulq.language.rowfn.base import number
 from sulq.language.rowfn.vectors import rounding
-from sulq.learn.sq.account import COUNT_FIRST, Account, Size
-from sulq.learn.sq.oracle import Partitions, PricedOracle, StatOracle, checked_query, checked_tolerance, too_few_rows
-from sulq.learn.sq.planning import least, repetitions
-from sulq.learn.sq.query import CountTable, StatQuery
+from sulq.learn.sq.account import COUNT_FIRST, Account, CountTable, Size, StatQuery
+from sulq.learn.sq.oracles import Partitions, PricedOracle, StatOracle, checked_query, too_few_rows
+from sulq.learn.sq.planning import checked_tolerance, least, repetitions
 
 Items = Sequence[StatQuery] | Sequence[CountTable]
-AT_ONCE: Final = 512  # sums of one ask
-ENDLESS: Final = 10**15  # more repetitions than any budget holds
+MAX_SUMS_AN_ASK: Final = 512  # sums of one ask
+MAX_REPETITIONS: Final = 10**15  # more repetitions than any budget holds
+Method = Literal["joint", "split"]
+METHODS: Final = ("joint", "split")
 
 
 class JointQueries(PricedOracle):
@@ -74,10 +80,6 @@ class JointQueries(PricedOracle):
         tables = self._tables(partitions)
         prices, size, tau = self._shared(tables, part)
         return self._counts(tables, prices, size), tau
-
-    def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
-        """Refuse what the rest of the spend does not buy, before the first is asked."""
-        self._bought(self._queries(phis, tau), len(phis), tau, times)
 
     def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
         """Refuse what the rest of the spend does not buy, before the first is asked."""
@@ -306,8 +308,8 @@ class RepeatedQueries(PricedOracle):
     def _averages(self, queries: Sequence[RowFn], times: list[int], size: Size) -> Floats:
         values = [i for i, often in enumerate(times) for _ in range(often)]
         sums: list[float] = []
-        for start in range(0, len(values), AT_ONCE):
-            chunk = tuple(queries[i] for i in values[start : start + AT_ONCE])
+        for start in range(0, len(values), MAX_SUMS_AN_ASK):
+            chunk = tuple(queries[i] for i in values[start : start + MAX_SUMS_AN_ASK])
             sums.extend(self.account.spending.one(Sums(chunk)).released.values()[0])
         self.account.asked += len(queries)
         totals = np.bincount(values, weights=sums, minlength=len(queries))
@@ -323,11 +325,106 @@ def often(law: Law, within: float, beta: float) -> int:
     continuous one's, sinh being convex. Coins: Hoeffding's 2 exp(-t x^2/2R).
     """
     if within <= 0:
-        return ENDLESS
+        return MAX_REPETITIONS
     if isinstance(law, LaplaceLaw):
         y = within / float(law.scale)
         u = y / (math.sqrt(1.0 + y * y) + 1.0)
         found = math.log(2.0 / beta) / (u * y + math.log1p(-u * u))
-        return min(ENDLESS, max(1, math.ceil(found)))
+        return min(MAX_REPETITIONS, max(1, math.ceil(found)))
     sides = 1.0 if isinstance(law, GaussianLaw) else 2.0
-    return min(ENDLESS, repetitions(law.variance(), within, 1.0, sides, beta))
+    return min(MAX_REPETITIONS, repetitions(law.variance(), within, 1.0, sides, beta))
+
+
+class StatisticalQueries(StatOracle):
+    """Answers `stat(phi, tau)`, the mean of a row function to within tau, from noisy sums.
+
+    Each query costs the least that its tolerance needs (`spent`, `remaining`); one that the rest of the spend, or
+    of a SubLinear budget, cannot pay is refused before it is asked, with the number of rows that would do.
+    A row whose phi is missing counts as zero.
+
+    Privacy: the spend's: whatever is asked, and whatever the answers lead to, is sums of the Oracle [S0.29].
+    Accuracy: all answers are within their tolerances of the table's means except with probability beta
+    [S0.20, S3.27]; with `population`, of the means of the distribution its rows were drawn from [S2.12].
+    Source: BDMN05, section 4.5; Dwork08, section 5.1; SQNotes, Theorem 7.
+
+    db: A database, or private columns of one.
+    spend: What all queries may cost together; left out under a SubLinear budget, where each repetition is a query.
+    queries: How many queries there may be.
+    beta: The probability with which any of them may be farther off.
+    method: "joint" asks all rows each query; "split" gives each query people of its own, who are told apart
+        by a public hash, so that queries asked together cost as much as one.
+    population: Whether answers are to hold for the distribution the rows were drawn from; with "joint" all queries
+        are then asked in one call of `stats`.
+    family: With `population`, how many queries there might have been: then they may be asked one after another.
+    salt: Which hash divides the people.
+    progress: Called with the asks done and planned.
+    """
+
+    def __init__(
+        self,
+        db: Oracle | ColumnChoice,
+        *,
+        spend: Loss | None = None,
+        queries: int,
+        beta: float = 0.05,
+        method: Method = "joint",
+        population: bool = False,
+        family: int | None = None,
+        salt: int = 0,
+        progress: Progress | None = None,
+    ) -> None:
+        oracle = db.oracle if isinstance(db, ColumnChoice) else db
+        if not all(hasattr(oracle, name) for name in ("ask", "foresee", "facts")):
+            raise QuestionError("bad-question", "StatisticalQueries takes a database.", "Give what sulq.connect gave.")
+        spending = SpendPlan(oracle, spend, progress)
+        self._spending = spending
+        checked(method in METHODS, f"method is one of {', '.join(METHODS)}.")
+        self._backend: JointQueries | SplitQueries | RepeatedQueries
+        if method == "joint":
+            self._backend = of_all_rows(spending, queries=queries, beta=beta, population=population, family=family)
+        else:
+            checked(not spending.sublinear, "Under a SubLinear budget every sum is a query, so blocks save nothing.")
+            self._backend = SplitQueries(Account(spending, queries, beta, sampling=True, family=family), salt)
+        self.tabled = self._backend.tabled
+
+    def stat(self, phi: RowFn, tau: float) -> float:
+        """The mean of phi, a row function within [0, 1], to within tau.
+
+        Raises:
+            QuestionError: `too-few-rows`: the spend does not buy this tolerance; says how many rows would do.
+        """
+        return self._backend.stat(phi, tau)
+
+    def stats(self, phis: Sequence[RowFn], tau: float) -> Floats:
+        """Several means at one debit, none chosen after another's answer."""
+        return self._backend.stats(phis, tau)
+
+    def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
+        """For each list of conditions, how often each is the first of its list to hold; a list costs as one query."""
+        return self._backend.cells(partitions, tau)
+
+    @property
+    def spent(self) -> Loss:
+        """What all queries so far have cost."""
+        return self._spending.spent
+
+    @property
+    def remaining(self) -> Loss:
+        """What is left of the spend; of a SubLinear budget, what the database has left."""
+        whole = self._spending.whole
+        return self._spending.oracle.facts.remaining if whole is None else type(whole).total(self._backend.account.left)
+
+    @property
+    def size(self) -> Size | None:
+        """The number of rows as far as it is known: declared, or counted with noise; None before the first query."""
+        account = self._backend.account
+        return account.size() if account.known else None
+
+
+def of_all_rows(
+    spending: SpendPlan, *, queries: int, beta: float, population: bool = False, family: int | None = None
+) -> JointQueries | RepeatedQueries:
+    """The backend that asks all rows each query, in the way of the spending's budget; spends nothing."""
+    checked(isinstance(population, bool), "population is True or False.")
+    account = Account(spending, queries, beta, sampling=population, family=family)
+    return RepeatedQueries(account) if spending.sublinear else JointQueries(account)

@@ -22,9 +22,8 @@ from sulq.language.rowfn import Col, Logic, Not, RowFn
 from sulq.learn.base import Learner
 from sulq.learn.features import cells, numbers_of
 from sulq.learn.sq.account import COUNT_FIRST
-from sulq.learn.sq.noisy_labels import NoisyLabels
-from sulq.learn.sq.oracle import PricedOracle, StatOracle
-from sulq.learn.sq.statistical_queries import of_all_rows
+from sulq.learn.sq.backends import of_all_rows
+from sulq.learn.sq.oracles import NoisyLabels, PricedOracle, StatOracle
 
 Rule = tuple[str, bool, bool]  # a column, the value it is asked for, the answer where it has it
 Ask = Callable[[list[list[RowFn]], int], tuple[list[Floats], float]]

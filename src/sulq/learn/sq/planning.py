@@ -14,13 +14,22 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
 
+import numpy as np
+
+from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho, SubLinear
 from sulq.language.sublinear import noise_for
-from sulq.learn.sq.oracle import checked_tolerance
 
 WAYS: Final = ("joint", "split")
 Rows = Callable[[Sequence[float], float], float]  # tolerances and failures to rows, of one source of error
+
+
+def checked_tolerance(tau: object) -> float:
+    """A tolerance: above 0, at most 1."""
+    if isinstance(tau, bool) or not isinstance(tau, (int, float, np.floating)) or not 0 < tau <= 1:
+        raise QuestionError("bad-parameter", "A tolerance tau lies above 0 and is at most 1.")
+    return float(tau)
 
 
 def repetitions(variance: float, tau: float, rows: float, queries: float, beta: float) -> int:

@@ -10,14 +10,11 @@ import numpy as np
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats
-from sulq.learn.attributes import Attributes, Labels
-from sulq.learn.features import Array
-from sulq.learn.supervised import Classifier
-from sulq.learn.trees import entropy
-from sulq.learn.trees.drawing import export_text, plot
-from sulq.learn.trees.growth import FIRST, SPLITS, SplitRule, Splits
+from sulq.learn.base import Classifier
+from sulq.learn.features import Array, Attributes, Labels
+from sulq.learn.trees.growth import FIRST, SPLITS, EntropyGrowth, SplitRule, Splits, SublinearGrowth
 from sulq.learn.trees.separation import SeparationGrowth
-from sulq.learn.trees.tree import Node, Tree
+from sulq.learn.trees.tree import Node, Tree, export_text, plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,14 +79,14 @@ class ID3(Classifier):
         splits: Splits = "multiway" if self.splits == "auto" and spending.sublinear else self.splits
         rule = SplitRule(splits, self.beta, self.tolerance)
         if spending.sublinear:
-            literal = entropy.SublinearGrowth(tree, labels, spending, depth, rule)
+            literal = SublinearGrowth(tree, labels, spending, depth, rule)
             spending.plan(2 * depth + 1, literal.first())
             self.criterion_ = "entropy"
             literal.run()
         else:
             spending.plan(2 * depth + 1)
             chosen = SeparationGrowth(tree, labels, spending, depth)
-            tables = entropy.EntropyGrowth(tree, labels, spending, depth, rule)
+            tables = EntropyGrowth(tree, labels, spending, depth, rule)
             self.criterion_ = self._decide(chosen, tables)
             (tables if self.criterion_ == "entropy" else chosen).run()
         self.tree_, self.classes_ = tree, labels.classes
@@ -111,7 +108,7 @@ class ID3(Classifier):
         checked(self.criterion != "separation" or self.splits != "multiway", "Choices are of binary splits.")
         return depth
 
-    def _decide(self, chosen: SeparationGrowth, tables: entropy.EntropyGrowth) -> str:
+    def _decide(self, chosen: SeparationGrowth, tables: EntropyGrowth) -> str:
         """Which criterion; where it depends on the number of rows, that is asked, as the first level's labels."""
         if self.criterion != "auto":
             return self.criterion

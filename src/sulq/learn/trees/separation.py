@@ -14,7 +14,7 @@ from sulq.language.law import ExponentialLaw, FlipLaw
 from sulq.language.question import Choose, Sums
 from sulq.language.rowfn import RowFn, lookup
 from sulq.language.score import Contrast
-from sulq.learn.public_random import Chance, public
+from sulq.learn.noisy_sums import Chance, public
 from sulq.learn.trees.growth import FIRST, LABELS, MAX_QUESTION_CELLS, Growth, options
 
 ENOUGH: Final = 2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise

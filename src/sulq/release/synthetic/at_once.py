@@ -12,7 +12,6 @@ noise (under Gaussian noise that is never worse than asking the marginals themse
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
@@ -21,31 +20,21 @@ from sulq.errors import QuestionError
 from sulq.language.question import Sums
 from sulq.language.rowfn import Lit
 from sulq.release.space import MAX_KEYS, CellSpace, closes
-from sulq.release.synthetic.measurement import MeasuredMarginal
-from sulq.release.synthetic.table import TableModel
-from sulq.release.tables.accuracy import distance
+from sulq.release.synthetic.models import MeasuredMarginal, TableModel
+from sulq.release.synthetic.rounds import FinishedRun
 from sulq.release.tables.fitting import fit
 from sulq.release.tables.interactions import Places
 from sulq.release.tables.methods import Method, Wish, method_of, refuse
-from sulq.release.tables.noisy_tables import variance
+from sulq.release.tables.noisy_tables import distance, variance
 
 SIZE: Final = Fraction(1, 50)  # of the spend, for the number of rows (SR6)
 NEAR: Final = 0.5  # of the rows: the expected distance of a marginal, before the fit, up to which all are asked at once
 MAX_MODEL_CELLS: Final = 2**22
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AtOnce:
-    """What was made of one question: the model, its number of rows, and the marginals as they were told, before it."""
-
-    model: TableModel
-    total: float
-    measured: tuple[MeasuredMarginal, ...]
-
-
 def ask_at_once(
     spending: SpendPlan, space: CellSpace, asked: tuple[Places, ...], most: int, ready: Callable[[], None]
-) -> AtOnce | None:
+) -> FinishedRun | None:
     """Ask for all marginals at once where the table has `most` cells or fewer and that is near enough, else for none.
 
     It is near enough where a marginal is expected to be off by no more than a part of the rows (NEAR). Of the spend a
@@ -74,7 +63,7 @@ def ask_at_once(
     model = TableModel(fit(found).table(space.sizes))
     spread = {places: float(variance(found, places).mean()) ** 0.5 for places in asked}
     measured = tuple(MeasuredMarginal(places, found.marginal(places), spread[places]) for places in asked)
-    return AtOnce(model, float(found.values[()][0]), measured)
+    return FinishedRun(model, float(found.values[()][0]), measured)
 
 
 def _nearest(spending: SpendPlan, wish: Wish, part: Fraction) -> tuple[float, Method] | None:

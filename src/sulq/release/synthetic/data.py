@@ -1,4 +1,4 @@
-"""Synthetic data as it is published: rows of the declared columns, and the noisy counts they were made of."""
+"""Synthetic data as it is published: rows drawn from a model, and the noisy counts that the model was made of."""
 
 # ruff: noqa: PD011 - a marginal's values are NumPy's, not a frame's
 
@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast
 
@@ -15,21 +17,26 @@ import pyarrow as pa
 
 from sulq.answers import wire
 from sulq.answers.answer import extra
+from sulq.answers.oracle import SpendPlan
+from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats, Integers
-from sulq.release.base import Release
-from sulq.release.marginal import Marginal
-from sulq.release.payment import Chart, Paid, unreadable
-from sulq.release.space import CellSpace, places
-from sulq.release.synthetic.values import decoded, encoded
+from sulq.release.base import Chart, Paid, Release, unreadable
+from sulq.release.space import CellSpace, Marginal, places
+from sulq.release.synthetic.rounds import FinishedRun
+from sulq.release.synthetic.rows import decoded, encoded, mended
+from sulq.release.tables.interactions import Places
 
 if TYPE_CHECKING:
     import pandas
 
 MAX_CHARTS: Final = 20  # marginals on a page
 MAX_MARGINAL_CELLS: Final = 2**22
+MAX_ROWS: Final = 10_000_000
+MIN_SPARE_ROWS: Final = 10_000  # spare rows to exchange drawn ones for, or as many as there are
+_held: Final = ContextVar("rows that are drawn at most where none are named", default=MAX_ROWS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,3 +197,43 @@ def made(space: CellSpace, cells: Integers, rng: np.random.Generator) -> pa.Tabl
 
 def _joined(several: Sequence[Floats]) -> Floats:
     return np.concatenate([np.zeros(0), *(each.ravel() for each in several)])
+
+
+@contextmanager
+def at_most(rows: int) -> Iterator[None]:
+    """Within it, data made as large as the measurements say has at most so many rows: what the place can hold."""
+    before = _held.set(rows)
+    try:
+        yield
+    finally:
+        _held.reset(before)
+
+
+def published(
+    spending: SpendPlan,
+    space: CellSpace,
+    found: FinishedRun,
+    asked: Sequence[Places],
+    *,
+    rows: int,
+    method: str,
+) -> SyntheticData:
+    """The release: `rows` rows or, of 0, as many as there are about; near the model in the marginals asked for."""
+    model, total = found.model, found.total
+    count = rows or min(max(round(total), 0), _held.get())  # in a job: what it may make
+    rng = np.random.default_rng()  # seeded by the operating system; it draws from public weights
+    drawn, spare = model.draw(count, rng), model.draw(min(count, max(count // 4, MIN_SPARE_ROWS)), rng)
+    return SyntheticData(
+        paid=Paid.by(spending),
+        attributes=space.attributes,
+        rows=made(space, mended(drawn, spare, model.marginals(asked), rng), rng),
+        method=method,
+        total=max(total, 0.0),
+        measured=tuple(each.marginal(space) for each in found.measured),
+    )
+
+
+def chooses(spending: SpendPlan) -> None:
+    """Refuse, before the first ask, a budget under which nothing is chosen."""
+    if spending.sublinear:
+        raise QuestionError("not-a-noisy-sum", "Synthetic data is made by choices, which a SubLinear budget has not.")

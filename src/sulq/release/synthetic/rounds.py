@@ -1,41 +1,181 @@
-"""Rounds of synthetic data: columns measured by themselves, then one chosen marginal after the other."""
+"""Rounds of synthetic data: columns measured by themselves, then one marginal after the other, chosen and measured.
+
+Which marginal the model explains worst is one choice among all of them, whose price does not grow with their number.
+The smallest steps of a run are foreseen before its first ask: what would be refused later is refused then, unpaid.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Generic, Protocol, TypeVar
+from typing import Final
+
+import numpy as np
 
 from sulq.answers.oracle import SpendPlan
-from sulq.language.kinds import Floats
-from sulq.language.question import Together
+from sulq.answers.released import Noise
+from sulq.errors import QuestionError
+from sulq.kernel.scores import LARGEST_SHIFT
+from sulq.language.kinds import Floats, Integers
+from sulq.language.law import LaplaceLaw
+from sulq.language.question import MAX_VALUES, Choose, Sums, Together
+from sulq.language.rowfn import Lookup, Route
+from sulq.language.score import Distance
 from sulq.release.space import CellSpace
-from sulq.release.synthetic.finish import Model
-from sulq.release.synthetic.measurement import MeasuredMarginal, total
-from sulq.release.synthetic.worst import Candidate, worst
+from sulq.release.synthetic.models import GraphModel, MeasuredMarginal, TableModel, total
 from sulq.release.tables.interactions import Places
 
-
-class LearningModel(Model, Protocol):
-    """A model that learns from measured marginals."""
-
-    def marginal(self, places: Places) -> Floats:
-        """The counts that it expects by some columns, ascending."""
-        ...
-
-    def fit(self, measured: Sequence[MeasuredMarginal], total: float, steps: int) -> None:
-        """Learn from all measurements, in so many steps at most."""
-        ...
+SCORE_UNITS_A_ROW: Final = 16  # parts of a row that scores are counted in, so that what is subtracted is hardly rounded
+MAX_TABLE_NUMBERS: Final = 2**18  # numbers of all tables of one question: beyond it cells are looked at in groups
+MIN_GROUPS: Final = 4  # groups of a marginal
+EVERYBODY: Final = Route((), ())  # the key of one cell, where every row is
 
 
-Learner = TypeVar("Learner", bound=LearningModel)
+def distance(noise: Noise) -> float:
+    """How far the noise is expected to move one number, about: the mean of its absolute value."""
+    factor = math.sqrt(0.5) if isinstance(noise.law, LaplaceLaw) else math.sqrt(2.0 / math.pi)
+    return factor * noise.deviation
 
 
-class MeasuringRounds(Generic[Learner]):
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """A marginal with the counts that a model expects of it.
+
+    `weight`: how much it matters. `noise`: the distance that measuring it would be off by; what it explains beyond
+    that is gained.
+    """
+
+    places: Places
+    expected: Floats
+    weight: int = 1
+    noise: float = 0.0
+
+
+def worst(space: CellSpace, candidates: Sequence[Candidate]) -> Choose:
+    """The question which candidate is farthest from what the model expects, in L1, weighed and less its noise.
+
+    A row is one number in one of its marginal's cells, so it moves a candidate's distance by
+    its weight, however many cells there are. Of marginals with many cells the rarest, as the model
+    has it, are looked at in groups: that can only make them look nearer than they are.
+
+    Raises:
+        QuestionError: `too-large`: there are too many marginals, or they have too many cells.
+    """
+    sizes = [candidate.expected.size for candidate in candidates]
+    most = _groups(sizes)
+    values, targets = [], []
+    for candidate in candidates:
+        expected = candidate.expected.ravel()
+        group, width = _grouped(expected, most)
+        keys = tuple(space.keys[place] for place in candidate.places)
+        table = np.zeros((expected.size, width), dtype=np.int64)
+        table[np.arange(expected.size), group] = 1
+        values.append(Lookup(keys, tuple(map(tuple, table.tolist()))))
+        aim = np.bincount(group, weights=expected, minlength=width)
+        targets.append(tuple(int(n) for n in np.clip(np.rint(aim), -LARGEST_SHIFT, LARGEST_SHIFT)))
+    score = Distance(
+        tuple(targets),
+        tuple(candidate.weight * SCORE_UNITS_A_ROW for candidate in candidates),
+        tuple(-round(candidate.weight * SCORE_UNITS_A_ROW * candidate.noise) for candidate in candidates),
+    )
+    return Choose(Sums(tuple(values), space.complete, (EVERYBODY,)), score)
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Refuse marginals that no question can hold, before the first is asked.
+
+    Raises:
+        QuestionError: `too-large`.
+    """
+    _groups(sizes)
+
+
+def _groups(sizes: Sequence[int]) -> int:
+    """The most groups a marginal may have, so that all tables together have at most ENTRIES numbers."""
+    if len(sizes) > MAX_VALUES:
+        raise QuestionError(
+            "too-large",
+            f"{len(sizes):,} marginals are too many to choose from; {MAX_VALUES:,} fit.",
+            "Name the marginals that matter, or take fewer ways or columns.",
+        )
+    most = max(sizes)
+    while most > MIN_GROUPS and sum(size * min(size, most) for size in sizes) > MAX_TABLE_NUMBERS:
+        most = max(most // 2, MIN_GROUPS)
+    if sum(size * min(size, most) for size in sizes) > MAX_TABLE_NUMBERS:
+        raise QuestionError(
+            "too-large",
+            f"The marginals have {sum(sizes):,} cells; about {MAX_TABLE_NUMBERS // MIN_GROUPS:,} fit.",
+            "Name fewer marginals, or take fewer bins, ways or columns.",
+        )
+    return most
+
+
+def _grouped(expected: Floats, most: int) -> tuple[Integers, int]:
+    """Each cell's group: one of its own for those expected to be large, the others dealt out in turn."""
+    if expected.size <= most:
+        return np.arange(expected.size), expected.size
+    order = np.argsort(-expected, kind="stable")
+    own = most // 2
+    group = np.empty(expected.size, dtype=np.int64)
+    group[order[:own]] = np.arange(own)
+    group[order[own:]] = own + np.arange(expected.size - own) % (most - own)
+    return group, most
+
+
+def rehearse(
+    spending: SpendPlan,
+    space: CellSpace,
+    weights: Mapping[Places, int],
+    *,
+    first: Fraction,
+    choosing: Fraction,
+    measuring: Fraction,
+) -> None:
+    """Foresee the columns, and a choice among all marginals and a measurement, at the smallest parts they will have.
+
+    Whether a question can be asked for a spend depends on its form and not on the counts that a model
+    expects, so zeros stand for them. Larger parts have less noise: they are refused no sooner. Free.
+
+    Raises:
+        QuestionError: `bad-loss` where a part is less than what noise can be bought for; or what the plan has.
+    """
+    try:
+        spending.foresee(Together(tuple(space.partition((place,)) for place in range(len(space.names)))), first)
+        for places in {max(weights, key=space.size), max(weights, key=len)}:
+            spending.foresee(space.partition(places), measuring)
+        far = distance(spending.foresee(space.partition((0,)), measuring).parts[0].noise[0])
+        candidates = [
+            Candidate(places, np.zeros(space.shape(places)), weight, far * space.size(places))
+            for places, weight in weights.items()
+        ]
+        spending.foresee(worst(space, candidates), choosing)
+    except QuestionError as refusal:
+        if refusal.code != "bad-loss":
+            raise
+        raise QuestionError(
+            "bad-loss",
+            f"{spending.whole} is too little for so many rounds: of their smallest part no noise can be bought.",
+            "Spend more, or name fewer rounds.",
+        ) from refusal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FinishedRun:
+    """What the asks of a run came to: a model, the number of rows, and the marginals as they were told."""
+
+    model: GraphModel | TableModel
+    total: float
+    measured: Sequence[MeasuredMarginal]
+
+
+class MeasuringRounds:
     """One run: what was measured so far, and the model that learns from it; begins with the columns, at one debit."""
 
-    def __init__(self, spending: SpendPlan, space: CellSpace, model: Learner, first: Fraction, steps: int) -> None:
-        self.spending, self.space, self.model, self._steps = spending, space, model, steps
+    def __init__(self, spending: SpendPlan, space: CellSpace, first: Fraction, steps: int) -> None:
+        self.spending, self.space, self._steps = spending, space, steps
+        self.model = GraphModel(space.sizes)
         alone = [(place,) for place in range(len(space.names))]
         answers = spending.several(Together(tuple(map(space.partition, alone))), first)
         self.measured = [
@@ -43,14 +183,14 @@ class MeasuringRounds(Generic[Learner]):
         ]
         self.fit(steps)
 
-    @property
-    def total(self) -> float:
-        """How many rows there are, as all measurements together say."""
-        return total(self.measured)
-
     def fit(self, steps: int) -> None:
         """Let the model learn from all measurements."""
-        self.model.fit(self.measured, self.total, steps)
+        self.model.fit(self.measured, total(self.measured), steps)
+
+    def finished(self, steps: int) -> FinishedRun:
+        """Fit for the last time."""
+        self.fit(steps)
+        return FinishedRun(self.model, total(self.measured), self.measured)
 
     def round(self, candidates: Sequence[Candidate], choosing: Fraction, measuring: Fraction) -> Candidate:
         """Choose a marginal, measure it and learn from it."""

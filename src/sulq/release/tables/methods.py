@@ -1,10 +1,18 @@
-"""The methods: what each asks, what noise it would have, and what it makes of the answers."""
+"""The methods: what each asks, what noise it would have, what it makes of the answers; and what `model` may measure.
+
+A model is fitted to interactions of fewer attributes than the marginals have: fewer numbers, with less noise; what is
+left out the fitted table supposes to be as the others foretell. How wrong that is no plan tells: it is taken to be
+LEFT_OUT of the rows, about what was measured of real tables (docs/theory/contingency.md). So the choice needs the
+number of rows: the owner's declared size, or a noisy count paid for in the same spend (SR6).
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -14,27 +22,31 @@ from sulq.answers.answer import Answers
 from sulq.answers.oracle import SpendPlan
 from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
-from sulq.errors import QuestionError
+from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.law import LaplaceLaw
 from sulq.language.question import MAX_VALUES, Question, Sums, Together
 from sulq.language.rowfn import Lit, Lookup
 from sulq.release.space import CellSpace
-from sulq.release.tables.coefficients import CoefficientDesign, Coefficients, own_sizes, spread
-from sulq.release.tables.contents import Contents, FittedTable, ShiftedTable
-from sulq.release.tables.interactions import Places, cells, closure, largest, numbers, subsets, width
-from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable
-from sulq.release.tables.packs import ROOM
-from sulq.release.tables.program import LARGEST, fitted
-from sulq.release.tables.shift import shift
-from sulq.release.tables.weights import Weights
+from sulq.release.tables.contents import Contents, FittedTable, ModelTable, ShiftedTable
+from sulq.release.tables.design import MAX_PACK_CELLS, CoefficientDesign, Weights
+from sulq.release.tables.fitting import MAX_MODEL_CELLS, fit
+from sulq.release.tables.fourier import MAX_PROGRAM_NUMBERS, fitted, shift
+from sulq.release.tables.interactions import Places, cells, closure, largest, numbers, own_sizes, spread, subsets, width
+from sulq.release.tables.noisy_tables import Coefficients, NoisyCells, NoisyMarginals, NoisyTable, distance
 
-MOST_CELLS: Final = 2**22
-MOST_SUBSETS: Final = 2**18  # of all marginals, where coefficients are asked or a model is fitted
-MOST_ENTRIES: Final = 2**21  # of the lookup tables that coefficients are asked by
+MAX_CELLS: Final = 2**22
+MAX_SUBSETS: Final = 2**18  # of all marginals, where coefficients are asked or a model is fitted
+MAX_LOOKUP_NUMBERS: Final = 2**21  # of the lookup tables that coefficients are asked by
 MAX_UNIT_VECTOR_CELLS: Final = 64  # of a marginal that is asked as unit vectors
 MAX_NEGATIVE_PROBABILITY: Final = 0.05  # of a negative cell in a shifted table
 Read = tuple[Floats, tuple[Noise, ...]]  # one question's numbers, a row a cell, and their noise
+LEFT_OUT: Final = 0.02  # of the rows: the distance that larger interactions make where they are not measured
+PAIRS: Final = 2
+MAX_TRIED_ORDER: Final = 4  # attributes of an interaction, up to which all orders are tried
+MAX_VECTOR_NUMBERS: Final = 2**30  # of all interactions' vectors on the marginals' cells
+MAX_INTERACTION_NUMBERS: Final = 2**24  # of those, of one interaction
+MAX_TRIED_LOOKUP_NUMBERS: Final = 2**18  # numbers of lookup tables that are written down to see how good they would be
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,35 +85,39 @@ class Wish:
     def entries(self) -> int:
         """No fewer than about the numbers that lookup tables of the coefficients have (`packs`), by the same walk."""
         most = max(cells(part, self.sizes) for part in self.marginals)
-        if most**2 > MOST_ENTRIES:  # the numbers of one marginal, which need no walk
+        if most**2 > MAX_LOOKUP_NUMBERS:  # the numbers of one marginal, which need no walk
             return most**2
-        packed = self.coefficients * max(ROOM, most)
-        return packed if packed <= MOST_ENTRIES else min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
+        packed = self.coefficients * max(MAX_PACK_CELLS, most)
+        return (
+            packed
+            if packed <= MAX_LOOKUP_NUMBERS
+            else min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
+        )
 
 
 def refuse(wish: Wish, method: str) -> str:
     """Why a method cannot hold this wish; empty where it can."""
-    if method == "cells" and wish.cells > MOST_CELLS:
-        return f"The table has {wish.cells:,} cells, and cells takes at most {MOST_CELLS:,}; fourier-shift needs none."
+    if method == "cells" and wish.cells > MAX_CELLS:
+        return f"The table has {wish.cells:,} cells, and cells takes at most {MAX_CELLS:,}; fourier-shift needs none."
     if method == "marginals" and len(wish.marginals) > MAX_VALUES:
         return f"marginals takes at most {MAX_VALUES:,} of them; cells and fourier-shift take them all."
-    if method == "marginals" and (whole := sum(cells(part, wish.sizes) for part in wish.marginals)) > MOST_CELLS:
-        return f"The marginals have {whole:,} cells, and marginals takes at most {MOST_CELLS:,}; ask for smaller ones."
+    if method == "marginals" and (whole := sum(cells(part, wish.sizes) for part in wish.marginals)) > MAX_CELLS:
+        return f"The marginals have {whole:,} cells, and marginals takes at most {MAX_CELLS:,}; ask for smaller ones."
     return _refuse_coefficients(wish, method) if method.startswith("fourier") else ""
 
 
 def _refuse_coefficients(wish: Wish, method: str) -> str:
     """Why the coefficients of this wish cannot be asked, or not be fitted; what is counted first is cheap to count."""
-    if (walked := subsets(wish.marginals)) > MOST_SUBSETS:
-        return f"The marginals have {walked:,} subsets, more than {MOST_SUBSETS:,}; {_other(wish)}."
-    if (large := largest(wish.marginals, wish.sizes, len(wish.sizes))) > LARGEST:
-        return f"A marginal has {large:,} cells times coefficients, more than {LARGEST:,}; {_other(wish)}."
-    if (whole := wish.entries) > MOST_ENTRIES:
-        return f"The lookup tables would have {whole:,} numbers, more than {MOST_ENTRIES:,}; {_other(wish)}."
-    if method == "fourier" and wish.cells * wish.coefficients > LARGEST:
+    if (walked := subsets(wish.marginals)) > MAX_SUBSETS:
+        return f"The marginals have {walked:,} subsets, more than {MAX_SUBSETS:,}; {_other(wish)}."
+    if (large := largest(wish.marginals, wish.sizes, len(wish.sizes))) > MAX_PROGRAM_NUMBERS:
+        return f"A marginal has {large:,} cells times coefficients, more than {MAX_PROGRAM_NUMBERS:,}; {_other(wish)}."
+    if (whole := wish.entries) > MAX_LOOKUP_NUMBERS:
+        return f"The lookup tables would have {whole:,} numbers, more than {MAX_LOOKUP_NUMBERS:,}; {_other(wish)}."
+    if method == "fourier" and wish.cells * wish.coefficients > MAX_PROGRAM_NUMBERS:
         return (
             f"The linear program would have {wish.cells:,} cells times {wish.coefficients:,} coefficients, more than "
-            f"{LARGEST:,}; method='fourier-shift' or 'cells' fits."
+            f"{MAX_PROGRAM_NUMBERS:,}; method='fourier-shift' or 'cells' fits."
         )
     return ""
 
@@ -241,3 +257,87 @@ METHODS: Final[dict[str, Callable[[Wish], Method]]] = {
     "fourier": _Fourier,
     "fourier-shift": _Shift,
 }
+
+
+def refuse_model(wish: Wish) -> str:
+    """Why no table is fitted to this wish; empty where one is."""
+    if (many := wish.cells) > MAX_MODEL_CELLS:
+        return f"The table has {many:,} cells, and model takes at most {MAX_MODEL_CELLS:,}; fourier-shift needs none."
+    if (walked := subsets(wish.marginals)) > MAX_SUBSETS:
+        return f"The marginals have {walked:,} subsets, and model takes at most {MAX_SUBSETS:,}; cells fits."
+    if not _holds(wish, min(PAIRS, max(map(len, wish.marginals)))):
+        return "The marginals' pairs have too many cells times coefficients for a model; cells or marginals fits."
+    return ""
+
+
+def _holds(wish: Wish, order: int) -> bool:
+    """Whether the vectors of interactions of up to so many attributes fit into memory and time."""
+    if numbers(wish.marginals, wish.sizes, order) > MAX_VECTOR_NUMBERS:
+        return False
+    return largest(wish.marginals, wish.sizes, order) <= MAX_INTERACTION_NUMBERS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
+    """One way to measure for a model: `noise` is the mean distance that its coefficients' noise makes."""
+
+    name: str
+    order: int
+    complete: bool  # whether all interactions of the marginals are measured
+    made: Method
+    asked: tuple[Places, ...]
+    noise: float
+
+    def foreseen(self, rows: float) -> float:
+        """The expected mean distance from the truth, before the fit, which may only lessen the noise."""
+        return self.noise if self.complete else math.hypot(self.noise, LEFT_OUT * rows)
+
+    def modelled(self, noisy: NoisyTable, rows: tuple[float, float] | None = None) -> ModelTable:
+        """The table fitted to what was answered, and to a noisy number of rows with its deviation, if one was."""
+        found = noisy.coefficients(self.asked)
+        if rows is not None:
+            found = found.counted(*rows)
+        return ModelTable.of(found, self.name, self.order, fit(found))
+
+
+def measures(
+    wish: Wish, foresee: Callable[[Question], Plan], known: Mapping[str, tuple[Method, NoisyTable]]
+) -> list[Measure]:
+    """All ways to measure that the spend allows; from public facts alone. `known`: what was foreseen of the wish."""
+    most = max(map(len, wish.marginals))
+    found = []
+    for order in range(min(PAIRS, most), most + 1):
+        if not _holds(wish, order):
+            break
+        faces = _faces(wish.marginals, order)
+        if order > MAX_TRIED_ORDER and len(faces) > len(wish.marginals):
+            continue  # more to measure than the marginals themselves: each has more noise, and less is told
+        smaller = replace(wish, marginals=faces)
+        for name in ("cells", "marginals", "fourier-shift") if order == most else ("marginals", "fourier-shift"):
+            if refuse(smaller, name):
+                continue
+            if name in known and set(faces) == set(wish.marginals):
+                made, noise = known[name]
+            elif name == "fourier-shift" and smaller.entries > MAX_TRIED_LOOKUP_NUMBERS:
+                continue
+            else:
+                made = method_of(name, smaller)
+                try:
+                    noise = made.foreseen(foresee(made.question))
+                except (QuestionError, BudgetExceeded):
+                    continue
+            told = noise.coefficients(wish.marginals)
+            found.append(Measure(name, order, order == most, made, wish.marginals, distance(told, wish.marginals)))
+    return found
+
+
+def _faces(marginals: tuple[Places, ...], order: int) -> tuple[Places, ...]:
+    """The marginals of at most so many attributes within the asked ones, none within another."""
+    found = {part for marginal in marginals for part in itertools.combinations(marginal, min(order, len(marginal)))}
+    held = {
+        part
+        for marginal in marginals
+        for size in range(min(order, len(marginal)))
+        for part in itertools.combinations(marginal, size)
+    }
+    return tuple(sorted(found - held))

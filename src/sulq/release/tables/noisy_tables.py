@@ -1,6 +1,9 @@
-"""Noisy numbers that tell a table's marginals: how noisy each marginal is, and the coefficients they give.
+"""Noisy numbers that tell a table's marginals: as cells, as marginals, as coefficients; and how far off marginals are.
 
 A plan foresees the same noise for zeros, so that what holds of an answer is known before any row is read.
+
+Accuracy: a cell of marginal a is the sum over b within a of the coefficients, each divided by the squared length of
+its vector on a's cells; noise adds up in squares.
 
 A marginal of cells with noise of one deviation s has the coefficients of its subsets b, with noise of deviation s |f_b|
 (on the marginal's cells), uncorrelated because the vectors are orthogonal. Several marginals that hold b tell its
@@ -9,16 +12,84 @@ coefficient independently, so their mean, weighted by 1/variance, is the least-s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Final, Protocol
 
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.release.tables.basis import lengths, product
-from sulq.release.tables.coefficients import MIN_DEVIATION_ROWS, Coefficients, own_sizes
-from sulq.release.tables.interactions import Places, cells, closure, inside, width
+from sulq.release.tables.interactions import (
+    Places,
+    cells,
+    closure,
+    inside,
+    lengths,
+    own_sizes,
+    product,
+    spread,
+    width,
+)
+
+MIN_DEVIATION_ROWS: Final = 1e-6  # as good as no noise
+LAPLACE_EXCESS: Final = 3.0  # the fourth cumulant of Laplace noise over its squared variance
+MAX_BATCH_CELLS: Final = 2**18  # of marginals that are looked at together
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coefficients:
+    """Noisy coefficients by interaction, with the standard deviation of each one's noise."""
+
+    sizes: tuple[int, ...]
+    marginals: tuple[Places, ...]
+    values: dict[Places, Floats]
+    deviations: dict[Places, Floats]
+    law: str
+
+    def marginal(self, places: Places) -> Floats:
+        """A marginal's cells, its own attributes as axes; linear in the coefficients, O(its cells) each."""
+        found = np.zeros(cells(places, self.sizes))
+        for part in inside(places):
+            if part in self.values:
+                found += (self.values[part] / self._lengths(part, places)) @ spread(part, places, self.sizes)
+        return found.reshape(own_sizes(places, self.sizes))
+
+    def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
+        """Of marginals of the same sizes, whose cells have the same vectors, each cell's variance and fourth moment.
+
+        The second is the sum of the squared variances of its draws: it tells how far from normal its noise is.
+        """
+        first = alike[0]
+        variance, fourth = np.zeros((2, len(alike), cells(first, self.sizes)))
+        for part in inside(tuple(range(len(first)))):
+            own = [tuple(places[i] for i in part) for places in alike]
+            if not (many := width(own[0], self.sizes)):
+                continue
+            none = np.zeros(many)
+            each = np.stack([self.deviations.get(one, none) for one in own]) / self._lengths(own[0], first)
+            vectors = spread(own[0], first, self.sizes)
+            variance += each**2 @ vectors**2
+            fourth += each**4 @ vectors**4
+        shape = (len(alike), *own_sizes(first, self.sizes))
+        return variance.reshape(shape), fourth.reshape(shape)
+
+    def coefficients(self, asked: tuple[Places, ...]) -> Coefficients:
+        """The same, for these marginals."""
+        return replace(self, marginals=asked)
+
+    def counted(self, rows: float, deviation: float) -> Coefficients:
+        """The same with a noisy number of rows that was told apart: it is the coefficient of the vector of ones."""
+        trust, more = (np.maximum(own, MIN_DEVIATION_ROWS) ** -2.0 for own in (self.deviations[()], deviation))
+        mean = (self.values[()] * trust + rows * more) / (trust + more)
+        known = {**self.deviations, (): (trust + more) ** -0.5}
+        return replace(self, values={**self.values, (): mean}, deviations=known)
+
+    def _lengths(self, part: Places, places: Places) -> Floats:
+        """The squared length of each vector on a marginal's cells."""
+        rest = cells(places, self.sizes) / cells(part, self.sizes)
+        return np.asarray(lengths(own_sizes(part, self.sizes)) * rest, dtype=np.float64)
 
 
 class NoisyTable(Protocol):
@@ -164,3 +235,48 @@ def _averaged(
     parts = [part for part in closure(found) if part in found]
     values = {part: found[part][0] for part in parts}
     return Coefficients(sizes, asked, values, {part: found[part][1] ** -0.5 for part in parts}, law)
+
+
+def mean_distances(variance: Floats, fourth: Floats, law: str) -> Floats:
+    """Of several marginals, the mean of the L1 distance from the truth: the sum over the cells of E|noise|.
+
+    E|Z| = sqrt(2 var/pi) (1 - excess/24 + ...) for a sum of many draws, the excess kurtosis being 3 sum v^2/(sum v)^2
+    for Laplace noise; for a single draw this is .698 of the deviation, and .707 is true.
+    """
+    excess = LAPLACE_EXCESS * fourth / variance**2 if law == "laplace" else np.zeros_like(variance)
+    each = np.sqrt(2.0 * variance / math.pi) * (1.0 - excess / 24.0)
+    return np.asarray(each.reshape(len(each), -1).sum(axis=1))
+
+
+def distance(noise: NoisyTable, marginals: Sequence[Places]) -> float:
+    """The mean over some marginals of the expected L1 distance from the truth; of a fit, before it."""
+    alike: dict[tuple[int, ...], list[int]] = {}
+    for i, places in enumerate(marginals):
+        alike.setdefault(own_sizes(places, noise.sizes), []).append(i)
+    each = np.zeros(len(marginals))
+    for sizes, own in alike.items():
+        step = max(1, MAX_BATCH_CELLS // math.prod(sizes))
+        for some in (own[i : i + step] for i in range(0, len(own), step)):
+            each[some] = mean_distances(*noise.moments([marginals[i] for i in some]), noise.law)
+    return sum(each.tolist()) / len(marginals)
+
+
+def bound(coefficients: Coefficients, places: Places, beta: float) -> float:
+    """A fitted marginal's L1 distance from the truth; of all asked ones together but for probability beta.
+
+    Each coefficient's noise is within ln(|B|/beta) scales, and the fit at most doubles that; in a marginal it weighs
+    the sum of its vector's entries over their squares; rounding moves at most |B| cells by less than one. For yes or
+    no, even weights and epsilon: 2^|a| 2|B| ln(|B|/beta)/epsilon + |B| [S3.19, S3.20].
+    """
+    count = sum(len(values) for values in coefficients.values.values())
+    if coefficients.law == "laplace":
+        reach = math.log(count / beta) / math.sqrt(2.0)
+    else:
+        reach = -NormalDist().inv_cdf(beta / (2 * count))
+    moved = 0.0
+    for part in inside(places):
+        if part in coefficients.values:
+            own = own_sizes(part, coefficients.sizes)
+            weighs = np.abs(product(own)).sum(axis=1) / lengths(own)
+            moved += float((coefficients.deviations[part] * weighs).sum())
+    return 2.0 * reach * moved + count

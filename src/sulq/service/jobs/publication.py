@@ -16,9 +16,7 @@ import pyarrow as pa
 from sulq.answers.answer import Cell, TextTable, cell
 from sulq.forms.signature import Form, form_of
 from sulq.release import RELEASES
-from sulq.release.base import Release
-from sulq.release.payment import Chart
-from sulq.release.saving import ReleaseFiles, Written
+from sulq.release.base import Chart, Release, ReleaseFiles, Written
 from sulq.select import SELECTIONS
 from sulq.select.selected import Selected
 

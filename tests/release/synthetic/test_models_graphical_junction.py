@@ -1,0 +1,48 @@
+"""Marginals off a junction tree agree with those of the whole table."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from sulq.release.synthetic.models import Junction
+
+SIZES = (2, 3, 2, 4, 2, 3)
+CLIQUES = ((0, 1), (1, 2), (2, 3), (4,), (1, 5))  # two trees: one of four cliques, one alone
+EDGES = ((0, 1), (1, 2), (1, 4))
+
+
+def whole(potentials: dict[tuple[int, ...], np.ndarray]) -> np.ndarray:
+    """The table that the potentials stand for."""
+    logs = np.zeros(SIZES)
+    for own, values in potentials.items():
+        order = np.argsort(own)
+        logs = logs + values.transpose(order).reshape([n if i in own else 1 for i, n in enumerate(SIZES)])
+    return np.exp(logs) / np.exp(logs).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_marginal_is_that_of_the_whole_table(seed: int) -> None:
+    """Of one, two and three columns, in any order, within a clique and across cliques and trees."""
+    rng = np.random.default_rng(seed)
+    own = [*CLIQUES, (1,), (3, 2)]
+    potentials = {places: 3 * rng.normal(size=[SIZES[place] for place in places]) for places in own}
+    tree = Junction.of(potentials, CLIQUES, EDGES, SIZES)
+    table = whole(potentials)
+    for places in itertools.chain(*(itertools.permutations(range(6), n) for n in (1, 2, 3))):
+        expected = table.sum(axis=tuple(i for i in range(6) if i not in places))
+        expected = expected.transpose([sorted(places).index(place) for place in places])
+        assert np.allclose(tree.marginal(places), expected, atol=1e-12)
+
+
+def test_potentials_far_apart_do_not_overflow() -> None:
+    """Logarithms of a thousand and more: shares stay shares."""
+    potentials = {places: np.zeros([SIZES[place] for place in places]) for places in CLIQUES}
+    potentials[0, 1][0, 0] = 2000.0
+    potentials[1, 2][1, 1] = -2000.0
+    tree = Junction.of(potentials, CLIQUES, EDGES, SIZES)
+    found = tree.marginal((0, 3))
+    assert np.isclose(found.sum(), 1.0)
+    assert np.isclose(found[0].sum(), 1.0)
