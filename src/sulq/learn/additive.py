@@ -350,8 +350,7 @@ class AdditiveRegressor(Additive, Regressor):
     def predict(self, X: object) -> Floats:
         """The number, within the declared bounds."""
         scores = np.clip(self._decided(X), -1, 1)
-        found: Floats = scores * float(self._target.half) + float(self._target.middle)
-        return found
+        return scores * float(self._target.half) + float(self._target.middle)
 
     @property
     def _predicts(self) -> Column:

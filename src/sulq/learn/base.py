@@ -306,8 +306,7 @@ class Classifier(Learner):
     def predict(self, X: object) -> Array:
         """The class of the highest score for each row of an ordinary array or frame."""
         self._ready()
-        found: Array = self.classes_[self._scores(X).argmax(axis=1)]
-        return found
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
     def score(self, X: object, y: object) -> float:
         """The part of the rows whose class is predicted."""
@@ -337,8 +336,7 @@ class ScoreClassifier(Classifier):
         self._ready()
         scores = self._scores(X)
         high = scores - scores.max(axis=1, keepdims=True)
-        found: Floats = high - np.log(np.exp(high).sum(axis=1, keepdims=True))
-        return found
+        return np.asarray(high - np.log(np.exp(high).sum(axis=1, keepdims=True)))
 
 
 class Regressor(Learner):

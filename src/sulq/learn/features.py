@@ -110,8 +110,7 @@ class Feature:
         numbers = np.where(np.isnan(numbers), float(self.middle), np.clip(numbers, low, high))
         if isinstance(self.domain, Bool):
             return np.where(numbers > 0.5, 1.0, -1.0)
-        scaled: Floats = (numbers - float(self.middle)) / float(self.half)
-        return scaled
+        return (numbers - float(self.middle)) / float(self.half)
 
 
 class Features:
@@ -152,8 +151,7 @@ class Features:
         """Numbers in [-1, 1] in the columns' own units; for features that are whole columns."""
         middles = np.array([float(item.middle) for item in self.items])
         halves = np.array([float(item.half) for item in self.items])
-        restored: Floats = matrix * halves + middles
-        return restored
+        return np.asarray(matrix * halves + middles)
 
     @property
     def numeric(self) -> bool:

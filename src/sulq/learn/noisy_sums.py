@@ -43,8 +43,7 @@ def symmetric(triangle: Floats, d: int) -> Floats:
     """The matrix whose upper triangle, row by row, is given: its noise is mirrored too."""
     matrix = np.zeros((d, d))
     matrix[np.triu_indices(d)] = triangle
-    found: Floats = matrix + np.triu(matrix, 1).T
-    return found
+    return matrix + np.triu(matrix, 1).T
 
 
 def sizes(counts: Floats, deviation: float) -> tuple[Floats, float]:
@@ -80,8 +79,7 @@ def covariance(matrix: Floats, deviation: float) -> Floats:
     spread = float(((matrix - round_) ** 2).sum())
     kept = 1 - min(1.0, deviation**2 * d**2 / max(spread, 1e-12))
     values, vectors = np.linalg.eigh(kept * matrix + (1 - kept) * round_)
-    found: Floats = (vectors * np.maximum(values, 0.02 * level)) @ vectors.T
-    return found
+    return np.asarray((vectors * np.maximum(values, 0.02 * level)) @ vectors.T)
 
 
 def public(*about: int) -> Chance:

@@ -74,8 +74,7 @@ class Shape:
 
     def of_codes(self, codes: Codes) -> Floats:
         """What the column adds to the scores of ordinary rows; code -1 is missing."""
-        found: Floats = self.scores[np.array(self.groups)[codes]]
-        return found
+        return np.asarray(self.scores[np.array(self.groups)[codes]])
 
     def add(self, change: Floats) -> None:
         """Move the scores, on their grid."""
@@ -91,8 +90,7 @@ class Shape:
     @property
     def importance(self) -> Floats:
         """The mean absolute value over the rows, of each score."""
-        found: Floats = self.counts @ np.abs(self.scores) / max(float(self.counts.sum()), 1.0)
-        return found
+        return self.counts @ np.abs(self.scores) / max(float(self.counts.sum()), 1.0)
 
     def lines(self) -> list[str]:
         """Each group with what it adds and how many rows it has, in letters; neighbours are told as one."""

@@ -55,8 +55,7 @@ class Holder:
     @property
     def low(self) -> Floats:
         """The lower ends of the bounds, from which the papers count."""
-        found: Floats = self.space.middle - self.space.half
-        return found
+        return self.space.middle - self.space.half
 
     @property
     def unit(self) -> Floats:
@@ -393,8 +392,7 @@ def by_subsets(holders: list[Holder], number: int, salt: int) -> Found:
 def _noise(holder: Holder, salt: int) -> Floats:
     """The deviation of the noise in a group's sums, by column; the same for any number of groups. Free."""
     plan = holder.spending.foresee(holder.groups(2, salt), 1 - LOOK_PART)
-    found: Floats = deviations(plan)[0] * holder.unit
-    return found
+    return deviations(plan)[0] * holder.unit
 
 
 def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
@@ -410,5 +408,4 @@ def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
 def _apart(holders: list[Holder]) -> Truths:
     """Which pairs of columns lie in two databases."""
     owner = np.concatenate([np.full(len(holder.space), i) for i, holder in enumerate(holders)])
-    found: Truths = owner[:, None] != owner
-    return found
+    return np.asarray(owner[:, None] != owner)

@@ -198,8 +198,7 @@ class Collector:
         own, others = variances[0], variances[1:]
         if np.ptp(others) <= 1e-9 * others.max():
             worst = int(np.argmax(counts) if own >= others[0] else np.argmin(counts))
-            turned: Floats = np.concatenate([counts[worst : worst + 1], np.delete(counts, worst)])
-            return turned
+            return np.concatenate([counts[worst : worst + 1], np.delete(counts, worst)])
         return np.where(np.arange(counts.size) == np.argmax(variances), float(reports), 0.0)
 
     def _worst(self, table: Floats, counts: Floats, reports: int, step: Fraction) -> ReportLaw:

@@ -57,8 +57,7 @@ class UnaryInversion(Inversion):
 
     def tally(self, reports: npt.NDArray[Any]) -> Integers:
         """How often each bit was set."""
-        found: Integers = reports.astype(np.bool_, copy=False).sum(axis=0, dtype=np.int64)
-        return found
+        return np.asarray(reports.astype(np.bool_, copy=False).sum(axis=0, dtype=np.int64))
 
     def spread(self, table: Floats) -> tuple[Floats, Floats]:
         """The own bit has variance 1/4, every other q(1 - q)."""
@@ -78,8 +77,7 @@ class HadamardInversion(Inversion):
     def counts(self, tally: Integers, reports: int) -> Floats:
         """One transform for all cells: the sum of signs of a cell's row, over 2p - 1."""
         signs = transformed(tally.astype(np.float64)[:, None])[:, 0]
-        found: Floats = signs[1 : self._cells + 1] / self._gap
-        return found
+        return signs[1 : self._cells + 1] / self._gap
 
     def spread(self, table: Floats) -> tuple[Floats, Floats]:
         """A place has probability (1 + (2p - 1) sign)/2^m, so the mean square is two terms of a transform."""
@@ -101,8 +99,7 @@ class BitwiseInversion(Inversion):
 
     def counts(self, tally: Integers, reports: int) -> Floats:
         """The flips undone, at the words that are records."""
-        found: Floats = self._undone(tally.astype(np.float64)[:, None])[self._written, 0]
-        return found
+        return np.asarray(self._undone(tally.astype(np.float64)[:, None])[self._written, 0])
 
     def spread(self, table: Floats) -> tuple[Floats, Floats]:
         """The mean square for a cell is the square as the flips would mix it."""
@@ -149,8 +146,7 @@ def _along(rows: Floats, bits: int, same: float, other: float, last: float | Non
 
 def _apart(values: Floats, table: Floats) -> Floats:
     """The farthest that A of any report lies from f of any cell."""
-    found: Floats = np.maximum(values.max(axis=0) - table.min(axis=0), table.max(axis=0) - values.min(axis=0))
-    return found
+    return np.asarray(np.maximum(values.max(axis=0) - table.min(axis=0), table.max(axis=0) - values.min(axis=0)))
 
 
 def shaped(reports: object, randomiser: Response) -> npt.NDArray[Any]:

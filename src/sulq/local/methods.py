@@ -240,8 +240,7 @@ class HadamardResponse(_WholeNumber):
 
 def odd(numbers: Integers) -> Truths:
     """Whether each number has an odd number of bits set."""
-    found: Truths = (np.bitwise_count(numbers) & 1).astype(np.bool_)
-    return found
+    return (np.bitwise_count(numbers) & 1).astype(np.bool_)
 
 
 Response = KaryResponse | BitwiseResponse | UnaryResponse | HadamardResponse

@@ -84,8 +84,7 @@ def _listed(values: list[object]) -> Raw:
     ):  # an array gives each text the room of the longest
         return _objects(values)
     if kinds in PLAIN:
-        found: Raw = np.asarray(values)  # whole numbers past 64 bits become objects
-        return found
+        return np.asarray(values)  # whole numbers past 64 bits become objects
     return _objects(values)
 
 

@@ -116,8 +116,7 @@ def spiral(number: int) -> Floats:
     height = 1.0 - place / number
     turn = place * (math.pi * (1.0 + math.sqrt(5.0)))
     ring = np.sqrt(1.0 - height**2)
-    found: Floats = np.stack([ring * np.cos(turn), ring * np.sin(turn), height], axis=1)
-    return found
+    return np.stack([ring * np.cos(turn), ring * np.sin(turn), height], axis=1)
 
 
 def relaxed(number: int) -> Floats:
@@ -279,8 +278,7 @@ def signs(number: int, columns: int, dimension: int) -> Integers:
 
 def planes_of(normals: Floats) -> Integers:
     """Normals in whole numbers: their directions, moved by less than `ROUNDED`."""
-    found: Integers = np.rint(normals / np.abs(normals).max(axis=1)[:, None] * WEIGHT_UNITS).astype(np.int64)
-    return found
+    return np.asarray(np.rint(normals / np.abs(normals).max(axis=1)[:, None] * WEIGHT_UNITS).astype(np.int64))
 
 
 def direction(y: object, d: int, what: str) -> Floats:
@@ -345,8 +343,7 @@ def discretise(y: Sequence[float], bits: int) -> Integers:
     checked(values.ndim == 1 and bool(np.isfinite(values).all()), "A direction is a finite weight for each column.")
     top = float(np.abs(values).max(initial=0.0)) or 1.0
     half = 2 ** (whole(bits, "bits", 1, 53) - 1)
-    found: Integers = np.clip(np.rint(values / top * half), -half, half - 1).astype(np.int64)
-    return found
+    return np.asarray(np.clip(np.rint(values / top * half), -half, half - 1).astype(np.int64))
 
 
 def halfspace_n(directions: int, accuracy: float = 0.1, beta: float = 0.05, *, spend: Loss) -> int:

@@ -157,8 +157,7 @@ class Halfspaces(Release):
 
     def _cosines(self, weights: Floats) -> Floats:
         lengths = np.linalg.norm(self.planes, axis=1)
-        found: Floats = self.planes @ weights / (lengths * float(np.linalg.norm(weights)))
-        return found
+        return np.asarray(self.planes @ weights / (lengths * float(np.linalg.norm(weights))))
 
     def _at(self, place: int, cosines: Floats, beta: float) -> HalfspaceFraction:
         """The fraction of one published plane's side, or of the other side where that is the nearer one."""

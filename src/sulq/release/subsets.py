@@ -71,21 +71,18 @@ class Series:
     def excess(self) -> Floats:
         """Counts beyond what subsets of these sizes would have by chance, about their mean."""
         away = self.counts - self.sizes[:, None] * self.chances
-        found: Floats = away - away.mean(axis=0)
-        return found
+        return np.asarray(away - away.mean(axis=0))
 
     @property
     def excess_noise(self) -> Floats:
         """The variance of the noise in an excess: what is counted weighs 1 - p, the rest of the histogram -p."""
-        found: Floats = self.noise * (1.0 - self.chances) ** 2 + self.rest * self.chances**2
-        return found
+        return self.noise * (1.0 - self.chances) ** 2 + self.rest * self.chances**2
 
     @property
     def spread(self) -> Floats:
         """p(1 - p), the variance of a condition over the people."""
         p = np.clip(self.chances, 0.0, 1.0)
-        found: Floats = p * (1.0 - p)
-        return found
+        return p * (1.0 - p)
 
 
 def from_halves(a: Series, b: Series, n: float) -> tuple[Floats, Floats]:

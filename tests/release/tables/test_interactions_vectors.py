@@ -37,7 +37,7 @@ def test_turned_is_the_transform_of_every_attribute(sizes: tuple[int, ...]) -> N
     rng = np.random.default_rng(4)
     turned, cells = Turned(sizes), rng.random(sizes)
     flat = turned.forward(cells.ravel())
-    for part in closure([tuple(range(len(sizes)))]):
+    for part in closure((tuple(range(len(sizes))),)):
         own = cells.sum(axis=tuple(set(range(len(sizes))) - set(part))).ravel()
         assert flat[turned.places(part)] == pytest.approx((product(own_sizes(part, sizes)) @ own) * scale(part, sizes))
     assert turned.back(flat) / cells.size == pytest.approx(cells.ravel())

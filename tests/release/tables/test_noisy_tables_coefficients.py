@@ -44,7 +44,7 @@ def planned(method: str, made: tuple, spend: Loss) -> Plan:
 @pytest.mark.parametrize("k", [3, 8, 16])
 def test_number_of_coefficients_S3_15(k: int) -> None:
     """All 3-way marginals need C(k,3) + C(k,2) + k + 1 coefficients."""
-    closed = closure(itertools.combinations(range(k), 3))
+    closed = closure(tuple(itertools.combinations(range(k), 3)))
     assert len(closed) == math.comb(k, 3) + math.comb(k, 2) + k + 1
     assert sum(width(part, (2,) * k) for part in closed) == len(closed)
     assert wanted(list(itertools.combinations(range(k), 3)), closed)[()] == math.comb(k, 3)
@@ -121,7 +121,7 @@ def test_the_paper_states_the_scale_as_a_deviation_E01() -> None:
 )
 def test_every_interaction_is_asked_once(sizes: tuple[int, ...], ways: int) -> None:
     """Tables are small, and between them hold every coefficient exactly once."""
-    closed = closure(itertools.combinations(range(len(sizes)), ways))
+    closed = closure(tuple(itertools.combinations(range(len(sizes)), ways)))
     found = packs(closed, sizes)
     assert sorted(part for pack in found for part in pack.parts) == sorted(closed)
     for pack in found:

@@ -136,8 +136,7 @@ def _shrunk(noisy: Floats, target: Floats, counts: Floats, deviation: float) -> 
     believed = apart(gaps, variances, counts / counts.sum(), 1e-9)
     least = np.minimum(np.maximum(target, 1e-9), (FLOOR * believed * deviation / counts)[:, None])
     found = np.maximum(target + believed[:, None] * gaps, least)
-    shares: Floats = found / found.sum(axis=1, keepdims=True)
-    return shares
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def _edges(attribute: Attribute) -> Floats:

@@ -286,5 +286,4 @@ def ridge(matrix: Floats, products: Floats, noise: float, blur: float) -> Floats
     if energy < d + np.log(d / CHANCE) ** 2 / 2:  # a Laplace variable passes u deviations with probability e^(-sqrt2 u)
         return np.zeros(d)
     prior = min((energy - d) * noise**2 / max(float((values**2).sum()), 1e-12), WIDEST)
-    found: Floats = vectors @ (values * seen / (values**2 + noise**2 / prior))
-    return found
+    return np.asarray(vectors @ (values * seen / (values**2 + noise**2 / prior)))

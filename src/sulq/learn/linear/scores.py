@@ -67,8 +67,7 @@ class ClassMoments:
     @property
     def means(self) -> Floats:
         """The mean of each place over all classes, where means can be."""
-        found: Floats = np.clip(self.sums.sum(axis=0) / self.total, -1.0, 1.0)
-        return found
+        return np.asarray(np.clip(self.sums.sum(axis=0) / self.total, -1.0, 1.0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,8 +133,7 @@ def _key(gaps: Floats, frequency: Floats, noise: float, moments: ClassMoments) -
     believed = apart(gaps, variances, counts / counts.sum(), 1e-6)
     frequency = np.maximum(frequency, (0.5 + 0.5 * noise) / total)  # of a label that is hardly there noise is all
     least = np.minimum(frequency, (FLOOR_DEVIATIONS * believed * np.sqrt(variances) + 0.5 / counts)[:, None])
-    found: Floats = np.log(np.maximum(frequency + believed[:, None] * gaps, least) / frequency)
-    return found
+    return np.log(np.maximum(frequency + believed[:, None] * gaps, least) / frequency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +175,7 @@ def _cleared(counts: Floats, deviation: float) -> Floats:
     found = np.where(counts > MIN_CELL_DEVIATIONS * deviation, counts, 0.0)
     found = np.where(found.sum(axis=1, keepdims=True) > 0, found, np.maximum(counts, 0.0))
     total = np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
-    cleared: Floats = found * total / np.maximum(found.sum(axis=1, keepdims=True), 1e-9)
-    return cleared
+    return np.asarray(found * total / np.maximum(found.sum(axis=1, keepdims=True), 1e-9))
 
 
 def _fitted_line(points: Floats, counts: Floats, noise: float) -> tuple[float, float]:
@@ -347,8 +344,7 @@ def parts(count: int) -> list[float]:
 
 def _centred_logistic(odds: Floats) -> Floats:
     """The logistic curve, less one half."""
-    found: Floats = 1 / (1 + np.exp(-odds)) - 0.5
-    return found
+    return 1 / (1 + np.exp(-odds)) - 0.5
 
 
 def _table(item: RowFn, curve: Callable[[Floats], Floats], size: int) -> Lookup:

@@ -189,8 +189,7 @@ class Design:
         matrix = self.matrix(X)
         d = len(self.numbers)
         matrix[:, :d] = matrix[:, :d] * [w.half for w in self.numbers] + [w.middle for w in self.numbers]
-        found: Floats = matrix[:, self.order] @ coef.T + intercept
-        return found
+        return matrix[:, self.order] @ coef.T + intercept
 
 
 def stands_out(noise: float, rows: tuple[float, float], worth: float, sure: float = SURE) -> bool:

@@ -313,8 +313,7 @@ class RepeatedQueries(PricedOracle):
             sums.extend(self.account.spending.one(Sums(chunk)).released.values()[0])
         self.account.asked += len(queries)
         totals = np.bincount(values, weights=sums, minlength=len(queries))
-        found: Floats = np.clip(totals / (np.array(times) * max(size.rows, 1.0)), 0.0, 1.0)
-        return found
+        return np.clip(totals / (np.array(times) * max(size.rows, 1.0)), 0.0, 1.0)
 
 
 def often(law: Law, within: float, beta: float) -> int:

@@ -49,15 +49,13 @@ class Options:
         """Tables (..., codes, labels) added up by branch: (..., ways, branches, labels)."""
         ends = np.arange(self.branches.max(initial=0) + 1)
         member = (self.branches[:, None, :] == ends[None, :, None]).astype(float)
-        found: Floats = np.einsum("wbc,...cl->...wbl", member, table)
-        return found
+        return np.asarray(np.einsum("wbc,...cl->...wbl", member, table))
 
     @property
     def sizes(self) -> Integers:
         """How many codes each branch of each way has."""
         ends = np.arange(self.branches.max(initial=0) + 1)
-        found: Integers = (self.branches[:, None, :] == ends[None, :, None]).sum(axis=2)
-        return found
+        return np.asarray((self.branches[:, None, :] == ends[None, :, None]).sum(axis=2))
 
 
 def options(attribute: Attribute, splits: Splits) -> Options:
@@ -103,8 +101,7 @@ def value_of(cells: Floats, sizes: Floats, floor: Floats | float) -> Floats:
     counted = (cells >= least) & (sizes[..., None] >= least) & (cells > 0) & (sizes[..., None] > 0)
     with np.errstate(all="ignore"):
         terms = np.where(counted, cells * np.log(cells / sizes[..., None]), 0.0)
-    found: Floats = terms.sum(axis=(-2, -1))
-    return found
+    return np.asarray(terms.sum(axis=(-2, -1)))
 
 
 def gain_of(cells: Floats, floor: Floats) -> Floats:
@@ -123,8 +120,7 @@ def gain_of(cells: Floats, floor: Floats) -> Floats:
     kept = value_of(np.where(seen[..., None], held, 0.0), sizes, 0.0)
     gain = kept + np.where(seen, 0.0, sizes).sum(axis=-1) * per_row - parts
     enough = seen.all(axis=-1) if cells.shape[-2] == 2 else seen.sum(axis=-1) > 1
-    found: Floats = np.where(enough, gain, -np.inf)
-    return found
+    return np.where(enough, gain, -np.inf)
 
 
 class Growth:

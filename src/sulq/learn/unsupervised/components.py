@@ -265,14 +265,12 @@ class Projection(Learner):
     def transform(self, X: object) -> Floats:
         """Rows of an ordinary array or frame, as coordinates along the components."""
         self._ready()
-        found: Floats = (ColumnSpace(self._features, scale=self.scale).transform(X) - self.mean_) @ self.components_.T
-        return found
+        return (ColumnSpace(self._features, scale=self.scale).transform(X) - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: object) -> Floats:
         """Points of the whole space from coordinates along the components."""
         self._ready()
-        found: Floats = np.asarray(X, dtype=np.float64) @ self.components_ + self.mean_
-        return found
+        return np.asarray(X, dtype=np.float64) @ self.components_ + self.mean_
 
 
 @dataclass(eq=False, repr=False)

@@ -55,16 +55,16 @@ Small = Literal["keep", "drop", "move", "raise"]
 
 def nearest_of(points: Floats, centres: Floats) -> Places:
     """The index of the nearest centre of each point; ties go to the lowest (S0.13)."""
-    found: Places = (np.square(centres).sum(axis=1) - 2.0 * (points @ centres.T)).argmin(axis=1)
-    return found
+    return np.asarray((np.square(centres).sum(axis=1) - 2.0 * (points @ centres.T)).argmin(axis=1))
 
 
 def distances(points: Floats, centres: Floats) -> Floats:
     """The squared distances of points from centres, a row a point."""
-    found: Floats = np.maximum(
-        np.square(points).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2.0 * (points @ centres.T), 0.0
+    return np.asarray(
+        np.maximum(
+            np.square(points).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2.0 * (points @ centres.T), 0.0
+        )
     )
-    return found
 
 
 def quantize(points: Floats, weights: Floats, k: int, *, starts: int = QUANTIZER_STARTS) -> Floats:
@@ -123,14 +123,12 @@ class LloydRound:
     @property
     def means(self) -> Floats:
         """The mean of each cell, about the origin; zero where the noisy size is none."""
-        found: Floats = self.sums / np.where(self.sizes > 0, self.sizes, np.inf)[:, None]
-        return found
+        return self.sums / np.where(self.sizes > 0, self.sizes, np.inf)[:, None]
 
     @property
     def guarded(self) -> Floats:
         """The same with sizes no less than their noise: no mean is far off because a size is small by chance."""
-        found: Floats = self.sums / np.maximum(self.sizes, SAFE * self.blur)[:, None]
-        return found
+        return self.sums / np.maximum(self.sizes, SAFE * self.blur)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +204,7 @@ class Shrink:
         rows = np.clip(found.sizes - found.blur, 0.0, self.most)[:, None]
         signal = (rows * self.deviation) ** 2
         weight = signal / (signal + found.errors**2)
-        moved: Floats = centres + weight * (origin + found.guarded - centres)
-        return moved
+        return centres + weight * (origin + found.guarded - centres)
 
 
 Plan = tuple[Rounds, Floats, list[Fraction], Shrink | None]
@@ -256,12 +253,8 @@ class KMeansTask:
             centres = self._sketch(about, shrink, cells, left * SKETCH_PART)
             left *= 1 - SKETCH_PART
         if rounds is None:
-            clear = [
-                n
-                for n in range(1, MAX_SKETCH_ROUNDS + 1)
-                if about.noise(left / n) * k <= MAX_ROUND_NOISE * where.least * reach
-            ]
-            rounds = max(clear, default=1)
+            enough = MAX_ROUND_NOISE * where.least * reach / k
+            rounds = next((n for n in range(MAX_SKETCH_ROUNDS, 1, -1) if about.noise(left / n) <= enough), 1)
         return about, centres, [left / rounds] * rounds, shrink
 
     def _about(self, where: Location) -> Rounds:
@@ -293,8 +286,7 @@ class KMeansTask:
 
 def _flat(space: ColumnSpace) -> Floats:
     """The variances of rows spread evenly over the box."""
-    found: Floats = space.half**2 / 3
-    return found
+    return space.half**2 / 3
 
 
 @dataclass(eq=False, repr=False)

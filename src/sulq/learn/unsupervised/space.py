@@ -45,8 +45,7 @@ class ColumnSpace:
 
     def away(self, centre: Floats) -> Floats:
         """How far a point of the box may be from a centre, in each coordinate."""
-        found: Floats = self.half + np.abs(centre - self.middle)
-        return found
+        return self.half + np.abs(centre - self.middle)
 
     def inside(self, points: Floats) -> Floats:
         """Points moved into the box."""
@@ -79,13 +78,11 @@ class ColumnSpace:
         sum (h/u)^2 sum u^2, least at u = h^(1/2). No coordinate falls below a part of the grid.
         """
         reach = self.half ** (2 / 3 if pure else 1 / 2)
-        found: Floats = self.half / np.maximum(reach, reach.max() * MIN_RELATIVE_REACH)
-        return found
+        return np.asarray(self.half / np.maximum(reach, reach.max() * MIN_RELATIVE_REACH))
 
     def transform(self, X: object) -> Floats:
         """An ordinary array or frame as points; outside its bounds a number is clamped, missing it is the middle."""
-        found: Floats = self.middle + self.half * self.features.transform(X)
-        return found
+        return self.middle + self.half * self.features.transform(X)
 
 
 def _own(item: Feature) -> tuple[float, float]:

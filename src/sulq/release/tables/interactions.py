@@ -18,7 +18,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -30,13 +30,9 @@ MAX_BLOCK_CELLS: Final = 32  # cells of attributes that are turned at once
 MAX_TRANSFORM_VALUES: Final = 2  # values of an attribute up to which the whole transform is quicker
 
 
-def closure(marginals: Iterable[Places]) -> tuple[Places, ...]:
-    """Every subset of every marginal, the small ones first: a marginal is a sum over its subsets' coefficients."""
-    return _closure(tuple(marginals))
-
-
 @functools.lru_cache(maxsize=64)  # a release walks over its own again and again
-def _closure(marginals: tuple[Places, ...]) -> tuple[Places, ...]:
+def closure(marginals: tuple[Places, ...]) -> tuple[Places, ...]:
+    """Every subset of every marginal, the small ones first: a marginal is a sum over its subsets' coefficients."""
     found = {
         part
         for marginal in marginals
@@ -282,27 +278,6 @@ class Turned:
         return found
 
 
-class BasisVectors(Protocol):
-    """The vectors of some interactions, in the interactions' order."""
-
-    def told(self, flat: Floats) -> Floats:
-        """The sums of a table, which is flat, against them."""
-        ...
-
-    def spread(self, numbers: Floats) -> Floats:
-        """The table, flat, that is their sum, each times its number: the transpose of `told`."""
-        ...
-
-    def squares(self, flat: Floats) -> Floats:
-        """The sums of a table against their squares."""
-        ...
-
-
-def vectors(sizes: Sequence[int], parts: Sequence[Places]) -> BasisVectors:
-    """The vectors of these interactions, by the way that is quicker."""
-    return Transform(sizes, parts) if max(sizes) <= MAX_TRANSFORM_VALUES else Marginals(sizes, parts)
-
-
 class Transform:
     """By one transform of the whole table; for attributes of at most two values, whose vectors are of +1 and -1."""
 
@@ -312,17 +287,17 @@ class Transform:
         self._size = math.prod(sizes)
 
     def told(self, flat: Floats) -> Floats:
-        """All sums, of which these are kept."""
+        """The sums of a table, which is flat, against the vectors: all, of which these are kept."""
         return np.asarray(self._turned.forward(flat)[self._places])
 
     def spread(self, numbers: Floats) -> Floats:
-        """The other numbers are zero."""
+        """The table, flat, that is the vectors' sum, each times its number: the transpose of `told`."""
         whole = np.zeros(self._size)
         whole[self._places] = numbers
         return self._turned.back(whole)
 
     def squares(self, flat: Floats) -> Floats:
-        """The square of each entry is one."""
+        """The sums of a table against the vectors' squares: the square of each entry is one."""
         return np.full(len(self._places), float(flat.sum()))
 
 
@@ -367,6 +342,14 @@ class Marginals:
             table = tables[home].sum(axis=tuple(i for i, place in enumerate(home) if place not in part))
             found.append(_turn(table, [own[self._sizes[place]] for place in part]).ravel())
         return np.concatenate(found)
+
+
+BasisVectors = Transform | Marginals  # the vectors of some interactions, in the interactions' order
+
+
+def vectors(sizes: Sequence[int], parts: Sequence[Places]) -> BasisVectors:
+    """The vectors of these interactions, by the way that is quicker."""
+    return Transform(sizes, parts) if max(sizes) <= MAX_TRANSFORM_VALUES else Marginals(sizes, parts)
 
 
 def _turn(table: Floats, matrices: Sequence[Floats]) -> Floats:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -90,32 +90,6 @@ class Coefficients:
         """The squared length of each vector on a marginal's cells."""
         rest = cells(places, self.sizes) / cells(part, self.sizes)
         return np.asarray(lengths(own_sizes(part, self.sizes)) * rest, dtype=np.float64)
-
-
-class NoisyTable(Protocol):
-    """Noisy counts of a table in some form: `NoisyCells`, `NoisyMarginals` or `Coefficients`."""
-
-    @property
-    def law(self) -> str:
-        """Of each draw: `laplace`, or else one near the normal."""
-        ...
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of values of each attribute."""
-        ...
-
-    def marginal(self, places: Places) -> Floats:
-        """Counts by some attributes, which are its axes."""
-        ...
-
-    def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
-        """Of marginals of the same sizes, each cell's variance, and the sum of its draws' squared variances."""
-        ...
-
-    def coefficients(self, asked: tuple[Places, ...]) -> Coefficients:
-        """The coefficients that these marginals need, as far as they are told."""
-        ...
 
 
 def variance(noise: NoisyTable, places: Places) -> Floats:
@@ -212,6 +186,11 @@ class NoisyMarginals:
         return _averaged(found, asked, self.sizes, self.law)
 
 
+# Each tells its `law`, of each draw `laplace` or else one near the normal, and the `sizes` of the attributes; the
+# `marginal` of some attributes; the `moments` of its cells' noise; and the `coefficients` that marginals need.
+NoisyTable = NoisyCells | NoisyMarginals | Coefficients
+
+
 def _others(whole: Places, part: Places) -> tuple[int, ...]:
     """The axes of a marginal that a smaller one has not."""
     return tuple(axis for axis, place in enumerate(whole) if place not in part)
@@ -232,7 +211,7 @@ def _averaged(
     found: dict[Places, tuple[Floats, Floats]], asked: tuple[Places, ...], sizes: tuple[int, ...], law: str
 ) -> Coefficients:
     """Coefficients from values and inverse variances; the small interactions first, as they are on file."""
-    parts = [part for part in closure(found) if part in found]
+    parts = [part for part in closure(tuple(found)) if part in found]
     values = {part: found[part][0] for part in parts}
     return Coefficients(sizes, asked, values, {part: found[part][1] ** -0.5 for part in parts}, law)
 
