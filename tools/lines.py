@@ -43,7 +43,7 @@ KERNEL: Final = (
 )
 WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
-RESPONDENT: Final = "coins diary methods record respondent values"
+RESPONDENT: Final = "coins diary methods record respondent"
 GUARD: Final = "clerk/access clerk/worker_pool sandbox/isolation worker/main"
 LEDGERS: Final = "anchor opening postgres_place sources"  # whose ledger it is, and that it is the newest
 RUNNING: Final = "duckdb/connection duckdb/runner fold postgres/engine spark/chunks spark/runner spark/work"

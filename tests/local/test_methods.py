@@ -10,7 +10,7 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.local import METHODS, Respondent
-from sulq.local.inversion import inversion, shaped
+from sulq.local.estimation import inversion, shaped
 from sulq.local.methods import best, response
 from sulq.local.record import Record
 

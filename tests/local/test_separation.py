@@ -17,7 +17,7 @@ from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.language.law import LaplaceLaw
 from sulq.local import Collector, Respondent, separation
-from sulq.local.inversion import transformed
+from sulq.local.estimation import transformed
 from sulq.local.methods import METHODS, BitwiseResponse, HadamardResponse, KaryResponse, Response
 from sulq.local.separation import (
     _rows,

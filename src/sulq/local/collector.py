@@ -23,10 +23,9 @@ from sulq.language.law import Law
 from sulq.language.privacy import Epsilon, Event, Loss, Queries, Rho, Unit
 from sulq.language.question import Question, Sums, Together
 from sulq.language.rowfn import Col, RowFn, named
-from sulq.local.inversion import inversion, shaped
+from sulq.local.estimation import cell_tables, inversion, shaped
 from sulq.local.methods import AUTO, price, response
 from sulq.local.record import Record
-from sulq.local.tables import cell_tables
 
 FINE: Final = 10  # bits by which released units are finer than the values' own grid
 COARSEST: Final = Fraction(1, 2**FINE)

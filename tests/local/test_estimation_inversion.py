@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sulq.local import METHODS, Collector, Respondent
-from sulq.local.inversion import inversion, transformed
+from sulq.local.estimation import inversion, transformed
 from sulq.local.methods import Response
 from tests.counts import count
 

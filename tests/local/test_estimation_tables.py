@@ -12,8 +12,8 @@ from sulq import Above, Choose, OpenSums, Sums, Together, bins, bucket, case, co
 from sulq.errors import QuestionError
 from sulq.language.relation import Table, Where
 from sulq.language.score import Linear
+from sulq.local.estimation import cell_tables
 from sulq.local.record import Record
-from sulq.local.tables import cell_tables
 
 DOMAIN = {"age": sulq.Int(0, 5), "smoker": sulq.Bool(), "city": ["Lod", "Yafo"]}
 
