@@ -27,7 +27,7 @@ from sulq.language.rowfn import Each, Lit, RowFn, lookup
 
 Method = Literal["least squares", "linear program"]
 METHODS: Final[tuple[Method, ...]] = ("least squares", "linear program")
-SURE: Final = 1e-7
+MAX_LUCK: Final = 1e-7
 Targets = Sequence[tuple[RowFn, bool]]  # a condition that singles a person out, and whether they have the secret
 
 
@@ -214,7 +214,7 @@ def canaries(oracle: Door, *, person: RowFn, inside: Sequence[bool] | Truths, sp
     )
 
 
-def one_run_epsilon(right: int, guesses: int, alpha: float = SURE) -> float:
+def one_run_epsilon(right: int, guesses: int, alpha: float = MAX_LUCK) -> float:
     """A lower bound of pure epsilon from right guesses about independent fair bits, wrong with chance alpha [SNJ23].
 
     The number of right guesses is at most a binomial one of chance e^epsilon/(1 + e^epsilon): so is its lower end.

@@ -26,8 +26,10 @@ from sulq.language.question import Sums
 from sulq.language.rowfn import RowFn, vector
 
 ALPHA: Final = 1e-6
-AT_ONCE: Final = 4096  # coordinates of one question
-SURE: Final = 5.0  # standard deviations by which frequencies are drawn towards each other when events are compared
+MAX_QUESTION_COORDINATES: Final = 4096  # coordinates of one question
+SHRUNK_DEVIATIONS: Final = (
+    5.0  # standard deviations by which frequencies are drawn towards each other when events are compared
+)
 
 Open = Callable[[], contextlib.AbstractContextManager[Door]]
 
@@ -80,7 +82,7 @@ def _portions(oracle: Door, each: Epsilon, missing: int) -> Iterator[int]:
         raise QuestionError("bad-parameter", "The audit needs databases with a pure budget of at least one answer.")
     room = min(int(left.amount / each.exact), missing)
     while room > 0:
-        size = min(room, AT_ONCE)
+        size = min(room, MAX_QUESTION_COORDINATES)
         room -= size
         yield size
 
@@ -129,8 +131,8 @@ def _event(first: Floats, second: Floats, delta: float) -> _Threshold:
         below = [np.searchsorted(np.sort(sample), levels, side=side) / size for sample in (first, second)]
         one, other = [1.0 - part for part in below] if above else below
         for p, q in ((one, other), (other, one)):
-            low = p - SURE * np.sqrt(p * (1.0 - p) / size) - delta
-            high = q + SURE * np.sqrt(q * (1.0 - q) / size) + SURE**2 / size
+            low = p - SHRUNK_DEVIATIONS * np.sqrt(p * (1.0 - p) / size) - delta
+            high = q + SHRUNK_DEVIATIONS * np.sqrt(q * (1.0 - q) / size) + SHRUNK_DEVIATIONS**2 / size
             with np.errstate(divide="ignore", invalid="ignore"):
                 scores = np.where(low > 0.0, np.log(low) - np.log(high), -np.inf)
             place = int(scores.argmax())

@@ -24,7 +24,7 @@ from sulq.learn.features import Attributes, Feature, Features, Labels
 
 Parts = Sequence[type]
 COMMON: Final[tuple[type, ...]] = (Attribute, Feature)  # parts that any learner may hold
-DEPTH: Final = 200
+MAX_DEPTH: Final = 200
 _TYPES: Final = {"f": "<f8", "i": "<i8", "b": "?", "U": "U", "O": "O"}
 
 
@@ -101,7 +101,7 @@ def value_of(tree: object, parts: Parts = ()) -> Any:  # noqa: ANN401 - whatever
 
 
 def _value(tree: object, parts: dict[str, type], depth: int) -> object:
-    if depth > DEPTH:
+    if depth > MAX_DEPTH:
         raise ValueError("too deep")
     if isinstance(tree, list):
         found = np.array(tree)

@@ -10,7 +10,7 @@ from sulq.answers.answer import Cell, TextTable, cell
 from sulq.learn.base import Learner
 from sulq.learn.features import Array, Features
 
-WIDEST: Final = 64  # columns of a table
+MAX_TABLE_COLUMNS: Final = 64  # columns of a table
 _NUMBERED: Final = ("explained", "singular", "noise", "count", "size", "cluster", "label", "inertia")
 _ELSEWHERE: Final = ("spent_", "unit_", "guarantee_", "n_features_in_", "feature_names_in_", "classes_")
 _ALONE: Final = (bool, int, float, str, np.generic)
@@ -57,7 +57,7 @@ def _table(model: Learner, name: str, array: Array) -> TextTable | None:
         return TextTable(
             title, ("", title), tuple((label, _cell(value)) for label, value in zip(names, array, strict=True))
         )
-    if array.ndim > 2 or array.shape[1] > WIDEST:
+    if array.ndim > 2 or array.shape[1] > MAX_TABLE_COLUMNS:
         return None
     labels = _names(model, array.shape[0], first=True, features=name.startswith("covariance"))
     columns = _names(model, array.shape[1], first=False, features=True)

@@ -29,13 +29,13 @@ from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations, symmetric
 from sulq.learn.unsupervised import components
 from sulq.learn.unsupervised.components import Moments, Projection
-from sulq.learn.unsupervised.space import BITS, SAFE, ColumnSpace, present, with_count
+from sulq.learn.unsupervised.space import BITS, SAFE_DEVIATIONS, ColumnSpace, present, with_count
 
 MOMENT_SHARES: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products
 MAX_SUMS_A_QUESTION: Final = 4000  # sums in one question
 MAX_GROUPS: Final = 2**14  # groups
 LOOK_PART: Final = Fraction(1, 3)  # of a database's part, for its own moments
-HALVES: Final = 400  # random halves of the people, unless another number is asked for
+USUAL_HALVES: Final = 400  # random halves of the people, unless another number is asked for
 Method = Literal["auto", "cells", "subsets"]
 
 
@@ -268,7 +268,7 @@ class VerticalProjection(Projection):
             papers or number is not None or not holders[0].spending.sublinear,
             "Where queries are counted, say how many groups are asked: cells=...",
         )
-        found = by_subsets(holders, number or HALVES, salt) if papers else by_cells(holders, number, salt)
+        found = by_subsets(holders, number or USUAL_HALVES, salt) if papers else by_cells(holders, number, salt)
         self._learn_from(found, k)
         self._features = features
         self.errors_ = found.errors
@@ -402,7 +402,7 @@ def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
     if known:
         return float(max(known))
     noise = float(np.sqrt(sum(off**2 for _, off in counts))) / len(counts)
-    return max(float(np.mean([count for count, _ in counts])), SAFE * noise, 1.0)
+    return max(float(np.mean([count for count, _ in counts])), SAFE_DEVIATIONS * noise, 1.0)
 
 
 def _apart(holders: list[Holder]) -> Truths:

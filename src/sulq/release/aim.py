@@ -13,7 +13,7 @@ from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.forms.parameters import between, whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace, closure
-from sulq.release.synthetic.at_once import SIZE, ask_at_once
+from sulq.release.synthetic.at_once import SIZE_PART, ask_at_once
 from sulq.release.synthetic.data import MAX_ROWS, SyntheticData, chooses, published
 from sulq.release.synthetic.models import BYTES_A_NUMBER
 from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, check_sizes, distance, rehearse
@@ -89,7 +89,9 @@ def aim(
 
     def ready() -> None:
         first = _first(len(columns), several)
-        least = min(Fraction(1, several), 1 - SIZE - first)  # of a round: parts do not shrink, and the last takes all
+        least = min(
+            Fraction(1, several), 1 - SIZE_PART - first
+        )  # of a round: parts do not shrink, and the last takes all
         choosing, measuring = least * CHOOSING, least * (1 - CHOOSING)
         rehearse(spending, space, weights, first=first, choosing=choosing, measuring=measuring)
 
@@ -125,7 +127,7 @@ class _Run(MeasuringRounds):
         self, spending: SpendPlan, space: CellSpace, weights: dict[Places, int], megabytes: float, rounds: int
     ) -> None:
         first = _first(len(space.names), rounds)
-        self.left = 1 - len(spending.receipts) * SIZE - first
+        self.left = 1 - len(spending.receipts) * SIZE_PART - first
         self.part = Fraction(1, rounds)  # of the spend, for a round
         self.weights, self.megabytes = weights, megabytes
         super().__init__(spending, space, first, STEPS)

@@ -23,9 +23,9 @@ from sulq.release.space import CellSpace
 from sulq.release.synthetic.data import SyntheticData, chooses, made
 from sulq.release.tables.interactions import Places
 
-MOST_CANDIDATES: Final = 1_000_000
-MOST_ROWS: Final = 1000
-LEAST: Final = 1e-9  # gamma or epsilon of the formulas, which stay finite
+MAX_CANDIDATES: Final = 1_000_000
+MAX_ROWS: Final = 1000
+MIN_PARAMETER: Final = 1e-9  # gamma or epsilon of the formulas, which stay finite
 ERROR_RATE: Final = 0.05
 
 
@@ -71,7 +71,7 @@ def blr(
     chooses(spending)
     space = CellSpace.of(columns, spending.facts.schema, bins)
     asked = space.workload(marginals, ways)
-    whole(rows, "rows", 1, MOST_ROWS)
+    whole(rows, "rows", 1, MAX_ROWS)
     _fits(space, asked, rows)
     holds = _conjunctions(space, asked)
     tables = _tables(space.cells, rows)
@@ -102,7 +102,7 @@ def blr(
 
 def blr_rows(gamma: float, queries: int) -> int:
     """How many rows make a table that answers so many queries within gamma: ceil((2/gamma^2) ln(2 queries)) [S3.29]."""
-    far = between(gamma, "gamma", LEAST)
+    far = between(gamma, "gamma", MIN_PARAMETER)
     return math.ceil(2.0 / far**2 * math.log(2 * whole(queries, "queries", 1, 10**9)))
 
 
@@ -112,7 +112,11 @@ def blr_n(gamma: float, epsilon: float, *, cells: int, rows: int, beta: float = 
     ceil((4/(epsilon gamma)) (rows ln(cells) + ln(1/beta))) [S3.29]: with cells = 2^d the paper's
     d m ln 2; as tables are counted without their rows' order there are fewer, and this is enough.
     """
-    far, loss, rate = between(gamma, "gamma", LEAST), between(epsilon, "epsilon", LEAST, 1e6), between(beta, "beta")
+    far, loss, rate = (
+        between(gamma, "gamma", MIN_PARAMETER),
+        between(epsilon, "epsilon", MIN_PARAMETER, 1e6),
+        between(beta, "beta"),
+    )
     several = whole(rows, "rows", 1, 10**9) * math.log(whole(cells, "cells", 1, 10**9))
     return math.ceil(4.0 / (loss * far) * (several - math.log(rate)))
 
@@ -125,7 +129,7 @@ def candidates(cells: int, rows: int) -> int:
 def _fits(space: CellSpace, asked: Sequence[Places], rows: int) -> None:
     """Refuse more candidates than can be written down; say what fits."""
     queries = sum(space.size(places) for places in asked)
-    most = min(MOST_CANDIDATES, MOST_ENTRIES // queries) if queries <= MOST_ENTRIES else 0
+    most = min(MAX_CANDIDATES, MOST_ENTRIES // queries) if queries <= MOST_ENTRIES else 0
     if space.cells * queries <= MOST_ENTRIES and candidates(space.cells, rows) <= most:
         return
     fits = 0

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 
 MODEL: Final = "model"
 COUNTING: Final = Fraction(1, 100)  # of the spend, for the number of rows
-CLEAR: Final = 0.002  # of the rows: noise so small that a fit would hardly lessen it
-CLOSE: Final = 1.05  # as good as the best
-MOST_MARGINALS: Final = 2**16
-MOST_ASKED: Final = 2**24  # cells of all asked marginals
+CLEAR_NOISE_PART: Final = 0.002  # of the rows: noise so small that a fit would hardly lessen it
+CLOSE_FACTOR: Final = 1.05  # as good as the best
+MAX_MARGINALS: Final = 2**16
+MAX_ASKED_CELLS: Final = 2**24  # cells of all asked marginals
 INFLATED: Final = 0.1  # of the rows: added ones that are no more than this are few
-MOST_SHOWN: Final = 20  # marginals on a page
-LARGEST_TABLE: Final = 2**20  # cells that are written out
+MAX_CHARTS: Final = 20  # marginals on a page
+MAX_TABLE_CELLS: Final = 2**20  # cells that are written out
 UNSOLVED: Final = (
     "No solver found the table of whole counts that fits the noisy coefficients; these themselves are published, as by "
     "fourier-shift. Nothing was asked again."
@@ -108,7 +108,7 @@ class ContingencyTable(Release):
         if isinstance(self.contents, NoisyMarginals):
             raise QuestionError("bad-parameter", "Marginals that are measured apart are of no one table.")
         cells = int(np.prod([len(own) for own in self.labels], dtype=object))
-        if cells > LARGEST_TABLE:
+        if cells > MAX_TABLE_CELLS:
             raise QuestionError("too-large", f"The table has {cells:,} cells; its marginals need none of them.")
         return self.contents.table()
 
@@ -218,7 +218,7 @@ class ContingencyTable(Release):
     def charts(self) -> list[Chart]:
         """A picture for each asked marginal."""
         found = []
-        for asked in self.asked[:MOST_SHOWN]:
+        for asked in self.asked[:MAX_CHARTS]:
             marginal = self.marginal(asked)
             said = f"Bars show 95% intervals of the noise; expected L1 distance {self._expected(asked):,.4g}."
             if isinstance(self.contents, FittedTable):
@@ -358,7 +358,7 @@ def _chosen(wish: Wish, method: str, spending: SpendPlan) -> _MethodChoice:
     best = min(ways, key=lambda way: way.foreseen(rows))
     foreseen = {each: far for each, (_, _, far) in plain.items()} | {MODEL: best.foreseen(rows)}
     name = min(foreseen, key=lambda each: foreseen[each] if each != MODEL else math.inf)
-    if plain and foreseen[name] <= min(CLOSE * foreseen[MODEL], CLEAR * rows):
+    if plain and foreseen[name] <= min(CLOSE_FACTOR * foreseen[MODEL], CLEAR_NOISE_PART * rows):
         return _MethodChoice(name, plain[name][0], foreseen, part)
     return _MethodChoice(MODEL, best.made, foreseen, part, best, asked)
 
@@ -410,20 +410,20 @@ def _marginals(marginals: Sequence[Sequence[str]] | None, ways: int, space: Cell
         "marginals is a list of lists of attributes, none empty.",
     )
     many = len(asked) + (math.comb(len(names), ways) if ways else 0)
-    if many > MOST_MARGINALS:
+    if many > MAX_MARGINALS:
         raise QuestionError(
             "too-large",
-            f"These are {many:,} marginals, more than {MOST_MARGINALS:,}.",
+            f"These are {many:,} marginals, more than {MAX_MARGINALS:,}.",
             "Ask for those of fewer attributes (ways=2), or name some; method='cells' with one tells all others too.",
         )
     found = [tuple(sorted(places(own, names, ATTRIBUTES))) for own in asked]
     found += itertools.combinations(range(len(names)), ways) if ways else []
     checked(bool(found), "No marginals are asked for: name them, or give ways.")
     cells = sum(map(space.size, dict.fromkeys(found)))
-    if cells > MOST_ASKED:
+    if cells > MAX_ASKED_CELLS:
         raise QuestionError(
             "too-large",
-            f"The asked marginals have {cells:,} cells, more than {MOST_ASKED:,}.",
+            f"The asked marginals have {cells:,} cells, more than {MAX_ASKED_CELLS:,}.",
             "Ask for fewer, or for those of fewer attributes.",
         )
     return tuple(dict.fromkeys(found))

@@ -46,12 +46,14 @@ __all__ = [
     "projections_for",
 ]
 
-MOST_PROJECTIONS: Final = 1000
-FEW: Final = 3  # columns up to which a fine net costs little
-NETTED: Final = 5  # columns up to which the net is made without projecting
-PROJECTIONS: Final = 25  # by 8 ln(q/beta) enough for one query at 95%
-TIED: Final = 1e-12  # between cosines that rounding alone may tell apart
-SAFE: Final = 3.0  # deviations of its noise that a number of rows is at least, where something is divided by it
+MAX_PROJECTIONS: Final = 1000
+MAX_FINE_COLUMNS: Final = 3  # columns up to which a fine net costs little
+MAX_NET_COLUMNS: Final = 5  # columns up to which the net is made without projecting
+USUAL_PROJECTIONS: Final = 25  # by 8 ln(q/beta) enough for one query at 95%
+TIED_COSINES: Final = 1e-12  # between cosines that rounding alone may tell apart
+SAFE_DEVIATIONS: Final = (
+    3.0  # deviations of its noise that a number of rows is at least, where something is divided by it
+)
 ERROR_RATE: Final = 0.05
 UNLIKELY: Final = 0.1  # four times the failure of a projection, as the theorem's own examples have it
 
@@ -107,7 +109,7 @@ class Halfspaces(Release):
     def rows(self) -> float:
         """The number of rows that fractions are of: noisy, no less than its noise (SR6), no more than declared."""
         most = math.inf if self.declared is None else self.declared
-        return max(min(max(self.size, SAFE * self.size_noise.deviation), most), 1.0)
+        return max(min(max(self.size, SAFE_DEVIATIONS * self.size_noise.deviation), most), 1.0)
 
     def fraction(
         self, y: Sequence[float] | Mapping[str, float], rule: Rule = "median", beta: float = ERROR_RATE
@@ -314,7 +316,7 @@ def halfspaces(
     d = len(scales)
     width = _dimension(dimension, d)
     several = _projections(projections, queries, rate, width, d)
-    far = number(g) if g is not None else (0.3 if max(d, width) <= FEW else 0.6)
+    far = number(g) if g is not None else (0.3 if max(d, width) <= MAX_FINE_COLUMNS else 0.6)
     if directions is not None:
         instead = (g, dimension, projections, queries)
         checked(all(each is None for each in instead), "directions take the place of a net.")
@@ -354,7 +356,7 @@ def halfspaces(
 
 def _dimension(dimension: int | None, d: int) -> int:
     if dimension is None:
-        return d if d <= NETTED else 2
+        return d if d <= MAX_NET_COLUMNS else 2
     return whole(dimension, "dimension", min(2, d), d)
 
 
@@ -364,13 +366,13 @@ def _projections(projections: int | None, queries: int | None, beta: float, widt
         checked(projections is None, "Give projections, or the queries that set their number.")
         needed = projections_for(beta, queries=queries)
         checked(
-            needed <= MOST_PROJECTIONS or width == d,
-            f"So many queries need {needed:,} projections, more than {MOST_PROJECTIONS:,}.",
+            needed <= MAX_PROJECTIONS or width == d,
+            f"So many queries need {needed:,} projections, more than {MAX_PROJECTIONS:,}.",
         )
         return needed
     if projections is None:
-        return PROJECTIONS
-    found = whole(projections, "projections", 1, MOST_PROJECTIONS)
+        return USUAL_PROJECTIONS
+    found = whole(projections, "projections", 1, MAX_PROJECTIONS)
     checked(width < d or found == 1, "Without a smaller dimension there is nothing to project.")
     return found
 
@@ -378,7 +380,7 @@ def _projections(projections: int | None, queries: int | None, beta: float, widt
 def _promised(matrices: Integers, g: float, beta: float) -> str:
     """What the theorems say of a median over these projections, and what they do not."""
     several, _, dimension = matrices.shape
-    queries = math.floor(beta * math.exp(several / 8.0) + TIED)
+    queries = math.floor(beta * math.exp(several / 8.0) + TIED_COSINES)
     failure, enough_of = min(projection_failure(g, dimension), 1.0), projection_dimension(g, UNLIKELY)
     return (
         f"The median of {several:,} projections is for {queries:,} queries at {1 - beta:.4g}, were each good "
@@ -391,7 +393,7 @@ def _promised(matrices: Integers, g: float, beta: float) -> str:
 def _nearest(cosines: Floats) -> int:
     """The plane at the smallest distance; of several the one on the asked side, whose count has the rows on it."""
     far = np.abs(cosines)
-    return int(np.where(far >= far.max() - TIED, cosines, -2.0).argmax())
+    return int(np.where(far >= far.max() - TIED_COSINES, cosines, -2.0).argmax())
 
 
 def _columns(table: pa.Table) -> Floats:

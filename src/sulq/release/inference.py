@@ -45,11 +45,11 @@ from sulq.release.tables.interactions import Places
 
 __all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
 
-GROUPS: Final = 256  # where no size is declared by which to choose their number
-HALVES: Final = 64
-MOST_ATTRIBUTES: Final = 64
-LOOKED_AT: Final = 64  # tables that the comparison with direct measurement is made on
-MOST_SHOWN: Final = 12  # tables on a page
+USUAL_GROUPS: Final = 256  # where no size is declared by which to choose their number
+USUAL_HALVES: Final = 64
+MAX_ATTRIBUTES: Final = 64
+MAX_COMPARED_TABLES: Final = 64  # tables that the comparison with direct measurement is made on
+MAX_CHARTS: Final = 12  # tables on a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +226,7 @@ class Inference(Release):
             }
         )
 
-    def _all(self, most: int = LOOKED_AT) -> list[tuple[str, ...]]:
+    def _all(self, most: int = MAX_COMPARED_TABLES) -> list[tuple[str, ...]]:
         return list(itertools.islice(itertools.combinations(self.names, 2 * self.l), most))
 
     def facts(self) -> dict[str, object]:
@@ -280,7 +280,7 @@ class Inference(Release):
     def charts(self) -> list[Chart]:
         """A picture for each of the first inferred tables."""
         found = []
-        for own in self._all(MOST_SHOWN):
+        for own in self._all(MAX_CHARTS):
             table = self.table(own)
             said = f"Shares of all rows, with two standard errors. {self.direct or ''}"
             found.append(table.chart(said, 2 * table.standard_error))
@@ -340,7 +340,7 @@ def infer(
             "Counts over subsets of people tell what holds together of a person, not of a row.",
             "Take a unit of one row, or measure the histograms themselves: release.contingency(...).",
         )
-    words = replace(ATTRIBUTES, most=MOST_ATTRIBUTES, limit=f"Name {2 * l} to {MOST_ATTRIBUTES} attributes.")
+    words = replace(ATTRIBUTES, most=MAX_ATTRIBUTES, limit=f"Name {2 * l} to {MAX_ATTRIBUTES} attributes.")
     schema = spending.facts.schema
     items = tuple(Attribute(name, domain_of(name, schema), bins) for name in listed(attributes, words, 2 * l))
     asked = _asked(items, l, spending, design=design, subsets=subsets, salt=salt)
@@ -379,10 +379,10 @@ def _asked(
         return SubsetQuestion(items, l, design, subsets, salt)
     if design == "halves":
         fit = MAX_VALUES // math.comb(len(items), l) - 1
-        return SubsetQuestion(items, l, design, min(HALVES, max(fit, 2)), salt)
+        return SubsetQuestion(items, l, design, min(USUAL_HALVES, max(fit, 2)), salt)
     size = spending.facts.size
     if size is None:
-        return SubsetQuestion(items, l, design, GROUPS, salt)
+        return SubsetQuestion(items, l, design, USUAL_GROUPS, salt)
     trial = SubsetQuestion(items, l, design, 2, salt)
     _, noise = trial.noise(spending.foresee(trial.question))
     share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l

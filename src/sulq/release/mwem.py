@@ -10,7 +10,7 @@ from sulq.errors import QuestionError
 from sulq.forms.parameters import whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace
-from sulq.release.synthetic.at_once import SIZE, ask_at_once
+from sulq.release.synthetic.at_once import SIZE_PART, ask_at_once
 from sulq.release.synthetic.data import MAX_ROWS, SyntheticData, chooses, published
 from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, check_sizes, rehearse
 
@@ -81,13 +81,16 @@ def mwem(
     several = rounds or ROUNDS * len(columns)
 
     def ready() -> None:
-        least = (1 - FIRST) * (1 - SIZE) / (2 * several)
+        least = (1 - FIRST) * (1 - SIZE_PART) / (2 * several)
         weights = dict.fromkeys(asked, 1)
-        rehearse(spending, space, weights, first=FIRST * (1 - SIZE), choosing=least, measuring=least)
+        rehearse(spending, space, weights, first=FIRST * (1 - SIZE_PART), choosing=least, measuring=least)
 
     if not rounds and (found := ask_at_once(spending, space, asked, MAX_CELLS, ready)):
         return published(spending, space, found, asked, rows=rows, method="mwem")
-    before, left = len(spending.receipts), 1 - SIZE * len(spending.receipts)  # a noisy number of rows, if it was asked
+    before, left = (
+        len(spending.receipts),
+        1 - SIZE_PART * len(spending.receipts),
+    )  # a noisy number of rows, if it was asked
     if not before:
         ready()
     spending.plan(before + 1 + 2 * several)

@@ -10,7 +10,7 @@ import sulq
 from sulq import Epsilon, Sums
 from sulq.answers.oracle import ColumnChoice
 from sulq.language.domain import Int
-from sulq.learn.linear.windows import BINS, SURE, WORTH, Design, Window, stands_out
+from sulq.learn.linear.windows import BINS, SURE_DEVIATIONS, WORTH, Design, Window, stands_out
 from tests.learn.cases import refused
 from tests.learn.sq.noisy import Arrays
 
@@ -39,7 +39,7 @@ def oracle(values: pd.DataFrame | dict[str, object], seed: int | None = None) ->
     return Arrays(COLUMNS, {name: np.asarray(values.get(name, [None] * size)) for name in COLUMNS}, seed=seed)
 
 
-def found(x: np.ndarray, spend: float, seed: int | None, sure: float = SURE) -> Window:
+def found(x: np.ndarray, spend: float, seed: int | None, sure: float = SURE_DEVIATIONS) -> Window:
     asked = oracle({"x": x}, seed)
     window = Window.declared("x", dict(asked.facts.schema.columns)["x"])
     released = asked.ask(window.histogram, spend=Epsilon(spend)).released

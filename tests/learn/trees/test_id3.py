@@ -16,7 +16,7 @@ from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.api.database import Database
 from sulq.language.question import Choose, Sums, Together
 from sulq.learn import ID3
-from sulq.learn.features import Labels
+from sulq.learn.features import Attributes, Labels
 from sulq.learn.trees.growth import EntropyGrowth, SplitRule
 from sulq.learn.trees.tree import Tree
 from tests.learn.cases import adult, exact, opened, refused
@@ -421,7 +421,7 @@ def test_the_totals_of_a_level_use_every_table() -> None:
     with opened(columns, data) as db:
         labels = Labels(db["L"])
         for _ in range(runs):
-            tree = Tree(learn.attributes.Attributes.of(db[names], 16), labels.classes)
+            tree = Tree(Attributes.of(db[names], 16), labels.classes)
             growth = EntropyGrowth(tree, labels, SpendPlan(db[names].oracle, Epsilon(1)), 1, SplitRule("multiway"))
             growth.finish = lambda: None
             growth.run()

@@ -11,7 +11,7 @@ from sulq import Epsilon, EpsilonDelta
 from sulq.answers import wire
 from sulq.language.question import Choose
 from sulq.release.mwem import mwem
-from sulq.release.synthetic.at_once import NEAR
+from sulq.release.synthetic.at_once import NEAR_ROWS_PART
 from tests.learn.cases import exact, opened
 from tests.release.recorded import Answers, Spy, Tape, Told
 from tests.release.synthetic.cases import BINS, COLUMNS, NAMES, PAIRS, distance, made, rows, truth
@@ -77,7 +77,7 @@ def test_it_is_as_near_as_was_foreseen(spend: object) -> None:
     data = rows(20_000)
     found = mwem(made(20_000, BUDGET), NAMES, bins=BINS, spend=spend)
     assert len(found.paid.receipts) == 2
-    assert np.mean([distance(found, pair, data) for pair in PAIRS]) < 0.05 < NEAR
+    assert np.mean([distance(found, pair, data) for pair in PAIRS]) < 0.05 < NEAR_ROWS_PART
 
 
 def test_no_rows_at_all_SR6() -> None:

@@ -22,8 +22,8 @@ from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noisy_sums import deviations, symmetric
 
 COUNT, LOOK, LOOK_Y = 0.02, 0.08, 0.02  # of the spend: the number of rows, windows of X, the window of y
-MEAN_Y, MEANS = 0.06, 0.1  # the mean of y at least, of all columns
-MOST_Y: Final = 0.3  # the mean of y at most
+MIN_MEAN_Y_PART, MEANS = 0.06, 0.1  # the mean of y at least, of all columns
+MAX_MEAN_Y_PART: Final = 0.3  # the mean of y at most
 NEAR: Final = 0.015  # of its half width, what the mean of y should be off by at most
 WITH_Y: Final = 0.42  # of what remains, for products with y
 SURE: Final = 4.0  # deviations by which a narrower window must be better
@@ -32,7 +32,7 @@ HOPE: Final = 0.12  # noise of a product with y, in deviations of a column, abov
 CLEAR: Final = 0.5  # noise of a product, as part of a column's variance, up to which products are asked for
 CHANCE: Final = 0.01  # that products with y which are all noise are taken for more
 ALONE: Final = 4.0  # variances a column is taken to have where products are not asked: as if each had three companions
-WIDEST: Final = 1.0  # the largest variance a scaled coefficient is taken to have
+MAX_PRIOR_VARIANCE: Final = 1.0  # the largest variance a scaled coefficient is taken to have
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -159,7 +159,7 @@ class RegressionTask:
         self.spending.foresee(sights, part)
         for question in later:
             self.spending.foresee(question)
-            self.spending.foresee(question, MEAN_Y)
+            self.spending.foresee(question, MIN_MEAN_Y_PART)
         self.spending.plan(3, sights, *later)
 
     def sights(self, *, narrow: bool) -> tuple[Together, Fraction]:
@@ -231,7 +231,7 @@ class RegressionTask:
         """The part for the mean of y: as much as brings it near, since without slopes it is all there is."""
         off = self._noise(self.means(1.0)[0], 1.0) / 2
         needed = off / NEAR if self.spending.pure else (off / NEAR) ** 2
-        return float(np.clip(needed, MEAN_Y, MOST_Y))
+        return float(np.clip(needed, MIN_MEAN_Y_PART, MAX_MEAN_Y_PART))
 
     def _mean_y(self, answer: Answer) -> float:
         """The mean of y from the two one-sided sums, which also tell the number of rows better."""
@@ -285,5 +285,5 @@ def ridge(matrix: Floats, products: Floats, noise: float, blur: float) -> Floats
     energy = float((seen**2).sum()) / max(noise**2, 1e-300)
     if energy < d + np.log(d / CHANCE) ** 2 / 2:  # a Laplace variable passes u deviations with probability e^(-sqrt2 u)
         return np.zeros(d)
-    prior = min((energy - d) * noise**2 / max(float((values**2).sum()), 1e-12), WIDEST)
+    prior = min((energy - d) * noise**2 / max(float((values**2).sum()), 1e-12), MAX_PRIOR_VARIANCE)
     return np.asarray(vectors @ (values * seen / (values**2 + noise**2 / prior)))

@@ -27,7 +27,7 @@ from sulq.language.rowfn.keys import OrMissing
 from sulq.learn.features import Feature, cells, codes_of, numbers_of
 
 BINS: Final = 16  # of a histogram that a window is found from
-SURE: Final = 2.5  # deviations by which a narrower window must be better
+SURE_DEVIATIONS: Final = 2.5  # deviations by which a narrower window must be better
 WORTH: Final = 0.1  # rows, as a part of all, that may lie outside for a window of half the width
 TELLING: Final = 4  # bins of a window that histograms must be able to tell, to be worth their price
 BITS: Final = 14  # of the grid numbers are put on before they meet
@@ -77,7 +77,9 @@ class Window:
         edges = tuple(float(edge) for edge in np.linspace(-1, 1, BINS + 1))
         return Sums((Lit(1),), by=(Bins(self.seen, edges),))
 
-    def narrowed(self, histogram: Released, rows: tuple[float, float], worth: float, sure: float = SURE) -> Window:
+    def narrowed(
+        self, histogram: Released, rows: tuple[float, float], worth: float, sure: float = SURE_DEVIATIONS
+    ) -> Window:
         """The part of the window that most rows lie in, judged by its noisy histogram.
 
         `rows`: how many there are, and the deviation of that. An interval is the better, the fewer
@@ -192,7 +194,7 @@ class Design:
         return matrix[:, self.order] @ coef.T + intercept
 
 
-def stands_out(noise: float, rows: tuple[float, float], worth: float, sure: float = SURE) -> bool:
+def stands_out(noise: float, rows: tuple[float, float], worth: float, sure: float = SURE_DEVIATIONS) -> bool:
     """Whether histograms of this noise could tell a window: one of TELLING bins that holds all rows would be chosen."""
     total, blur = rows
     doubt = min(noise * math.sqrt(BINS - TELLING), math.hypot(math.sqrt(TELLING) * noise, blur))

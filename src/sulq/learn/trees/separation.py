@@ -17,7 +17,9 @@ from sulq.language.score import Contrast
 from sulq.learn.noisy_sums import Chance, public
 from sulq.learn.trees.growth import FIRST, LABELS, MAX_QUESTION_CELLS, Growth, options
 
-ENOUGH: Final = 2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise
+MIN_ERRORS_A_NODE: Final = (
+    2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise
+)
 MAX_EVEN_NODES: Final = 2**10  # nodes of a level that is divided evenly
 
 UNIT: Final = 2**10  # weights of a contrast are whole numbers up to this
@@ -121,7 +123,7 @@ class SeparationGrowth(Growth):
         # A choice is off by scale * ln m at most, mostly; a node of few more rows than that cannot be divided by it.
         error = float(law.scale) / (2 * UNIT) * math.log(max(law.candidates, 2))
         node = self.tree.nodes[0]
-        return max(ENOUGH * error, 2 * math.sqrt(node.variance * self.labels.size) if level == 0 else 0.0)
+        return max(MIN_ERRORS_A_NODE * error, 2 * math.sqrt(node.variance * self.labels.size) if level == 0 else 0.0)
 
     def _choose(self, places: list[int], sides: tuple[RowFn, ...], width: int, level: int) -> list[tuple[int, int]]:
         """The nodes large enough to be divided, each with the number of its division."""

@@ -25,7 +25,7 @@ from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import Chance, deviations, divided, public
 from sulq.learn.unsupervised.space import (
-    SAFE,
+    SAFE_DEVIATIONS,
     ColumnSpace,
     Location,
     ball,
@@ -128,7 +128,7 @@ class LloydRound:
     @property
     def guarded(self) -> Floats:
         """The same with sizes no less than their noise: no mean is far off because a size is small by chance."""
-        return self.sums / np.maximum(self.sizes, SAFE * self.blur)[:, None]
+        return self.sums / np.maximum(self.sizes, SAFE_DEVIATIONS * self.blur)[:, None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from sulq.learn.features import Feature, Features
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 MIN_RELATIVE_REACH: Final = 1 / 64  # a coordinate's reach in a weighted vector, at least this part of the largest
 SHARES: Final = (Fraction(3), Fraction(17), Fraction(5))  # of the question: the number, the mean, the spread
-SAFE: Final = 3.0  # deviations of its noise that a number is at least, where something is divided by it
-SURE: Final = 2.0  # deviations by which a spread stands out
+SAFE_DEVIATIONS: Final = 3.0  # deviations of its noise that a number is at least, where something is divided by it
+SURE_DEVIATIONS: Final = 2.0  # deviations by which a spread stands out
 
 
 class ColumnSpace:
@@ -140,7 +140,7 @@ def read_count(spending: SpendPlan, released: Released) -> tuple[float, float, F
 
 def divisor_of(count: float, off: float) -> float:
     """What sums are divided by: a number of rows, no less than its noise."""
-    return max(count, SAFE * off, 1.0)
+    return max(count, SAFE_DEVIATIONS * off, 1.0)
 
 
 def present(vector: Vector) -> RowFn:
@@ -171,7 +171,7 @@ def locate(space: ColumnSpace, spending: SpendPlan, part: Fraction) -> Location:
     spread = values[-1] / divisor - float((away**2 - errors**2).sum())
     blur = math.sqrt((noise[-1] / divisor) ** 2 + float((4 * away**2 * errors**2 + 2 * errors**4).sum()))
     box = float((space.half**2).sum())
-    sure = spread > SURE * blur
+    sure = spread > SURE_DEVIATIONS * blur
     return Location(
         count=divisor,
         least=max(count - 2 * off, 1.0),

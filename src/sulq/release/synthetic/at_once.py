@@ -27,8 +27,10 @@ from sulq.release.tables.interactions import Places
 from sulq.release.tables.methods import Method, Wish, method_of, refuse
 from sulq.release.tables.noisy_tables import distance, variance
 
-SIZE: Final = Fraction(1, 50)  # of the spend, for the number of rows (SR6)
-NEAR: Final = 0.5  # of the rows: the expected distance of a marginal, before the fit, up to which all are asked at once
+SIZE_PART: Final = Fraction(1, 50)  # of the spend, for the number of rows (SR6)
+NEAR_ROWS_PART: Final = (
+    0.5  # of the rows: the expected distance of a marginal, before the fit, up to which all are asked at once
+)
 MAX_MODEL_CELLS: Final = 2**22
 
 
@@ -44,7 +46,7 @@ def ask_at_once(
     those would be refused for, while nothing is paid.
     """
     known = spending.facts.size  # it decides alone: how many rows are complete, the answers say
-    part = Fraction(1) if known is not None else 1 - SIZE
+    part = Fraction(1) if known is not None else 1 - SIZE_PART
     fits = space.cells <= min(most, MAX_MODEL_CELLS) and closes(asked)
     best = _nearest(spending, Wish.by(spending, space, asked), part) if fits else None
     if best is None:
@@ -54,8 +56,8 @@ def ask_at_once(
     if known is None:
         ready()
         spending.plan(2)
-        counted = MeasuredMarginal.of(spending.one(Sums((Lit(1),), space.complete), SIZE), (), space)
-    if far > NEAR * (float(counted.values) if counted else float(known or 0)):
+        counted = MeasuredMarginal.of(spending.one(Sums((Lit(1),), space.complete), SIZE_PART), (), space)
+    if far > NEAR_ROWS_PART * (float(counted.values) if counted else float(known or 0)):
         return None
     found = way.read(way.asked(spending, part)).coefficients(asked)
     if counted:

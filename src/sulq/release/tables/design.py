@@ -54,7 +54,7 @@ MAX_PAIRED_TABLE_NUMBERS: Final = 2**16  # the same, where pairs of rows are com
 MAX_PACK_CELLS: Final = 64  # cells of a table otherwise, unless one interaction has more
 MIN_VECTOR_WIDTH: Final = 2  # coefficients that make a vector
 Weights = Literal["best", "even"]
-FINE: Final = 16  # the smallest factor, where they differ
+MIN_FACTOR: Final = 16  # the smallest factor, where they differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def factors(
     }
     least = min(float(wished.min()) for wished in wish.values() if wished.size)
     most = max(float(wished.max()) for wished in wish.values() if wished.size)
-    fine = 1 if most / least < 1 + 1e-9 else FINE
+    fine = 1 if most / least < 1 + 1e-9 else MIN_FACTOR
     found = {kind: np.rint(wished / least * fine).astype(np.int64) for kind, wished in wish.items()}
     for each in found.values():
         each.setflags(write=False)  # interactions of the same sizes share it

@@ -45,9 +45,9 @@ STRATEGIES: Final[tuple[Mapping[str, str | int], ...]] = (  # each ends at a ver
     {"solver": "simplex", "presolve": "off", "simplex_strategy": 4},
 )
 SLACK: Final = 1e-6  # of the distance: so that the second program holds the first one's answer
-GRID: Final = 2**16
-GROUPS: Final = 512  # of terms with about the same mean
-FAR: Final = 1e-9
+GRID_POINTS: Final = 2**16
+MEAN_GROUPS: Final = 512  # of terms with about the same mean
+BEYOND_GRID: Final = 1e-9
 
 
 def fitted(matrix: Integers, asked: Floats, noise: Floats) -> Floats | None:
@@ -196,19 +196,19 @@ def _gridded(means: Floats, beta: float) -> float:
     step h is geometric, q = exp(-h/mean); the law of the sum is the inverse Fourier transform of the product of theirs.
     What lies beyond the grid's end has probability at most FAR, and is counted as above everything.
     """
-    end = _chernoff(means * math.sqrt(2.0), FAR, _log_mean_laplace, 1.4)
+    end = _chernoff(means * math.sqrt(2.0), BEYOND_GRID, _log_mean_laplace, 1.4)
     top = float(means.max())
-    grouped, many = np.unique(np.ceil(means / top * GROUPS) * (top / GROUPS), return_counts=True)
-    step = (end + len(means) * end / GRID) / GRID  # room for what the rounding adds
-    angle = 2 * np.pi * np.arange(GRID // 2 + 1) / GRID
+    grouped, many = np.unique(np.ceil(means / top * MEAN_GROUPS) * (top / MEAN_GROUPS), return_counts=True)
+    step = (end + len(means) * end / GRID_POINTS) / GRID_POINTS  # room for what the rounding adds
+    angle = 2 * np.pi * np.arange(GRID_POINTS // 2 + 1) / GRID_POINTS
     cos, sin = np.cos(angle), np.sin(angle)
     size, turned = np.zeros(len(angle)), -len(means) * angle  # of the product: its modulus's logarithm, and its angle
     for mean, count in zip(grouped.tolist(), many.tolist(), strict=True):
         kept = math.exp(-step / mean)
         size += count * (math.log1p(-kept) - 0.5 * np.log(1.0 - 2.0 * kept * cos + kept * kept))
         turned -= count * np.arctan2(kept * sin, 1.0 - kept * cos)
-    below = np.cumsum(np.fft.irfft(np.exp(size + 1j * turned), GRID))
-    reached = np.flatnonzero(1.0 - below + 2 * FAR <= beta)
+    below = np.cumsum(np.fft.irfft(np.exp(size + 1j * turned), GRID_POINTS))
+    reached = np.flatnonzero(1.0 - below + 2 * BEYOND_GRID <= beta)
     bound = _chernoff(means * math.sqrt(2.0), beta, _log_mean_laplace, 1.4)  # the less where terms outnumber the grid
     return min(float(reached[0] * step), bound) if len(reached) else bound
 
@@ -217,7 +217,7 @@ def _chernoff(each: Floats, beta: float, log_mean: Callable[[Floats], Floats], l
     """The least of (sum of log E exp(u |z|) + log 1/beta)/u; any u gives a valid bound, so a grid of them will do."""
     tries = np.geomspace(last / 1e4, last, 400) / float(each.max())
     unlike, many = np.unique(each, return_counts=True)  # a few deviations stand for hundreds of coefficients
-    step = max(1, GRID // len(unlike))
+    step = max(1, GRID_POINTS // len(unlike))
     some = (tries[i : i + step] for i in range(0, len(tries), step))
     return float(min(((log_mean(u[:, None] * unlike) @ many - math.log(beta)) / u).min() for u in some))
 
