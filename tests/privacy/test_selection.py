@@ -32,7 +32,7 @@ from sulq.language.score import (
     form,
 )
 from sulq.release import Release, blr, contingency, halfspaces, infer, publish
-from sulq.release.directions import planes as asked_planes
+from sulq.release import directions as asked_planes
 from sulq.release.base import ReleaseFiles
 from sulq.select import agnostic, choose, price
 from sulq.testing import neighbours

@@ -21,8 +21,7 @@ from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner, form
 from sulq.learn.render import drawn, text_tables
-from sulq.release.base import Chart
-from sulq.release.base import Written
+from sulq.release.base import Chart, Written
 from sulq.release.synthetic.data import at_most
 from sulq.service.jobs import publication
 from sulq.service.jobs.kind import JobKind, JobStep, Name, Stepwise, body_of, chosen
