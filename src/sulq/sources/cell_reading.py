@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from typing import Final, Literal
 
-from sulq.compile.emit.literals import double, whole
+from sulq.compile.emit.piece import double, whole
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
 from sulq.language.privacy import Unit

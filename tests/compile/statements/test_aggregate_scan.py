@@ -7,8 +7,8 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 
-from sulq.compile.emit.bins import places
 from sulq.compile.emit.emitter import Emitter
+from sulq.compile.emit.keys import places
 from sulq.compile.emit.piece import Keyed, Piece
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.aggregate import Query, alone

@@ -1,14 +1,13 @@
-"""Pieces of generated SQL, and what the writers of single row functions ask of the emitter."""
+"""Pieces of generated SQL: literals, values with the layer they stand on, and what is put together of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from sulq.compile.emit.literals import double
-from sulq.compile.statements.kept_table import KeptRows
-from sulq.language.domain import Schema
-from sulq.language.rowfn import RowFn
+if TYPE_CHECKING:
+    from sulq.compile.emit.emitter import Emitter
 
 
 class NotInSql(Exception):
@@ -36,44 +35,26 @@ class Keyed(NamedTuple):
     missing: int | None = None
 
 
-class PieceWriter(Protocol):
-    """Writes the parts of a row function."""
+def double(number: float) -> str:
+    """A double literal that DuckDB reads back to the same bits."""
+    text = repr(float(number) + 0.0)
+    text = text if "e" in text else f"{text}e0"
+    return f"({text})" if text.startswith("-") else text
 
-    schema: Schema
-    rows: KeptRows
 
-    def number(self, fn: RowFn) -> Piece:
-        """A row function used as a number: a double."""
-        ...
-
-    def truth(self, fn: RowFn) -> Piece:
-        """A row function used as a condition."""
-        ...
-
-    def code(self, fn: RowFn) -> Piece:
-        """A row function used as a key: a whole number from 0."""
-        ...
-
-    def words(self, fn: RowFn) -> Piece:
-        """A row function used as text."""
-        ...
-
-    def column(self, name: str) -> Piece:
-        """A column as it stands in the relation."""
-        ...
-
-    def named(self, piece: Piece) -> Piece:
-        """Name a piece that is needed more than once."""
-        ...
-
-    def parameter(self, text: str) -> Piece:
-        """A text of the question, bound and never spelled out."""
-        ...
+def whole(number: int) -> str:
+    """An integer literal."""
+    return f"({number})" if number < 0 else str(number)
 
 
 def joined(form: str, *pieces: Piece) -> Piece:
     """SQL with pieces in the places {0}, {1}, ..."""
     return Piece(form.format(*(piece.sql for piece in pieces)), max((piece.layer for piece in pieces), default=0))
+
+
+def places_of(pieces: Sized) -> str:
+    """The places of several pieces in a form, as a list."""
+    return ", ".join(f"{{{i}}}" for i in range(len(pieces)))
 
 
 def clamped(item: Piece, low: float, high: float) -> Piece:
@@ -82,6 +63,6 @@ def clamped(item: Piece, low: float, high: float) -> Piece:
     return joined(f"CASE WHEN {{0}} < {a} THEN {a} WHEN {{0}} > {b} THEN {b} ELSE {{0}} END", item)
 
 
-def finite(writer: PieceWriter, item: Piece) -> Piece:
+def finite(writer: Emitter, item: Piece) -> Piece:
     """What is not finite is missing."""
     return joined("CASE WHEN isfinite({0}) THEN {0} END", writer.named(item))

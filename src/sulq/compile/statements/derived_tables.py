@@ -17,8 +17,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.compile.emit.emitter import Emitter, Piece
-from sulq.compile.emit.literals import double, whole
-from sulq.compile.emit.piece import joined
+from sulq.compile.emit.piece import double, joined, whole
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, KeptRows
 from sulq.language.domain import Column, Schema, Text, grid_for

@@ -13,8 +13,7 @@ from functools import partial
 from typing import Final, NamedTuple, cast
 
 from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
-from sulq.compile.emit.literals import whole
-from sulq.compile.emit.piece import Keyed
+from sulq.compile.emit.piece import Keyed, whole
 from sulq.compile.statements import aggregate
 from sulq.compile.statements.aggregate import Query, alone, shared
 from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows

@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from sulq.compile.emit.emitter import MODES, Emitter, NotInSql
-from sulq.compile.emit.labels import MAX_LIST_ENTRIES
-from sulq.compile.emit.literals import double, whole
-from sulq.compile.emit.piece import Piece, joined
+from sulq.compile.emit.emitter import MODES, Emitter, Mode, NotInSql
+from sulq.compile.emit.keys import MAX_LIST_ENTRIES
+from sulq.compile.emit.piece import Piece, double, joined, whole
 from sulq.compile.statements.kept_table import PERSON, PLACE, KeptRows
 from sulq.kernel.programs import STEPS, Stack, Step, Unit
 from sulq.language.domain import Category, Schema, Text
@@ -107,7 +106,7 @@ class Traced(NDArrayOperatorsMixin):
 class Beside(Emitter):
     """Writes what stands about an inner product or a table, where the program has no step for it."""
 
-    def _number(self, fn: RowFn) -> Piece:
+    def _written(self, mode: Mode, fn: RowFn) -> Piece:
         if isinstance(fn, Dot) and isinstance(fn.vector, Vector):
             kind, (weights, step) = grid_vector(fn.vector, self.schema), fn.units()
             units = [
@@ -123,7 +122,7 @@ class Beside(Emitter):
                 index = joined(f"({{0}} * {size} + {{1}})", index, self.code(key))
             entries = ", ".join(double(float(unit) * float(step)) for unit in units_[:, 0].tolist())
             return joined(f"CAST(list_extract(list_value({entries}), {{0}} + 1) AS DOUBLE)", index)
-        return super()._number(fn)
+        return super()._written(mode, fn)
 
 
 class Trace:

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import duckdb
 
-from sulq.compile.emit.bins import divided
 from sulq.compile.emit.emitter import Emitter
+from sulq.compile.emit.keys import divided
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import KeptRows
 from sulq.language.domain import Int, Real, Schema
