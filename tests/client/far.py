@@ -9,7 +9,7 @@ from typing import Self
 
 import httpx
 
-from sulq.service.web.middleware import RequestGuard
+from sulq.service.web.responses import RequestGuard
 
 
 class _Transport(httpx.BaseTransport):

@@ -10,7 +10,7 @@ from typing import Self
 import httpx
 
 from sulq.service.web.app import create_app
-from sulq.service.web.middleware import RequestGuard
+from sulq.service.web.responses import RequestGuard
 from tests.service.office import Office
 
 

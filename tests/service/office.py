@@ -11,11 +11,11 @@ import pyarrow
 import sulq
 from sulq.api.database import Database
 from sulq.errors import AccessDenied, SetupError
-from sulq.service.call_counts import Counts
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.calls import answer
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
+from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings, Service
 
 COLUMNS = {

@@ -1,7 +1,7 @@
-"""The operator's log: one JSON object a line on stderr. Names, codes and numbers; never a text that data can reach.
+"""What the operator sees: a log of one JSON object a line on stderr, and counts of calls. Names, codes, numbers.
 
-An exception is written down by its type alone, also one that nobody caught:
-its text may hold a cell (T31).
+Never a text that data can reach: an exception is written down by its type alone, also one that nobody
+caught, since its text may hold a cell (T31).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 import threading
+from collections import Counter
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
@@ -59,3 +60,40 @@ def start(part: str) -> None:
     sys.excepthook = uncaught
     threading.excepthook = in_thread
     sys.unraisablehook = lambda _: log.error("an error could not be raised")
+
+
+BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+
+
+class Counts:
+    """Shared by the clerk's threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._calls: Counter[tuple[str, str]] = Counter()
+        self._times: dict[str, list[int]] = {}
+        self._events: Counter[str] = Counter()
+
+    def call(self, name: str, outcome: str, seconds: float) -> None:
+        """One call, ended: `outcome` is ok or an error's code."""
+        place = next((i for i, bound in enumerate(BOUNDS) if seconds <= bound), len(BOUNDS))
+        with self._lock:
+            self._calls[name, outcome] += 1
+            self._times.setdefault(name, [0] * (len(BOUNDS) + 1))[place] += 1
+
+    def event(self, name: str) -> None:
+        """Something that happened, such as an overrun."""
+        with self._lock:
+            self._events[name] += 1
+
+    def told(self) -> dict[str, object]:
+        """All counts since the clerk started."""
+        with self._lock:
+            calls = [{"call": c, "outcome": o, "count": n} for (c, o), n in sorted(self._calls.items())]
+            times = {name: list(found) for name, found in sorted(self._times.items())}
+            return {
+                "calls": calls,
+                "seconds": list(BOUNDS),
+                "times": times,
+                "events": dict(sorted(self._events.items())),
+            }

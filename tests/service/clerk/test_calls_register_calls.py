@@ -18,7 +18,7 @@ from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.service.clerk.calls import place
 from sulq.service.sandbox import launcher
-from sulq.service.web.clerk_oracle import ClerkClient, ClerkOracle
+from sulq.service.web.requests import ClerkClient, ClerkOracle
 from tests.service.service import Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}

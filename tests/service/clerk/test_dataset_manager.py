@@ -21,11 +21,11 @@ from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.service import ipc
-from sulq.service.call_counts import Counts
 from sulq.service.clerk import dataset_manager
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.registration import declare
 from sulq.service.clerk.worker_pool import OpenDataset
+from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings, Service
 from tests.service.service import COLUMNS, Running, service, survey
 

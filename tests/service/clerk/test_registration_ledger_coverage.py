@@ -18,9 +18,9 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
 from sulq.service import ipc
-from sulq.service.call_counts import Counts
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.registration import Holdings, declare
+from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings, Service
 from tests.service.service import COLUMNS, survey
 

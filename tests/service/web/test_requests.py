@@ -46,7 +46,7 @@ def test_the_clerk_is_shown_the_caller_s_token_and_the_log_nothing_T80(
     assert all(json.loads(frame)["token"] == door.office.tokens["owner"] for frame in door.office.seen)
     assert not any(token in "\n".join(door.office.seen) for token in others.values())
     assert not any(shown in caplog.text for token in door.office.tokens.values() for shown in (token, hashed(token)))
-    lines = [record for record in caplog.records if record.name == "sulq.service.web.middleware"]
+    lines = [record for record in caplog.records if record.name == "sulq.service.web.responses"]
     assert [record.status for record in lines] == [200, 404], "the control: there is a line for each request"
     assert all("private-word" not in str(vars(record)) and "41" not in record.route for record in lines)
 

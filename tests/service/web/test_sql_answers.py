@@ -17,8 +17,7 @@ from sulq.answers import wire
 from sulq.answers.answer import Answers
 from sulq.errors import QuestionError
 from sulq.service.console.views.answer import Forecast
-from sulq.service.web.clerk_oracle import facts_of
-from sulq.service.web.requests import loss_of
+from sulq.service.web.requests import facts_of, loss_of
 from sulq.service.web.sql_answers import _cell, explained_json, sql_json, workload_json
 from tests.service.office import survey
 

@@ -20,7 +20,6 @@ from sulq.api.declarations import SUFFIXES
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.domain import COLUMNS
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.service.call_counts import Counts
 from sulq.service.clerk import request as requests
 from sulq.service.clerk.access import Access, Principal, hashed
 from sulq.service.clerk.dataset_manager import DatasetManager
@@ -28,6 +27,7 @@ from sulq.service.clerk.registration import declare
 from sulq.service.clerk.request import Request
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame, refusal
+from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

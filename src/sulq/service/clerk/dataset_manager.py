@@ -29,10 +29,10 @@ from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
 from sulq.service import ipc
-from sulq.service.call_counts import Counts
 from sulq.service.clerk.registration import Holdings, RegisteredStore, placed
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
+from sulq.service.logs import Counts
 from sulq.service.schedule import PacedRows, Schedule
 from sulq.service.settings import DatasetSettings, Service
 from sulq.version import noise_versions

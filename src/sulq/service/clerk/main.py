@@ -18,12 +18,12 @@ from typing import Final, cast
 
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.service import ipc
-from sulq.service.call_counts import Counts
 from sulq.service.clerk import calls
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
+from sulq.service.logs import Counts
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings, Service
 from sulq.version import __version__

@@ -29,8 +29,7 @@ from sulq.kernel.entropy import random_bytes
 from sulq.service import ipc
 from sulq.service.ipc import Frame, SocketPool
 from sulq.service.jobs.kind import JobKind, JobStep
-from sulq.service.web.clerk_oracle import Call, ClerkClient, ClerkOracle
-from sulq.service.web.requests import Body, mistakes
+from sulq.service.web.requests import Body, Call, ClerkClient, ClerkOracle, mistakes
 from sulq.service.web.responses import told
 
 if TYPE_CHECKING:

@@ -24,11 +24,9 @@ from sulq.kernel.entropy import random_bytes
 from sulq.service.console import mount_console
 from sulq.service.jobs.manager import Jobs, LocalJobs
 from sulq.service.settings import Service
-from sulq.service.web.clerk_oracle import Call
 from sulq.service.web.limits import Limits
-from sulq.service.web.middleware import LOOPBACK, RequestCounts, RequestGuard, host_of
-from sulq.service.web.requests import Asker
-from sulq.service.web.responses import Json, refused
+from sulq.service.web.requests import Asker, Call
+from sulq.service.web.responses import LOOPBACK, Json, RequestCounts, RequestGuard, host_of, refused
 from sulq.service.web.routes import document, routes
 from sulq.version import __version__
 

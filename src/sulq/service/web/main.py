@@ -24,8 +24,8 @@ from sulq.service.jobs.manager import ForwardedJobs
 from sulq.service.sandbox import isolation
 from sulq.service.settings import Service, Tree
 from sulq.service.web.app import create_app
-from sulq.service.web.clerk_oracle import Call
-from sulq.service.web.middleware import RequestGuard
+from sulq.service.web.requests import Call
+from sulq.service.web.responses import RequestGuard
 
 HEAD_SECONDS: Final = 10.0  # within which a request's head must have arrived
 IDLE_SECONDS: Final = 30  # a quiet connection is kept open

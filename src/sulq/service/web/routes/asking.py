@@ -9,9 +9,8 @@ from pydantic import BaseModel, Field
 
 from sulq.answers import wire
 from sulq.language.privacy import Loss
-from sulq.service.web.clerk_oracle import ClerkOracle
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
-from sulq.service.web.requests import Asker, Body, Caller, Spend, Tree, loss_of
+from sulq.service.web.requests import Asker, Body, Caller, ClerkOracle, Spend, Tree, loss_of
 from sulq.service.web.responses import Json
 
 LEVEL: Final = 0.95

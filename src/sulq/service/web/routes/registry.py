@@ -14,8 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from sulq.errors import SulqError
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
 from sulq.service.sandbox.isolation import files, rights
-from sulq.service.web.clerk_oracle import ClerkClient
-from sulq.service.web.requests import Asker, Body, Tree
+from sulq.service.web.requests import Asker, Body, ClerkClient, Tree
 from sulq.service.web.responses import Json
 from sulq.version import __version__
 

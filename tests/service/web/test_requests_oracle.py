@@ -10,7 +10,7 @@ import sulq
 from sulq.answers import wire
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError
-from sulq.service.web.clerk_oracle import ClerkClient, ClerkOracle, facts_of
+from sulq.service.web.requests import ClerkClient, ClerkOracle, facts_of
 from tests.service.office import Office, survey
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sulq.service.web.middleware import LOOPBACK, RequestCounts, RequestGuard, _host
+from sulq.service.web.responses import LOOPBACK, RequestCounts, RequestGuard, _host
 
 
 def scope(host: str = "localhost", **more: object) -> dict[str, object]:
