@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Final
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 
 
 class Lines(logging.Formatter):
@@ -60,9 +61,6 @@ def start(part: str) -> None:
     sys.excepthook = uncaught
     threading.excepthook = in_thread
     sys.unraisablehook = lambda _: log.error("an error could not be raised")
-
-
-BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 
 
 class Counts:

@@ -15,6 +15,36 @@ import httpx
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
+_HEADINGS = {
+    "budget-exceeded": "There is not enough budget left for this",
+    "rate-limited": "A little slower, please",
+    "not-ready": "The data is still being opened",
+    "token-expired": "Your token has run out",
+    "raw-rows": "Single rows are never shown",
+    "unknown-column": "There is no such column",
+    "unknown-table": "There is no such table",
+    "sql-syntax": "This could not be read as SQL",
+    "result-let-go": "This result is no longer here",
+    "too-costly": "That accuracy costs more than you allow",
+}
+_BY_STATUS = {
+    400: "This cannot be answered as it stands",
+    401: "Please sign in",
+    402: "There is not enough budget left for this",
+    403: "Not allowed",
+    404: "Not found",
+    409: "This was sent before, with something else in it",
+    413: "That was too much at once",
+    422: "This cannot be answered as it stands",
+    429: "A little slower, please",
+    500: "The curator could not finish",
+    503: "Not ready yet",
+}
+Tree = Mapping[str, Any]
+SECONDS: Final = 600.0  # the API has its own, shorter limits; this one only ends what hangs
+_UNKNOWN: Final = "The curator could not be reached, or did not answer as it should."
+_LATER: Final = "Try again in a moment; if it stays so, tell the operator."
+
 
 class Refusal(Exception):
     """Not done, and why; `status` is HTTP's, `code` is looked up in the reference of errors."""
@@ -43,39 +73,6 @@ class SignedOut(Exception):
     def __init__(self, refusal: Refusal) -> None:
         self.refusal = refusal
         super().__init__(refusal.code)
-
-
-_HEADINGS = {
-    "budget-exceeded": "There is not enough budget left for this",
-    "rate-limited": "A little slower, please",
-    "not-ready": "The data is still being opened",
-    "token-expired": "Your token has run out",
-    "raw-rows": "Single rows are never shown",
-    "unknown-column": "There is no such column",
-    "unknown-table": "There is no such table",
-    "sql-syntax": "This could not be read as SQL",
-    "result-let-go": "This result is no longer here",
-    "too-costly": "That accuracy costs more than you allow",
-}
-_BY_STATUS = {
-    400: "This cannot be answered as it stands",
-    401: "Please sign in",
-    402: "There is not enough budget left for this",
-    403: "Not allowed",
-    404: "Not found",
-    409: "This was sent before, with something else in it",
-    413: "That was too much at once",
-    422: "This cannot be answered as it stands",
-    429: "A little slower, please",
-    500: "The curator could not finish",
-    503: "Not ready yet",
-}
-
-
-Tree = Mapping[str, Any]
-SECONDS: Final = 600.0  # the API has its own, shorter limits; this one only ends what hangs
-_UNKNOWN: Final = "The curator could not be reached, or did not answer as it should."
-_LATER: Final = "Try again in a moment; if it stays so, tell the operator."
 
 
 def at(*parts: object) -> str:

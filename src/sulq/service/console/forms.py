@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from sulq.errors import QuestionError
 from sulq.forms.signature import Field
@@ -23,6 +23,17 @@ from sulq.service.console.views.words import left, size
 
 MIN_SLIDER_PRICE: Final = 0.001  # where the slider starts; a smaller price may be typed
 CONFIDENCES: Final = {"0.1": "90%", "0.05": "95%", "0.01": "99%"}  # chances of being further off, and how one says it
+MAX_CLASSES: Final = 100  # values of an integer column that may be predicted as classes
+FILE_KINDS: Final = (("parquet", "Parquet"), ("csv", "CSV"))
+GROUPS: Final = {  # of each kind of form: the title and text of its group in a list
+    "unsupervised": ("Find structure", "No column is predicted."),
+    "classifier": ("Predict a class", "The label is a category, a truth value or a small whole number."),
+    "regressor": ("Predict a number", "The label is a number."),
+    "release": ("Publish", "An object that anybody may use for ever; using it costs nothing more."),
+    "selection": ("Choose", "Of many public candidates the one that is about the best, and nothing else."),
+}
+WIDGETS: Final = {"string": "text", "number": "number", "integer": "whole", "boolean": "truth"}
+_EMPTY_LINE: Final = re.compile(r"\n[ \t]*\n")
 
 
 def ways(budget: Budget) -> list[tuple[str, str]]:
@@ -62,7 +73,7 @@ def spend(fields: Fields, budget: Budget) -> dict[str, float] | None:
     return {"rho" if way == "rho" else "epsilon": amount}
 
 
-def price_fields(known: Facts, sent: Fields) -> dict[str, object]:
+def price_fields(known: Facts, sent: Fields) -> dict[str, Any]:
     """What the part of a page shows that asks for a price."""
     delta = f"{float(known.budget.delta) / 100:g}" if isinstance(known.budget, EpsilonDelta) else ""
     return {
@@ -100,17 +111,6 @@ def _positive(text: str, what: str) -> float:
     if not math.isfinite(found) or found <= 0:
         raise Refusal(400, "bad-loss", f"{what} is a number above zero.", "Write it with a point, such as 0.1.")
     return found
-
-
-MAX_CLASSES: Final = 100  # values of an integer column that may be predicted as classes
-FILE_KINDS: Final = (("parquet", "Parquet"), ("csv", "CSV"))
-GROUPS: Final = {  # of each kind of form: the title and text of its group in a list
-    "unsupervised": ("Find structure", "No column is predicted."),
-    "classifier": ("Predict a class", "The label is a category, a truth value or a small whole number."),
-    "regressor": ("Predict a number", "The label is a number."),
-    "release": ("Publish", "An object that anybody may use for ever; using it costs nothing more."),
-    "selection": ("Choose", "Of many public candidates the one that is about the best, and nothing else."),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class JobForm:
         """The job's parameters that a sent form names; what was not changed keeps its default."""
         return named(self.fields, sent)
 
-    def page_values(self, known: Facts, sent: Fields) -> dict[str, object]:
+    def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """What its page shows besides the fields."""
         return {"columns": self.columns(known)}
 
@@ -228,7 +228,7 @@ class LearnForm(JobForm):
             raise mistake(f"{label} is to be predicted: it cannot be learned from as well.", "Untick it in the list.")
         return {"x": ticked} | ({"y": label} if self.supervised else {}) | named(self.fields, sent)
 
-    def page_values(self, known: Facts, sent: Fields) -> dict[str, object]:
+    def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """The columns, those that may be predicted, and what was ticked."""
         return {
             "columns": self.columns(known),
@@ -251,7 +251,7 @@ class ReleaseForm(JobForm):
             raise mistake("There are no such files.", "Choose Parquet or CSV.")
         return named(self.fields, sent) | ({"written": written} if written else {})
 
-    def page_values(self, known: Facts, sent: Fields) -> dict[str, object]:
+    def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """The columns, and how files may be written."""
         return {"columns": self.columns(known), "files": FILE_KINDS if self.kind == "release" else ()}
 
@@ -284,10 +284,6 @@ def _has_classes(column: Column) -> bool:
 
 def _is_number(column: Column) -> bool:
     return isinstance(column, (Int, Real))
-
-
-WIDGETS: Final = {"string": "text", "number": "number", "integer": "whole", "boolean": "truth"}
-_EMPTY_LINE: Final = re.compile(r"\n[ \t]*\n")
 
 
 @dataclass(frozen=True, slots=True)

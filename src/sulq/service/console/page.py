@@ -25,6 +25,7 @@ KINDS: Final = {
 }
 _BODIES: Final = {name: (FOLDER / name).read_bytes() for name in KINDS}
 _TAGS: Final = {name: hashlib.sha256(body).hexdigest()[:16] for name, body in _BODIES.items()}
+TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 def address(name: str) -> str:
@@ -40,9 +41,6 @@ async def serve(request: Request) -> Response:
     return Response(
         _BODIES[name], media_type=KINDS[name], headers={"Cache-Control": "public, max-age=31536000, immutable"}
     )
-
-
-TEMPLATES: Final = Path(__file__).parent / "templates"
 
 
 def _environment() -> Environment:

@@ -33,6 +33,10 @@ from starlette.responses import Response
 NONCE_BYTES: Final = 16
 MARK_BYTES: Final = 32
 MAX_COOKIE_CHARACTERS: Final = 1024  # of a cookie's value
+HOURS: Final = 12
+_HOUR: Final = 3600 * 10**9  # nanoseconds
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,200}")
+_COOKIE: Final = re.compile(rf"([0-9a-f]{{1,20}})!({_TOKEN.pattern})")
 
 
 class Wrap:
@@ -67,12 +71,6 @@ class Wrap:
 
     def _marked(self, covered: bytes) -> bytes:
         return hmac.digest(self._mark, covered, "sha256")
-
-
-HOURS: Final = 12
-_HOUR: Final = 3600 * 10**9  # nanoseconds
-_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,200}")
-_COOKIE: Final = re.compile(rf"([0-9a-f]{{1,20}})!({_TOKEN.pattern})")
 
 
 @dataclass(frozen=True, slots=True)

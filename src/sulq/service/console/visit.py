@@ -29,6 +29,7 @@ TABS: Final = (
     ("budget", "Budget", {"owner", "auditor"}),
     ("ledger", "Ledger", {"owner", "auditor"}),
 )
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(slots=True)
@@ -72,9 +73,10 @@ class Visit:
         """The public facts of the dataset."""
         return facts(await self.api.get(self.at()))
 
-    def page(self, template: str, status: int = 200, **values: object) -> Response:
-        """A page with the frame of the signed-in console around it."""
-        return HTMLResponse(page(template, **(self.frame() | values)), status)
+    def page(self, template: str, status: int = 200, refusal: Refusal | None = None, **values: object) -> Response:
+        """A page with the frame of the signed-in console around it; one with a refusal has its status."""
+        shown = page(template, **(self.frame() | values), refusal=refusal)
+        return HTMLResponse(shown, status if refusal is None else refusal.status)
 
     def frame(self) -> dict[str, object]:
         """What every page of the signed-in console knows."""
@@ -111,7 +113,6 @@ def facts(tree: Tree) -> Facts:
 
 
 Page = Callable[[Visit], Awaitable[Response]]
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def signed_in(shown: Page, api: ASGIApp, roles: frozenset[str] | None = None) -> Endpoint:
@@ -144,7 +145,7 @@ def refused(visit: Visit, refusal: Refusal) -> Response:
     """A refusal in place of the page, or of the piece, that was asked for."""
     if visit.piece:
         return HTMLResponse(page("refusal_piece.html", refusal=refusal), refusal.status)
-    return visit.page("refusal.html", refusal.status, refusal=refusal)
+    return visit.page("refusal.html", refusal=refusal)
 
 
 def _to_sign_in(request: Request, code: str = "") -> Response:

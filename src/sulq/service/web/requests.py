@@ -41,6 +41,21 @@ from sulq.service.web.responses import Json
 MOVING: Final = ("spent", "remaining")
 RHO: Final = "rho"  # moves too, and may be none
 Call = Callable[[Mapping[str, object]], Mapping[str, object]]
+MAX_TOKEN_CHARACTERS: Final = 200
+MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
+MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
+DENIED: Final = frozenset({"unauthorized", "token-expired"})
+LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"queries"}): Queries,
+}
+# A tree of the canonical JSON: which fields it has is said by its kind.
+_WIRE: Final = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
+Tree = Annotated[dict[str, Any], WithJsonSchema(_WIRE)]
+T = TypeVar("T")
+B = TypeVar("B", bound="Body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,33 +112,16 @@ class ClerkOracle:
         return cast("Plan", wire.from_json(self.clerk.ask("foresee", body, dataset=self.dataset)["plan"]))
 
 
-MAX_TOKEN_CHARACTERS: Final = 200
-MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
-MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
-DENIED: Final = frozenset({"unauthorized", "token-expired"})
-LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {
-    frozenset({"epsilon"}): Epsilon,
-    frozenset({"epsilon", "delta"}): EpsilonDelta,
-    frozenset({"rho"}): Rho,
-    frozenset({"queries"}): Queries,
-}
-
-
 def _short(*names: str) -> dict[str, object]:
     fields = {name: {"type": "number", "exclusiveMinimum": 0} for name in names}
     return {"type": "object", "properties": fields, "required": list(names), "additionalProperties": False}
 
 
-# A tree of the canonical JSON: which fields it has is said by its kind.
-_WIRE: Final = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
 _SPEND: Final = {
     "description": "What to pay: canonical JSON, or a short form of it.",
     "anyOf": [_short("epsilon"), _short("epsilon", "delta"), _short("rho"), _WIRE],
 }
-Tree = Annotated[dict[str, Any], WithJsonSchema(_WIRE)]
 Spend = Annotated[dict[str, Any], WithJsonSchema(_SPEND)]
-T = TypeVar("T")
-B = TypeVar("B", bound="Body")
 
 
 class Body(BaseModel):

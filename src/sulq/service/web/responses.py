@@ -70,6 +70,8 @@ HEADERS: Final[dict[str, str]] = {
     "x-frame-options": "DENY",
 }
 HSTS: Final = "max-age=31536000"
+LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_log = logging.getLogger(__name__)
 
 
 class Json(Response):
@@ -116,10 +118,6 @@ def told(error: SulqError, *, owner: bool = False) -> dict[str, str]:
 
 def _kind(error: SulqError) -> str:
     return next(family.__name__ for family, _ in FAMILIES if isinstance(error, family))
-
-
-LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_log = logging.getLogger(__name__)
 
 
 class RequestCounts:

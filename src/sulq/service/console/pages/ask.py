@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.responses import HTMLResponse, Response
 
 from sulq.answers import wire
@@ -56,7 +58,7 @@ async def answer(visit: Visit) -> Response:
     except Refusal as refusal:
         if visit.piece:
             raise
-        return _page(visit, known, fields, refusal=refusal, status=refusal.status)
+        return _page(visit, known, fields, refusal=refusal)
     known = await visit.facts()
     shown = _answered(told, fields, visit) | {"facts": known}
     if visit.piece:
@@ -85,11 +87,9 @@ def _page(
     *,
     answered: dict[str, object] | None = None,
     refusal: Refusal | None = None,
-    status: int = 200,
 ) -> Response:
     return visit.page(
         "ask.html",
-        status,
         facts=known,
         sql=fields.get("sql", ""),
         by=fields.text("by") or "price",
@@ -112,7 +112,7 @@ def _body(fields: Fields, budget: Budget) -> dict[str, object]:
     return body
 
 
-def _left(known: Facts, foreseen: Forecast | None) -> dict[str, object]:
+def _left(known: Facts, foreseen: Forecast | None) -> dict[str, Any]:
     """What is left now, and what would be left after; that is not said where price and budget count differently."""
     now = words.left(known.remaining, known.budget)
     price = None if foreseen is None else foreseen.price

@@ -16,6 +16,9 @@ from sulq.service.console.views import chart, words
 from sulq.service.console.views.transcript import TranscriptLine, part_of, read, running
 from sulq.service.console.visit import Visit, attachment, facts, place
 
+MAX_LINES_SHOWN: Final = 100
+_SAID = {"True": "yes", "False": "no", "None": "–"}
+
 
 async def home(visit: Visit) -> Response:
     """Where a visit begins; an analyst with one dataset is at it already."""
@@ -77,9 +80,6 @@ def _quoted(name: str) -> str:
     return name if plain else '"' + name.replace('"', '""') + '"'
 
 
-MAX_LINES_SHOWN: Final = 100
-
-
 async def history(visit: Visit) -> Response:
     """The latest asks first; an analyst sees their own."""
     lines = (await read(visit.api, visit.at("transcript")))[::-1]
@@ -106,11 +106,6 @@ async def receipt(visit: Visit) -> Response:
     return attachment(text, "application/json", f"receipt-{int(seq)}.json")
 
 
-async def budget(visit: Visit) -> Response:
-    """Gauges for the dataset and each analyst, and spending over time."""
-    return await _budget(visit)
-
-
 async def share(visit: Visit) -> Response:
     """Set what an analyst may spend at most, and what is kept for them."""
     fields = await visit.form()
@@ -118,20 +113,18 @@ async def share(visit: Visit) -> Response:
         body = {"share": _part(fields.text("share"), "A share"), "reserve": _part(fields.text("reserve"), "A reserve")}
         await visit.api.put(visit.at("shares", fields.text("analyst")), body)
     except Refusal as refusal:
-        return await _budget(visit, fields=fields, refusal=refusal, status=refusal.status)
+        return await budget(visit, fields, refusal)
     return RedirectResponse(f"{visit.place}/budget", 303)
 
 
-async def _budget(
-    visit: Visit, *, fields: Fields | None = None, refusal: Refusal | None = None, status: int = 200
-) -> Response:
+async def budget(visit: Visit, fields: Fields | None = None, refusal: Refusal | None = None) -> Response:
+    """Gauges for the dataset and each analyst, and spending over time."""
     told = await visit.api.get(visit.at("budget"))
     whole, remaining = words.loss(told["budget"]), words.loss(told["remaining"])
     lines = await read(visit.api, visit.at("transcript"))
     known = await visit.facts()
     return visit.page(
         "budget.html",
-        status,
         budget=whole,
         spent=words.loss(told["spent"]),
         remaining=remaining,
@@ -209,9 +202,6 @@ async def audit(visit: Visit) -> Response:
         final=lines[-1].time if lines else "",
         health=_health(health),
     )
-
-
-_SAID = {"True": "yes", "False": "no", "None": "–"}
 
 
 def _report(tree: Tree) -> dict[str, object]:

@@ -40,11 +40,6 @@ async def show(visit: Visit) -> Response:
     return visit.page("jobs.html", kinds=started, titles=titles, jobs=mine)
 
 
-async def new(visit: Visit) -> Response:
-    """The form of one kind, made from its parameters."""
-    return await _form(visit, Fields([]))
-
-
 async def start(visit: Visit) -> Response:
     """Start it; its questions are asked, and paid, one by one."""
     fields = await visit.form()
@@ -54,7 +49,7 @@ async def start(visit: Visit) -> Response:
         sent = schema_parameters(fields_of(kind["parameters"], known.budget), fields, known.budget)
         job = await visit.api.post(visit.at("jobs"), {"kind": kind["name"], "parameters": sent})
     except Refusal as refusal:
-        return await _form(visit, fields, refusal)
+        return await new(visit, fields, refusal)
     return RedirectResponse(f"{visit.place}/jobs/{job['id']}", 303)
 
 
@@ -106,15 +101,15 @@ async def _kind(visit: Visit) -> Tree:
     raise Refusal(404, "not-found", "There is no such kind of job.", "Choose one of the list.")
 
 
-async def _form(visit: Visit, fields: Fields, refusal: Refusal | None = None) -> Response:
+async def new(visit: Visit, fields: Fields | None = None, refusal: Refusal | None = None) -> Response:
+    """The form of one kind, made from its parameters."""
     known, kind = await visit.facts(), await _kind(visit)
     return visit.page(
         "job_new.html",
-        refusal.status if refusal else 200,
         kind=kind,
         words=kind["parameters"].get("description") or "",
         shown=fields_of(kind["parameters"], known.budget),
-        fields=fields,
+        fields=fields or Fields([]),
         refusal=refusal,
         sign=(ways(known.budget) or [("", "")])[0][1],
         usual=f"{usual(known.budget, known.remaining):g}",
@@ -127,7 +122,7 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
     found, answers = JobResult.of(result), result.get("answers")
     plain = result and found is None and answers is None
     # Once a question was paid, a refusal of a later one does not make it all free.
-    refusal = error and Refusal(500 if done else 400, error["code"], error["message"], error["remedy"])
+    failure = error and Refusal(500 if done else 400, error["code"], error["message"], error["remedy"])
     return {
         "job": job,
         "live": job["state"] in ("waiting", "running"),
@@ -137,7 +132,7 @@ def _shown(visit: Visit, job: Tree) -> dict[str, Any]:
         "results": [{"table": AnswerTable.of(answer), "reused": answer["reused"]} for answer in answers or ()],
         "other": json.dumps(result, indent=1, ensure_ascii=False)[:MAX_JSON_CHARACTERS] if plain else "",
         "found": found,
-        "refusal": refusal,
+        "failure": failure,
         "place": visit.place,
         "word": visit.session.form,
     }
@@ -165,10 +160,6 @@ class FormPages:
             jobs=[job for job in jobs if job["dataset"] == visit.name and job["kind"] in forms],
         )
 
-    async def new(self, visit: Visit) -> Response:
-        """One form."""
-        return await self._page(visit, await self._form(visit), Fields([]))
-
     async def start(self, visit: Visit) -> Response:
         """Start the job, which asks and pays question by question; a form that is refused comes back with the why."""
         sent = await visit.form()
@@ -178,7 +169,7 @@ class FormPages:
             parameters = form.parameters(sent) | ({} if paid is None else {"spend": paid})
             job = await visit.api.post(visit.at("jobs"), {"kind": form.name, "parameters": parameters})
         except Refusal as refusal:
-            return await self._page(visit, form, sent, refusal)
+            return await self.new(visit, sent, refusal)
         return RedirectResponse(f"{visit.place}/jobs/{job['id']}", 303)
 
     async def _forms(self, visit: Visit) -> dict[str, JobForm]:
@@ -191,11 +182,11 @@ class FormPages:
             raise Refusal(404, "not-found", f"There is no such {self.form.noun}.", "Choose one of the list.")
         return found
 
-    async def _page(self, visit: Visit, form: JobForm, sent: Fields, refusal: Refusal | None = None) -> Response:
-        known = await visit.facts()
+    async def new(self, visit: Visit, fields: Fields | None = None, refusal: Refusal | None = None) -> Response:
+        """One form."""
+        form, known, sent = await self._form(visit), await visit.facts(), fields or Fields([])
         values = form.page_values(known, sent) | price_fields(known, sent)
-        status = refusal.status if refusal else 200
-        return visit.page(f"{self.name}_new.html", status, form=form, sent=sent, refusal=refusal, **values)
+        return visit.page(f"{self.name}_new.html", form=form, sent=sent, refusal=refusal, **values)
 
 
 LEARN = FormPages(

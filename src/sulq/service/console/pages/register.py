@@ -53,6 +53,14 @@ _TYPES: Final = (
     (("float", "double", "decimal", "real", "numeric"), "real"),
     (("str", "varchar", "text", "utf8", "char", "enum", "dictionary"), "category"),
 )
+_LETTERS: Final = {"t": "type", "a": "low", "b": "high", "d": "default", "l": "longest"}  # of a column's plain fields
+TITLES = {
+    "file": "The file",
+    "columns": "Its columns",
+    "unit": "Whom to protect",
+    "budget": "The budget",
+    "review": "A last look",
+}
 
 
 def suggested(kind: str) -> str:
@@ -286,7 +294,6 @@ def _category(one: ColumnDraft) -> Column:
     return Category(tuple(int(value) for value in values) if whole else tuple(values))
 
 
-_LETTERS: Final = {"t": "type", "a": "low", "b": "high", "d": "default", "l": "longest"}  # of a column's plain fields
 _DEFAULT: Final[dict[str, Callable[[str, str], int | float | bool | str]]] = {
     "int": _whole,
     "real": _number,
@@ -300,15 +307,6 @@ _MAKE: Final[dict[str, Callable[[ColumnDraft], Column]]] = {
     "date": lambda one: Date(*_ends(one, _text)),
     "timestamp": lambda one: Timestamp(*_ends(one, _text)),
     "text": lambda one: Text(_whole(one.longest, "The longest")) if one.longest else Text(),
-}
-
-
-TITLES = {
-    "file": "The file",
-    "columns": "Its columns",
-    "unit": "Whom to protect",
-    "budget": "The budget",
-    "review": "A last look",
 }
 
 
@@ -358,10 +356,9 @@ async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: R
             "warnings": draft.warnings(),
         }
         reviewed["promise"] = words.guarantee(reviewed["unit"], reviewed["budget"])  # type: ignore[arg-type]
-    status = refusal.status if refusal else 400 if problem else 200
     return visit.page(
         f"register_{name}.html",
-        status,
+        400 if problem else 200,
         draft=draft,
         step=name,
         steps=[(known, TITLES[known]) for known in STEPS],

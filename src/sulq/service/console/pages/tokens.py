@@ -19,6 +19,11 @@ from sulq.service.console.visit import Endpoint, Visit
 MAX_FORM_BYTES: Final = 4 * 1024  # a form that holds a token alone, from somebody unknown
 _UNKNOWN = "This token is not known here. Check that you pasted all of it, or ask the owner for a new one."
 _WHY = {"token-expired": "Your token has run out. Ask the owner of the data for a new one."}
+ROLES = {
+    "analyst": "asks questions and pays from the budget",
+    "auditor": "reads ledgers and transcripts, asks nothing",
+    "owner": "registers data, sets budgets, gives out tokens",
+}
 
 
 def _door(why: str = "", status: int = 200) -> Response:
@@ -69,18 +74,6 @@ async def sign_out(visit: Visit) -> Response:
     return response
 
 
-ROLES = {
-    "analyst": "asks questions and pays from the budget",
-    "auditor": "reads ledgers and transcripts, asks nothing",
-    "owner": "registers data, sets budgets, gives out tokens",
-}
-
-
-async def people(visit: Visit) -> Response:
-    """Everybody who was ever let in."""
-    return await _people(visit)
-
-
 async def add(visit: Visit) -> Response:
     """Let somebody in; the token is on this one page and nowhere else."""
     fields = await visit.form()
@@ -93,8 +86,8 @@ async def add(visit: Visit) -> Response:
     try:
         token = (await visit.api.post(at("analysts"), body))["token"]
     except Refusal as refusal:
-        return await _people(visit, fields=fields, refusal=refusal, status=refusal.status)
-    return await _people(visit, made={"name": name, "role": body["role"], "token": token})
+        return await people(visit, fields, refusal)
+    return await people(visit, made={"name": name, "role": body["role"], "token": token})
 
 
 async def revoke(visit: Visit) -> Response:
@@ -104,20 +97,18 @@ async def revoke(visit: Visit) -> Response:
     return RedirectResponse("/people", 303)
 
 
-async def _people(
+async def people(
     visit: Visit,
-    *,
     fields: Fields | None = None,
-    made: dict[str, object] | None = None,
     refusal: Refusal | None = None,
-    status: int = 200,
+    made: dict[str, object] | None = None,
 ) -> Response:
+    """Everybody who was ever let in; `made`: the token that was just given out."""
     everyone = (await visit.api.get(at("analysts")))["principals"]
-    people = [{**one, "state": _state(one)} for one in everyone]
+    found = [{**one, "state": _state(one)} for one in everyone]
     return visit.page(
         "people.html",
-        status,
-        people=sorted(people, key=lambda one: (one["state"] != "active", one["name"].lower())),
+        people=sorted(found, key=lambda one: (one["state"] != "active", one["name"].lower())),
         datasets=[tree["name"] for tree in (await visit.api.get(at("datasets")))["datasets"]],
         roles=ROLES,
         fields=fields or Fields([]),

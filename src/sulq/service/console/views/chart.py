@@ -28,6 +28,7 @@ LETTER: Final = 7.2  # the width of a letter of a label
 _Place = Callable[[float], float]  # where a value is drawn
 _Drawing = tuple[Markup, float, float]  # what is drawn, how wide, how high
 _Draw = Callable[[float], _Drawing]
+_CAMEL: Final = frozenset({"viewBox", "preserveAspectRatio"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +279,3 @@ def _join(parts: Iterable[Markup]) -> Markup:
 
 def _n(value: float) -> str:
     return f"{value:.1f}".rstrip("0").rstrip(".")
-
-
-_CAMEL: Final = frozenset({"viewBox", "preserveAspectRatio"})
