@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 import importlib
 import math
 from dataclasses import dataclass, field
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from sulq.answers.answer import Answers, Receipt, bar, extra, paid
-from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit
 from sulq.sql.released.cells import NoisyValue, interval
@@ -88,9 +88,6 @@ class SqlAnswer:
     def _rows(self) -> list[tuple[NoisyValue, ...]]:
         return self.table.shown()
 
-    def _released(self) -> list[Released]:
-        return [] if self.answers is None else [answer.released for answer in self.answers]
-
     def _intervals(
         self, beta: float, *, simultaneous: bool = False
     ) -> tuple[tuple[tuple[object, object] | None, ...], ...]:
@@ -100,7 +97,7 @@ class SqlAnswer:
         many = sum(figure.origin is not None for row in rows for figure in row) if simultaneous else 1
         beta /= max(many, self.table.tries)
         if beta not in self._bars:
-            released = self._released()
+            released = [answer.released for answer in self.answers or ()]
             self._bars[beta] = tuple(tuple(interval(figure, released, beta) for figure in row) for row in rows)
         return self._bars[beta]
 
@@ -188,9 +185,9 @@ class SqlAnswer:
 
     def _repr_html_(self) -> str:
         head, *body = self._lines()
-        top = "".join(f"<th>{_escape(name)}</th>" for name in head)
-        rows = "".join("<tr>" + "".join(f"<td>{_escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
-        tail = _escape(" ".join([self._tail(), *self.notes]))
+        top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
+        tail = html.escape(" ".join([self._tail(), *self.notes]))
         return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table><p>{tail}</p>"
 
 
@@ -228,7 +225,3 @@ def _alike(cells: list[object]) -> list[object]:
     """Cells of one type, as an Arrow column needs them: numbers together become doubles."""
     kinds = {type(cell) for cell in cells if cell is not None}
     return [None if cell is None else float(number(cell)) for cell in cells] if kinds == {int, float} else cells
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")

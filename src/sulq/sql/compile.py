@@ -1,6 +1,6 @@
 """From a query's text to the program that answers it: the whole way of the free half before anything is asked.
 
-text -> syntax (parse) -> rows (scope, semijoin) -> statistics and a program (aggregate)
+text -> syntax (parse) -> rows (scope) -> statistics and a program (aggregate)
 or, over what is already released, a program over a program (over).
 """
 
@@ -16,13 +16,13 @@ from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Node, SqlRefused, conjuncts, holds, unsupported
 from sulq.sql.parse.text import Parsed, parse
 from sulq.sql.released.grouped_query import (
-    PerPersonValues,
     SelectList,
     aggregates,
     distinct_aggregates,
     grouped,
     listed,
     over_released,
+    per_person_value,
     released,
     stacked,
 )
@@ -30,8 +30,7 @@ from sulq.sql.released.program import ReleasedTable, TableProgram, pruned, read
 from sulq.sql.rows.joins import united
 from sulq.sql.rows.row_set import Item, RowSet, column_name, resolve
 from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, cell
-from sulq.sql.scope import Env, Scope
-from sulq.sql.semijoin import SemiJoins, subqueries
+from sulq.sql.scope import Env, Scope, SemiJoins, subqueries
 
 RAW = "This query returns single rows"
 
@@ -67,7 +66,7 @@ class SqlCompiler:
 
     def __init__(self, facts: Facts) -> None:
         self.scope = Scope(facts, self.query)
-        self.semijoins = SemiJoins(self.scope, self.query)
+        self.semijoins = SemiJoins(self.scope)
 
     def top(self, query: syntax.Query) -> TableProgram:
         """The outermost query: what it gives must be released."""
@@ -169,7 +168,7 @@ class SqlCompiler:
         express = rows.express()
         having = None if query.having is None else resolve(query.having, rows.items)
         wanted = distinct_aggregates((*columns.nodes, *(() if having is None else (having,))))
-        values = list(map(PerPersonValues(express).value, wanted))
+        values = [per_person_value(express, node) for node in wanted]
         others = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Cell)]
         persons = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, PersonValue)]
         fixed = [(node, term) for node, term in zip(keys, terms, strict=True) if isinstance(term, Fixed)]

@@ -33,7 +33,7 @@ from sulq.sql.rows.arithmetic import CLOCKS
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.keys import key
 from sulq.sql.rows.row_set import ColumnName, RowSet, alias_of, expand, known, resolve, result_name
-from sulq.sql.rows.values import Cell, Fixed, PersonValue, both
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, both
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,53 +161,47 @@ def distinct_aggregates(nodes: Iterable[Node]) -> list[Aggregate]:
     return list(dict.fromkeys(item for node in nodes for item in aggregates_of(node)))
 
 
-class Statistics:
-    """Makes the aggregates of private rows statistics."""
+def statistic(express: RowExpressions, node: Aggregate) -> Stat:
+    """An aggregate of private rows as a statistic."""
+    where = None if node.where is None else express.condition(node.where)
+    if node.name == "rows":
+        return Stat("rows", where=where)
+    if node.name == "count":
+        return _count(express, node, where)
+    if node.name in ("bool_and", "bool_or"):
+        return unsupported(f"{node.called}() of rows", node.at, "Count the rows with and without: COUNT(*) FILTER.")
+    args = tuple(_argument(express, node, arg) for arg in node.args)
+    distinct = node.distinct and node.name not in ("min", "max")
+    return Stat(node.name, args, where, distinct, node.q)
 
-    def __init__(self, express: RowExpressions) -> None:
-        self.express = express
 
-    def stat(self, node: Aggregate) -> Stat:
-        """An aggregate of private rows as a statistic."""
-        where = None if node.where is None else self.express.condition(node.where)
-        if node.name == "rows":
-            return Stat("rows", where=where)
-        if node.name == "count":
-            return self._count(node, where)
-        if node.name in ("bool_and", "bool_or"):
-            return unsupported(f"{node.called}() of rows", node.at, "Count the rows with and without: COUNT(*) FILTER.")
-        args = tuple(self._argument(node, arg) for arg in node.args)
-        distinct = node.distinct and node.name not in ("min", "max")
-        return Stat(node.name, args, where, distinct, node.q)
+def _argument(express: RowExpressions, node: Aggregate, arg: Node) -> RowFn:
+    """A number, or for extremes and quantiles a date, that an aggregate is taken of."""
+    found = express.operand(arg)
+    if isinstance(found, Cell) and found.type in CLOCKS and isinstance(found.kind, Scalar):
+        if node.name in ("min", "max", "quantile_disc", "quantile_cont"):
+            return found.fn
+        unsupported(f"{node.called}() of dates", node.at)
+    if found.type in ("bool", "text", "date", "timestamp") and not (isinstance(found, Fixed) and found.value is None):
+        raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
+    fn = express.number(arg).fn
+    with placed(arg.at):
+        bounded(fn, express.schema)  # what has no bounds is refused where it stands
+    return fn
 
-    def _argument(self, node: Aggregate, arg: Node) -> RowFn:
-        """A number, or for extremes and quantiles a date, that an aggregate is taken of."""
-        found = self.express.operand(arg)
-        if isinstance(found, Cell) and found.type in CLOCKS and isinstance(found.kind, Scalar):
-            if node.name in ("min", "max", "quantile_disc", "quantile_cont"):
-                return found.fn
-            unsupported(f"{node.called}() of dates", node.at)
-        if found.type in ("bool", "text", "date", "timestamp") and not (
-            isinstance(found, Fixed) and found.value is None
-        ):
-            raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
-        fn = self.express.number(arg).fn
-        with placed(arg.at):
-            bounded(fn, self.express.schema)  # what has no bounds is refused where it stands
-        return fn
 
-    def _count(self, node: Aggregate, where: RowFn | None) -> Stat:
-        found = self.express.term(node.args[0])
-        if isinstance(found, PersonValue):
-            where = both(where, _person_present(found))
-            return Stat("persons" if node.distinct else "rows", where=where)
-        if isinstance(found, Fixed):
-            if found.value is None:
-                return Stat("rows", where=Lit(False))
-            if node.distinct:
-                unsupported("COUNT(DISTINCT constant)", node.at)
-            return Stat("rows", where=where)
-        return Stat("count", (found.fn,), where, node.distinct)
+def _count(express: RowExpressions, node: Aggregate, where: RowFn | None) -> Stat:
+    found = express.term(node.args[0])
+    if isinstance(found, PersonValue):
+        where = both(where, _person_present(found))
+        return Stat("persons" if node.distinct else "rows", where=where)
+    if isinstance(found, Fixed):
+        if found.value is None:
+            return Stat("rows", where=Lit(False))
+        if node.distinct:
+            unsupported("COUNT(DISTINCT constant)", node.at)
+        return Stat("rows", where=where)
+    return Stat("count", (found.fn,), where, node.distinct)
 
 
 def released(
@@ -239,7 +233,7 @@ def released(
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
     having = None if select.having is None else resolve(select.having, rows.items)
     wanted = distinct_aggregates(_clauses(select, columns, rows.items, having))
-    stats = tuple(map(Statistics(express).stat, wanted))
+    stats = tuple(statistic(express, node) for node in wanted)
     bound |= {node: StatAt(i) for i, node in enumerate(wanted)}
     after = ReleasedExpressions(bound, rows.items, single, grouped=bool(keys))
     source = GroupStatistics(rows.relation, rows.where(), tuple(keys), sets, stats)
@@ -281,55 +275,43 @@ def program_of(
 PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "mean", "min": "min", "max": "max"}
 
 
-class PerPersonValues:
-    """Makes aggregates values that are put together of each person's rows."""
+def per_person_value(express: RowExpressions, node: Aggregate) -> tuple[str, RowFn | None, str, str]:
+    """An aggregate of each person's rows: how it is put together, of what, its type and its name."""
+    where = None if node.where is None else express.condition(node.where)
+    name = node.called
+    if node.name not in PER_PERSON or (node.distinct and node.name not in ("count", "min", "max")):
+        unsupported(f"{node.called}() for each person", node.at, "Use COUNT, SUM, AVG, MIN or MAX there.")
+    if node.name == "rows":
+        return "count", None if where is None else _when(where, Lit(1)), "int", name
+    found = express.term(node.args[0])
+    if node.name == "count":
+        return *_counted(found, where, distinct=node.distinct), "int", name
+    if isinstance(found, PersonValue):
+        found = express.operand(node.args[0])
+    clock = isinstance(found, Cell) and found.type in CLOCKS and node.name in ("min", "max")
+    if not clock and found.type not in (*syntax.NUMERIC, "null"):
+        raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", node.at)
+    item = express.cell(node.args[0]) if clock else express.number(node.args[0])
+    kind = item.type if node.name != "mean" else "float"
+    return PER_PERSON[node.name], _when(where, item.fn), kind, name
 
-    def __init__(self, express: RowExpressions) -> None:
-        self.express = express
 
-    def value(self, node: Aggregate) -> tuple[str, RowFn | None, str, str]:
-        """How it is put together, of what, its type and its name."""
-        where = None if node.where is None else self.express.condition(node.where)
-        name = node.called
-        if node.name not in PER_PERSON or (node.distinct and node.name not in ("count", "min", "max")):
-            unsupported(f"{node.called}() for each person", node.at, "Use COUNT, SUM, AVG, MIN or MAX there.")
-        if node.name == "rows":
-            return "count", None if where is None else _when(where, Lit(1)), "int", name
-        found = self.express.term(node.args[0])
-        if node.name == "count":
-            return *self._counted(found, where, distinct=node.distinct), "int", name
-        if isinstance(found, PersonValue):
-            found = self.express.operand(node.args[0])
-        clock = isinstance(found, Cell) and found.type in CLOCKS and node.name in ("min", "max")
-        if not clock and found.type not in (*syntax.NUMERIC, "null"):
-            raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", node.at)
-        item = self.express.cell(node.args[0]) if clock else self.express.number(node.args[0])
-        kind = item.type if node.name != "mean" else "float"
-        return PER_PERSON[node.name], item.fn if where is None else _when(where, item.fn), kind, name
-
-    def _counted(
-        self, found: Cell | Fixed | PersonValue, where: RowFn | None, *, distinct: bool
-    ) -> tuple[str, RowFn | None]:
-        how = "distinct" if distinct else "count"
-        if isinstance(found, PersonValue):
-            where = both(where, _person_present(found))
-            if distinct:
-                return "distinct", Lit(1) if where is None else _when(where, Lit(1))
-            return "count", None if where is None else _when(where, Lit(1))
-        if isinstance(found, Fixed):
-            if found.value is None or distinct:
-                raise SqlRefused("sql-unsupported", "A constant counted for each person is not answered", 0)
-            return "count", None if where is None else _when(where, Lit(1))
-        if where is None:
-            return how, found.fn
-        if isinstance(found.kind, (Scalar,)):
-            return how, _when(where, found.fn)
-        if distinct and isinstance(found.kind, Code):
-            names = tuple(range(found.kind.size))
-            return how, _when(where, Value(Relabel(found.fn, names)))
-        if distinct:
-            raise SqlRefused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
-        return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
+def _counted(found: Term, where: RowFn | None, *, distinct: bool) -> tuple[str, RowFn | None]:
+    how = "distinct" if distinct else "count"
+    if isinstance(found, PersonValue):
+        where = both(where, _person_present(found))
+        return how, None if where is None and not distinct else _when(where, Lit(1))
+    if isinstance(found, Fixed):
+        if found.value is None or distinct:
+            raise SqlRefused("sql-unsupported", "A constant counted for each person is not answered", 0)
+        return how, None if where is None else _when(where, Lit(1))
+    if where is None or isinstance(found.kind, Scalar):
+        return how, _when(where, found.fn)
+    if distinct and isinstance(found.kind, Code):
+        return how, _when(where, Value(Relabel(found.fn, tuple(range(found.kind.size)))))
+    if distinct:
+        raise SqlRefused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
+    return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
 
 
 def _person_present(person: PersonValue) -> RowFn | None:
@@ -337,9 +319,9 @@ def _person_present(person: PersonValue) -> RowFn | None:
     return None if person.present is None else Not(IsMissing(person.present))
 
 
-def _when(where: RowFn, then: RowFn) -> RowFn:
+def _when(where: RowFn | None, then: RowFn) -> RowFn:
     """A value, missing where the filter is not true."""
-    return Case(((where, then),))
+    return then if where is None else Case(((where, then),))
 
 
 Single = Callable[[syntax.Query], TableProgram]

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import itertools
-import string
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
 
 from sulq.language import rowfn
-from sulq.language.domain import Schema
-from sulq.language.kinds import Code, Words
+from sulq.language.domain import Schema, Text
+from sulq.language.kinds import Cells, Code, Words
 from sulq.language.question import MAX_NODES
-from sulq.language.rowfn import RowFn
+from sulq.language.rowfn import RowFn, Substring, Trimmed
+from sulq.language.rowfn.base import evaluate
 from sulq.sql.parse.syntax import SqlRefused, unsupported
-from sulq.sql.rows.values import Cell, Fixed, cell, walk
+from sulq.sql.rows.values import Cell, Fixed, TrialRows, cell, walk
 
 MAX_PAIRS: Final = 1024
 Operand = Cell | Fixed
-LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-UPPER: Final = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
-SIDES: Final = {"btrim": "both", "ltrim": "left", "rtrim": "right"}
-NAMES: Final = (
-    *("lower", "upper", "length", "substring", "left", "right", "replace", "position"),
-    *("btrim", "ltrim", "rtrim", "starts_with", "like", "ilike", "||", "concat"),
-)
-RESULTS: Final = {"length": "int", "position": "int", "starts_with": "bool", "like": "bool", "ilike": "bool"}
+OfTexts = Callable[[Sequence[str]], list[Any]]
+ONE_TEXT: Final = Schema("", (("x", Text()),))
 
 
 def text(item: Operand, at: int) -> str:
@@ -41,16 +37,39 @@ def whole(item: Operand, at: int) -> int:
     raise SqlRefused("sql-unsupported", "Only a constant whole number is answered here", at)
 
 
-def substring(value: str, start: int, length: int | None) -> str:
-    """The characters from place `start` (from 1), `length` of them; places before the first hold nothing."""
-    first = max(start - 1, 0)
-    return value[first:] if length is None else value[first : max(start - 1 + length, first)]
+def evaluated(build: Callable[[RowFn], RowFn], texts: Sequence[str]) -> list[Any]:
+    """What a row function of a text gives for each of these."""
+    cells = Cells(np.array(texts, dtype=object), None)
+    found = evaluate(build(rowfn.Col("x")), TrialRows(ONE_TEXT, len(texts), lambda _: cells))
+    return cast("list[Any]", found.values.tolist())
 
 
-def stripped(value: str, side: str, signs: str) -> str:
-    """A text without these characters at its ends."""
-    cut = {"both": str.strip, "left": str.lstrip, "right": str.rstrip}[side]
-    return cut(value, signs) if signs else value
+def _ilike(fn: RowFn, pattern: str, escape: str = "\\") -> RowFn:
+    return rowfn.Like(rowfn.Lowered(fn), evaluated(rowfn.Lowered, [pattern])[0], escape)
+
+
+# Functions of a text and of constants: how the constants are read, the row function, and what it gives.
+FUNCTIONS: Final[dict[str, tuple[tuple[Callable[[Operand, int], object], ...], Callable[..., RowFn], str]]] = {
+    "lower": ((), rowfn.Lowered, "text"),
+    "upper": ((), rowfn.Uppered, "text"),
+    "length": ((), rowfn.Length, "int"),
+    "position": ((text,), rowfn.IndexOf, "int"),
+    "starts_with": ((text,), rowfn.StartsWith, "bool"),
+    "like": ((text, text), rowfn.Like, "bool"),
+    "ilike": ((text, text), _ilike, "bool"),
+    "substring": ((whole, whole), Substring, "text"),
+    "left": ((whole,), lambda fn, size: Substring(fn, 1, size), "text"),
+    "btrim": ((text,), lambda fn, signs=" ": Trimmed(fn, "both", signs), "text"),
+    "ltrim": ((text,), lambda fn, signs=" ": Trimmed(fn, "left", signs), "text"),
+    "rtrim": ((text,), lambda fn, signs=" ": Trimmed(fn, "right", signs), "text"),
+}
+# Functions that only labels have: how the constants are read, and the text that is given.
+OF_LABELS: Final[dict[str, tuple[tuple[Callable[[Operand, int], object], ...], Callable[..., str]]]] = {
+    "left": ((whole,), lambda x, size: x[:size]),  # of a negative size: all but the last
+    "right": ((whole,), lambda x, size: x[-size:] if size else ""),
+    "replace": ((text, text), lambda x, old, new="": x.replace(old, new) if old else x),
+}
+NAMES: Final = (*FUNCTIONS, *OF_LABELS, "||", "concat")
 
 
 class TextFunctions:
@@ -61,85 +80,47 @@ class TextFunctions:
 
     def call(self, op: str, args: list[Operand], at: int) -> Operand:
         """A function of text."""
+        readers, build, to = FUNCTIONS.get(op, ((), None, "text"))
         if any(isinstance(arg, Fixed) and arg.value is None for arg in args) and op != "concat":
-            return Fixed(None, RESULTS.get(op, "text"))
+            return Fixed(None, to)
         if op in ("||", "concat"):
             return self._joined(args, at, skip=op == "concat")
+        if op in OF_LABELS:
+            readers, of_label = OF_LABELS[op]
+        constants = [read(arg, at) for read, arg in zip(readers, args[1:], strict=False)]
+        if op == "substring" and len(constants) > 1 and cast("int", constants[1]) < 0:
+            raise SqlRefused("bad-literal", "A text has no negative length", at)
+        if op == "left" and cast("int", constants[0]) < 0:
+            build = None
+
+        def of_texts(texts: Sequence[str]) -> list[Any]:
+            if build is None:
+                return [of_label(one, *constants) for one in texts]
+            found = evaluated(lambda fn: build(fn, *constants), texts)
+            return list(map(int, found)) if to == "int" else found
+
         item = args[0]
-        pure, build = self._meaning(op, args, at)
         if isinstance(item, Fixed):
-            found = pure(text(item, at))
-            return Fixed(found, {str: "text", bool: "bool", int: "int"}[type(found)])
+            return Fixed(of_texts([text(item, at)])[0], to)
         if isinstance(item.kind, Code):
-            return self.relabelled(item, pure, at)
+            return self.relabelled(item, of_texts, to, at)
         if not isinstance(item.kind, Words):
             raise SqlRefused("wrong-kind", "Text is needed here", at)
         if build is None:
             return unsupported(f"{op}() on free text", at, "Declare the column's categories.")
-        return cell(build(item.fn), RESULTS.get(op, "text"), self.schema, at)
+        return cell(build(item.fn, *constants), to, self.schema, at)
 
-    def relabelled(self, item: Cell, pure: Callable[[str], str | int | bool], at: int) -> Operand:
+    def relabelled(self, item: Cell, of_texts: OfTexts, to: str, at: int) -> Operand:
         """A function of a category, worked out on its labels, which are public."""
-        labels = item.kind.labels if isinstance(item.kind, Code) else ()
-        found = [None if label is None else pure(str(label)) for label in labels]
-        kinds = {type(value) for value in found if value is not None}
-        if bool in kinds:
-            chosen = tuple(label for label, value in zip(labels, found, strict=True) if value)
-            return cell(rowfn.IsIn(item.fn, chosen), "bool", self.schema, at)  # type: ignore[arg-type]
-        if not kinds:
+        labels = [] if not isinstance(item.kind, Code) else [label for label in item.kind.labels if label is not None]
+        if not labels and to != "bool":
             return Fixed(None, "text")
-        renamed = rowfn.Relabel(item.fn, tuple(found))
-        return (
-            cell(rowfn.Value(renamed), "int", self.schema, at)
-            if int in kinds
-            else cell(renamed, "text", self.schema, at)
-        )
-
-    def _meaning(
-        self, op: str, args: list[Operand], at: int
-    ) -> tuple[Callable[[str], str | int | bool], Callable[[RowFn], RowFn] | None]:
-        """What a function does with one text, and the row function that does it, where there is one."""
-        match op:
-            case "lower":
-                return lambda x: x.translate(LOWER), rowfn.Lowered
-            case "upper":
-                return lambda x: x.translate(UPPER), rowfn.Uppered
-            case "length":
-                return len, rowfn.Length
-            case "position":
-                needle = text(args[1], at)
-                return lambda x: x.find(needle) + 1, lambda fn: rowfn.IndexOf(fn, needle)
-            case "starts_with":
-                prefix = text(args[1], at)
-                return lambda x: x.startswith(prefix), lambda fn: rowfn.StartsWith(fn, prefix)
-            case "substring":
-                start, size = whole(args[1], at), whole(args[2], at) if len(args) > 2 else None
-                if size is not None and size < 0:
-                    raise SqlRefused("bad-literal", "A text has no negative length", at)
-                return lambda x: substring(x, start, size), lambda fn: rowfn.Substring(fn, start, size)
-            case "left":
-                size = whole(args[1], at)
-                return lambda x: x[:size], (lambda fn: rowfn.Substring(fn, 1, size)) if size >= 0 else None
-            case "right":
-                count = whole(args[1], at)
-                return lambda x: x[len(x) - count :] if 0 <= count < len(x) else x if count >= 0 else x[-count:], None
-            case "replace":
-                old, new = text(args[1], at), text(args[2], at) if len(args) > 2 else ""
-                return lambda x: x.replace(old, new) if old else x, None
-            case "btrim" | "ltrim" | "rtrim":
-                signs, side = text(args[1], at) if len(args) > 1 else " ", SIDES[op]
-                return lambda x: stripped(x, side, signs), lambda fn: rowfn.Trimmed(fn, side, signs)  # type: ignore[arg-type]
-            case _:
-                return self._pattern(op, args, at)
-
-    def _pattern(self, op: str, args: list[Operand], at: int) -> tuple[Callable[[str], bool], Callable[[RowFn], RowFn]]:
-        pattern, escape = text(args[1], at), text(args[2], at) if len(args) > 2 else "\\"
-        if op == "like":
-            return lambda x: rowfn.like(x, pattern, escape), lambda fn: rowfn.Like(fn, pattern, escape)
-        small = pattern.translate(LOWER)
-        return lambda x: rowfn.like(x.translate(LOWER), small, escape), lambda fn: rowfn.Like(
-            rowfn.Lowered(fn), small, escape
-        )
+        given = dict(zip(labels, of_texts([str(label) for label in labels]), strict=True))
+        if to == "bool":
+            return cell(rowfn.IsIn(item.fn, tuple(x for x in labels if given[x])), to, self.schema, at)  # type: ignore[misc]
+        every = item.kind.labels if isinstance(item.kind, Code) else ()
+        renamed = rowfn.Relabel(item.fn, tuple(None if x is None else given[x] for x in every))
+        return cell(rowfn.Value(renamed) if to == "int" else renamed, to, self.schema, at)
 
     def _joined(self, args: list[Operand], at: int, *, skip: bool) -> Operand:
         """Texts one after the other; `concat` takes a missing one as empty, `||` is missing then."""
@@ -174,7 +155,7 @@ class TextFunctions:
             raise SqlRefused("wrong-kind", "Text is needed here", at)
         word = str(fixed.value)
         before = isinstance(left, Fixed)
-        return self.relabelled(one, (lambda x: word + x) if before else (lambda x: x + word), at)
+        return self.relabelled(one, lambda texts: [word + x if before else x + word for x in texts], "text", at)
 
     def _product(self, left: Cell, right: Cell, at: int, *, skip: bool) -> Cell:
         """Two categories side by side: every pair of their labels."""

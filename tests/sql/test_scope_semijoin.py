@@ -1,4 +1,4 @@
-"""Tests of sulq.sql.semijoin."""
+"""Tests of sulq.sql.scope: subqueries in WHERE."""
 
 from __future__ import annotations
 
