@@ -54,9 +54,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def app() -> typer.Typer:
     """The group of commands, with the learners of this test beside those that ship."""
     every = (*learning.LEARNERS, *(one for one in TRIED if one not in learning.LEARNERS))
-    made = group("learn", "learner", "Learn.", {learner.__name__: command(learner) for learner in every})
-    made.pretty_exceptions_enable = False
-    return made
+    return group("learn", "learner", "Learn.", {learner.__name__: command(learner) for learner in every})
 
 
 @pytest.mark.parametrize("learner", [*learning.LEARNERS, *TRIED], ids=lambda learner: learner.__name__)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 import sulq
-from sulq.client.http import TRIES, Http, address, loopback
+from sulq.client.http import MAX_TRIES, Http, address, loopback
 from sulq.errors import CODES, FAMILIES, AccessDenied, CuratorError, SetupError, SulqError
 
 TOKEN = "sulq_secret"
@@ -157,7 +157,7 @@ def test_only_what_cannot_be_charged_twice_is_sent_again_T44(failure: httpx.Resp
     never = Far(failure)
     with pytest.raises(SulqError) as caught:
         never.http().get("/v1/me")
-    assert len(never.requests) == TRIES
+    assert len(never.requests) == MAX_TRIES
     assert caught.value.code in ("unreachable", "not-ready", "rate-limited")
 
 

@@ -41,7 +41,7 @@ COLUMNS: dict[str, Column] = {
     "cost": Real(0, 20_000),
 }
 PORT: Final = 8765
-PATIENCE: Final = 120.0  # seconds to prepare the rows
+MAX_START_SECONDS: Final = 120.0  # seconds to prepare the rows
 SHARES: Final = {"alice": (0.6, 0.25), "bob": (0.6, 0.25)}  # neither can spend it all, nor take the other's quarter
 QUERY: Final = "SELECT city, AVG(pressure) FROM survey GROUP BY city"
 
@@ -175,7 +175,7 @@ def _tell(supervisor: Supervisor, tokens: dict[str, str], place: Path) -> None:
     url = f"http://127.0.0.1:{supervisor.port}"
     begun = time.monotonic()
     while not _ready(url, tokens["owner"]):
-        if time.monotonic() - begun > PATIENCE:
+        if time.monotonic() - begun > MAX_START_SECONDS:
             console.print("  the server did not become ready; its log says why")
             supervisor.stop()
             return

@@ -23,7 +23,7 @@ ledger = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Look at a ledger, check it and its receipts, share its budget."
 )
 Where = Annotated[str, typer.Argument(help="The ledger: its file, or its postgresql:// URL.")]
-MOST = 2**20  # bytes of a receipt
+MAX_RECEIPT_BYTES = 2**20  # bytes of a receipt
 
 
 def _exists(path: str) -> str:
@@ -103,12 +103,12 @@ def check(
 ) -> None:
     """Check a receipt that was kept: that its ledger signed it, and with the ledger that it still stands."""
     if receipt == "-":
-        text = sys.stdin.buffer.read(MOST)
+        text = sys.stdin.buffer.read(MAX_RECEIPT_BYTES)
     elif not Path(receipt).is_file():
         raise SetupError("missing-file", f"There is no receipt {Path(receipt).name!r}.")
     else:
         with Path(receipt).open("rb") as file:
-            text = file.read(MOST)
+            text = file.read(MAX_RECEIPT_BYTES)
     found = check_receipt(text, key=key, ledger=None if ledger is None else _exists(ledger))
     console.print(f"signed: {escape(str(found))}")
     if key is None and ledger is None:

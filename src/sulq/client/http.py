@@ -21,12 +21,12 @@ from sulq.answers import wire
 from sulq.errors import CODES, FAMILIES, AccessDenied, CuratorError, QuestionError, SetupError, SulqError
 from sulq.version import __version__
 
-SECONDS: Final = 300.0  # an answer may wait for its release time
-CONNECT_SECONDS: Final = 10.0
-TRIES: Final = 4
-PAUSE: Final = 0.25  # seconds before the second try; doubled after each
-LONGEST_PAUSE: Final = 10.0
-AGAIN: Final = frozenset({429, 503})
+MAX_ANSWER_SECONDS: Final = 300.0  # an answer may wait for its release time
+MAX_CONNECT_SECONDS: Final = 10.0
+MAX_TRIES: Final = 4
+FIRST_PAUSE_SECONDS: Final = 0.25  # seconds before the second try; doubled after each
+MAX_PAUSE_SECONDS: Final = 10.0
+RETRIED_STATUSES: Final = frozenset({429, 503})
 Tree = dict[str, object]
 
 
@@ -53,7 +53,7 @@ class Http:
                 "User-Agent": f"sulq/{__version__}",
                 "Accept-Encoding": "identity",
             },
-            timeout=httpx.Timeout(SECONDS, connect=CONNECT_SECONDS),
+            timeout=httpx.Timeout(MAX_ANSWER_SECONDS, connect=MAX_CONNECT_SECONDS),
             follow_redirects=False,
             trust_env=False,  # a proxy or a .netrc of the environment would see the token
             verify=ssl.create_default_context() if self.base.startswith("https") else False,  # the machine's own CAs
@@ -82,8 +82,8 @@ class Http:
         content = None if body is None else json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
         headers = {} if body is None else {"Content-Type": "application/json"}
         params = {name: str(value) for name, value in query.items()}
-        for left in reversed(range(TRIES)):
-            pause = PAUSE * 2 ** (TRIES - 1 - left)
+        for left in reversed(range(MAX_TRIES)):
+            pause = FIRST_PAUSE_SECONDS * 2 ** (MAX_TRIES - 1 - left)
             try:
                 reply = self._http.request(method, path, content=content, headers=headers, params=params)
             except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -93,10 +93,10 @@ class Http:
                 if not left or not again:
                     raise CuratorError("unreachable", "The curator did not answer.") from None
             else:
-                if not (left and again and reply.status_code in AGAIN):
+                if not (left and again and reply.status_code in RETRIED_STATUSES):
                     return read(reply)
                 pause = max(pause, _wait(reply))
-            self._sleep(min(pause, LONGEST_PAUSE))
+            self._sleep(min(pause, MAX_PAUSE_SECONDS))
         raise AssertionError("the last try returns or raises")
 
 

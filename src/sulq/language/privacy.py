@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
 
 from sulq.errors import QuestionError
 from sulq.kernel.facts import (
@@ -89,6 +91,12 @@ class Queries:
 
 
 Loss = Epsilon | Rho | EpsilonDelta | Queries
+LOSS_BY_FIELDS: Final[Mapping[frozenset[str], type[Loss]]] = {  # a loss by the names of what it is given
+    frozenset({"epsilon"}): Epsilon,
+    frozenset({"epsilon", "delta"}): EpsilonDelta,
+    frozenset({"rho"}): Rho,
+    frozenset({"queries"}): Queries,
+}
 
 
 def probability(value: object) -> float:

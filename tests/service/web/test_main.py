@@ -37,7 +37,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 
 @pytest.fixture
 def hasty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    monkeypatch.setattr(main, "HEAD_SECONDS", HASTY)
+    monkeypatch.setattr(main, "MAX_HEAD_SECONDS", HASTY)
     with served(Office(tmp_path, survey=survey()), Service(tmp_path, rate=10**6)) as found:
         yield found
 
@@ -153,7 +153,7 @@ def test_a_connection_that_asked_may_rest(hasty: int) -> None:
 
 def test_many_silent_connections_leave_room_T85(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred of them, which nobody closes meanwhile, do not keep a question waiting."""
-    monkeypatch.setattr(main, "HEAD_SECONDS", 10 * LONG)
+    monkeypatch.setattr(main, "MAX_HEAD_SECONDS", 10 * LONG)
     idle = [connected(port) for _ in range(100)]
     with connected(port) as sock:
         sock.sendall(HEALTH)
@@ -167,8 +167,8 @@ def test_many_silent_connections_leave_room_T85(port: int, monkeypatch: pytest.M
 
 def test_one_address_leaves_connections_for_others_T85(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """An address with as many connections as it may have gets no more; another one, and it later, is answered."""
-    monkeypatch.setattr(main, "OF_ONE_ADDRESS", 5)
-    monkeypatch.setattr(main, "HEAD_SECONDS", 10 * LONG)
+    monkeypatch.setattr(main, "MAX_CONNECTIONS_PER_ADDRESS", 5)
+    monkeypatch.setattr(main, "MAX_HEAD_SECONDS", 10 * LONG)
     held = [connected(port) for _ in range(5)]  # taken in this order, and before the next one
     with connected(port) as more:
         try:

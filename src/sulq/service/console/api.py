@@ -41,7 +41,7 @@ _BY_STATUS = {
     503: "Not ready yet",
 }
 Tree = Mapping[str, Any]
-SECONDS: Final = 600.0  # the API has its own, shorter limits; this one only ends what hangs
+MAX_CALL_SECONDS: Final = 600.0  # the API has its own, shorter limits; this one only ends what hangs
 _UNKNOWN: Final = "The curator could not be reached, or did not answer as it should."
 _LATER: Final = "Try again in a moment; if it stays so, tell the operator."
 
@@ -92,7 +92,7 @@ class Api:
             transport=transport,
             base_url=f"{request.url.scheme}://{host}",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=SECONDS,
+            timeout=MAX_CALL_SECONDS,
         )
 
     async def close(self) -> None:

@@ -30,9 +30,9 @@ from sulq.service.web.responses import LOOPBACK, Json, RequestCounts, RequestGua
 from sulq.service.web.routes import document, routes
 from sulq.version import __version__
 
-RATE: Final = 1200  # calls a minute for each token, where the owner names none
-OWNERS: Final = frozenset({"register", "look", "share"})  # whose refused declarations the owner reads
-THREADS: Final = 64  # requests that wait for the clerk at one time
+CALLS_A_MINUTE: Final = 1200  # calls a minute for each token, where the owner names none
+DECLARING_ROUTES: Final = frozenset({"register", "look", "share"})  # whose refused declarations the owner reads
+MAX_THREADS: Final = 64  # requests that wait for the clerk at one time
 # FastAPI would hand requests to a tracer found in the process, bodies included.
 SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 
@@ -59,7 +59,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     tally = RequestCounts()
     app.state.call = call
     app.state.settings = service
-    app.state.limits = Limits.of(service.rate or RATE)
+    app.state.limits = Limits.of(service.rate or CALLS_A_MINUTE)
     app.state.jobs = Jobs()
     app.state.job_calls = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
@@ -73,7 +73,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    to_thread.current_default_thread_limiter().total_tokens = THREADS
+    to_thread.current_default_thread_limiter().total_tokens = MAX_THREADS
     yield
     app.state.jobs.close()
 
@@ -93,7 +93,7 @@ def _hosts(service: Service) -> frozenset[str]:
 
 async def _refused(request: Request, error: Exception) -> Response:
     route = request.scope.get("route")
-    return refused(cast("SulqError", error), owner=getattr(route, "name", "") in OWNERS)
+    return refused(cast("SulqError", error), owner=getattr(route, "name", "") in DECLARING_ROUTES)
 
 
 async def _misfit(_request: Request, error: Exception) -> Response:

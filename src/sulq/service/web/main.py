@@ -27,12 +27,12 @@ from sulq.service.web.app import create_app
 from sulq.service.web.requests import Call
 from sulq.service.web.responses import RequestGuard
 
-HEAD_SECONDS: Final = 10.0  # within which a request's head must have arrived
-IDLE_SECONDS: Final = 30  # a quiet connection is kept open
-MOST_CONNECTIONS: Final = 1024
-OF_ONE_ADDRESS: Final = 512  # of them
-LONGEST_HEAD: Final = 32 * 2**10
-GRACE_SECONDS: Final = 20  # requests under way may end after a stop
+MAX_HEAD_SECONDS: Final = 10.0  # within which a request's head must have arrived
+MAX_IDLE_SECONDS: Final = 30  # a quiet connection is kept open
+MAX_CONNECTIONS: Final = 1024
+MAX_CONNECTIONS_PER_ADDRESS: Final = 512  # of them
+MAX_HEAD_BYTES: Final = 32 * 2**10
+MAX_STOP_SECONDS: Final = 20  # requests under way may end after a stop
 NOWHERE: Final = "/nonexistent"
 
 
@@ -44,10 +44,10 @@ class TimedHttp(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """A connection that says nothing is closed, and so is one of an address that has too many: others need some."""
         super().connection_made(transport)
-        if sum(1 for other in self.connections if _address(other) == _address(self)) > OF_ONE_ADDRESS:
+        if sum(1 for other in self.connections if _address(other) == _address(self)) > MAX_CONNECTIONS_PER_ADDRESS:
             transport.abort()
             return
-        self._arm(HEAD_SECONDS)
+        self._arm(MAX_HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
         """A head that comes in pieces has as long as one that comes whole."""
@@ -57,12 +57,12 @@ class TimedHttp(H11Protocol):
             return
         now = self.loop.time()
         self._begun = now if self._begun is None else self._begun
-        self._arm(self._begun + HEAD_SECONDS - now)
+        self._arm(self._begun + MAX_HEAD_SECONDS - now)
 
     def on_response_complete(self) -> None:
         """The rest of a body whose response is out is not waited for either, however it drips."""
         if self.conn.their_state is h11.SEND_BODY:
-            self.loop.call_later(HEAD_SECONDS, self._unfinished, self.cycle)
+            self.loop.call_later(MAX_HEAD_SECONDS, self._unfinished, self.cycle)
         super().on_response_complete()
 
     def _unfinished(self, cycle: object) -> None:
@@ -91,10 +91,10 @@ def server(app: RequestGuard, service: Service) -> uvicorn.Server:
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=IDLE_SECONDS,
-            timeout_graceful_shutdown=GRACE_SECONDS,
-            limit_concurrency=MOST_CONNECTIONS,
-            h11_max_incomplete_event_size=LONGEST_HEAD,
+            timeout_keep_alive=MAX_IDLE_SECONDS,
+            timeout_graceful_shutdown=MAX_STOP_SECONDS,
+            limit_concurrency=MAX_CONNECTIONS,
+            h11_max_incomplete_event_size=MAX_HEAD_BYTES,
             ssl_certfile=service.tls_cert,
             ssl_keyfile=service.tls_key,
         )

@@ -24,7 +24,7 @@ from sulq.answers.answer import Answer, Answers
 from sulq.answers.plan import Plan
 from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho
+from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, Loss, Queries, Rho
 from sulq.language.question import Question
 from sulq.service.clerk.access import hashed
 from sulq.service.ipc import opened
@@ -45,12 +45,6 @@ MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
 MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
 DENIED: Final = frozenset({"unauthorized", "token-expired"})
-LOSSES: Final[Mapping[frozenset[str], type[Loss]]] = {
-    frozenset({"epsilon"}): Epsilon,
-    frozenset({"epsilon", "delta"}): EpsilonDelta,
-    frozenset({"rho"}): Rho,
-    frozenset({"queries"}): Queries,
-}
 # A tree of the canonical JSON: which fields it has is said by its kind.
 _WIRE: Final = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"]}
 Tree = Annotated[dict[str, Any], WithJsonSchema(_WIRE)]
@@ -249,7 +243,7 @@ def loss_of(tree: Mapping[str, object] | None) -> Loss | None:
         if not isinstance(found, (Epsilon, EpsilonDelta, Rho, Queries)):
             raise QuestionError("bad-loss", "A spend is an Epsilon, EpsilonDelta, Rho or Queries.")
         return found
-    kind = LOSSES.get(frozenset(tree))
+    kind = LOSS_BY_FIELDS.get(frozenset(tree))
     if kind is None:
         raise QuestionError("bad-loss", "A spend names epsilon, epsilon and delta, rho, or queries.")
     return kind(**tree)  # type: ignore[arg-type]  # each loss checks what it is given

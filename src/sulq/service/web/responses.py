@@ -57,7 +57,7 @@ FAMILIES: Final[tuple[tuple[type[SulqError], int], ...]] = (
 )
 FAILED: Final = "The curator failed."
 ATTENTION: Final = "This dataset needs its owner's attention; nothing was spent."
-SECONDS: Final = "2"  # after which a caller may try again what could not be reached
+RETRY_SECONDS: Final = "2"  # after which a caller may try again what could not be reached
 # Headers of every response that names none of its own: nothing is kept, framed, guessed at or run.
 HEADERS: Final[dict[str, str]] = {
     "cache-control": "no-store",
@@ -102,7 +102,7 @@ def refused(error: SulqError, *, owner: bool = False, status: int | None = None)
     if code == 401:
         headers["www-authenticate"] = 'Bearer realm="sulq"'
     if code in (429, 503):
-        headers["retry-after"] = str(error.seconds) if isinstance(error, RateLimited) else SECONDS
+        headers["retry-after"] = str(error.seconds) if isinstance(error, RateLimited) else RETRY_SECONDS
     return Json({"error": told(error, owner=owner)}, status_code=code, headers=headers)
 
 

@@ -19,7 +19,7 @@ from sulq.service.console.views import words
 from sulq.service.console.views.answer import AnswerTable, Forecast, to_csv, to_parquet
 from sulq.service.console.visit import Visit, attachment
 
-DOWNLOAD = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
+MAX_DOWNLOAD_BYTES = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
 _ALIKE = {(Epsilon, Epsilon), (Epsilon, EpsilonDelta), (Rho, Rho), (Queries, SubLinear)}
 FILES = {"csv": ("text/csv; charset=utf-8", to_csv), "parquet": ("application/vnd.apache.parquet", to_parquet)}
 
@@ -68,7 +68,7 @@ async def answer(visit: Visit) -> Response:
 
 async def download(visit: Visit) -> Response:
     """The answer on the page as a file: nothing is asked again, so nothing is spent."""
-    fields = await visit.form(limit=DOWNLOAD)
+    fields = await visit.form(limit=MAX_DOWNLOAD_BYTES)
     form = str(visit.request.path_params["form"])
     if form not in FILES:
         raise Refusal(404, "not-found", "There is no such kind of file.", "Choose CSV or Parquet.")

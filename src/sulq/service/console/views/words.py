@@ -5,19 +5,13 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.privacy import LOSS_BY_FIELDS, Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
 
-SHORT_LOSSES: Final[Mapping[frozenset[str], Any]] = {
-    frozenset({"epsilon"}): Epsilon,
-    frozenset({"epsilon", "delta"}): EpsilonDelta,
-    frozenset({"rho"}): Rho,
-    frozenset({"queries"}): Queries,
-}
 MAX_CATEGORIES_NAMED: Final = 8  # categories named before the rest are counted
 
 
@@ -50,7 +44,7 @@ def loss(tree: object) -> Loss | Budget | None:
     if not isinstance(tree, Mapping):
         return None
     try:
-        found = wire.from_json(dict(tree)) if "kind" in tree else SHORT_LOSSES[frozenset(tree)](**tree)
+        found = wire.from_json(dict(tree)) if "kind" in tree else LOSS_BY_FIELDS[frozenset(tree)](**tree)
     except (SulqError, LookupError):
         return None
     return found if isinstance(found, (Epsilon, Rho, EpsilonDelta, SubLinear, Queries)) else None
