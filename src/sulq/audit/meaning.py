@@ -233,7 +233,8 @@ def sentences(
     group = moved(spent, budget, people * steps)
     told.append(f"Of a group of {people} that stand and fall together, the odds moved by at most {_times(group)}.")
     if whose == "analyst":
-        whole = moved(_all_of(budget), budget, steps)
+        used_up = Queries(budget.queries) if isinstance(budget, SubLinear) else budget
+        whole = moved(used_up, budget, steps)
         told.append(f"Answers to others are not counted here; all that the budget allows is at most {_times(whole)}.")
     if isinstance(budget, Epsilon) and size is not None:
         told += _small(size, steps, float(budget.exact))
@@ -242,11 +243,6 @@ def sentences(
         "statistics about everyone say of a kind of people, they say of those who stayed away too."
     )
     return told
-
-
-def _all_of(budget: Budget) -> Loss:
-    """What is lost once a budget is used up."""
-    return Queries(budget.queries) if isinstance(budget, SubLinear) else budget
 
 
 def _small(size: int, steps: int, epsilon: float) -> list[str]:

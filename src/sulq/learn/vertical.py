@@ -20,7 +20,7 @@ from sulq.answers.oracle import GRAIN, ColumnChoice, Oracle, Progress, SpendPlan
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.domain import Column
-from sulq.language.kinds import Floats, Truths
+from sulq.language.kinds import Floats
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
 from sulq.language.question import Question, Sums, Together
 from sulq.language.rowfn import Outer, Power, Vector, bucket
@@ -336,7 +336,9 @@ def by_cells(holders: list[Holder], number: int | None, salt: int) -> Found:
         holder.spending.foresee(holder.moments(), LOOK_PART)
         holder.spending.plan(2, holder.moments(), holder.groups(number or 2, salt))
     afford(holders, [(holder.moments(), holder.groups(number or 2, salt)) for holder in holders])
-    noise = np.concatenate([_noise(holder, salt) for holder in holders])
+    # Of a group's sums, by column; the same for any number of groups.
+    plans = [holder.spending.foresee(holder.groups(2, salt), 1 - LOOK_PART) for holder in holders]
+    noise = np.concatenate([deviations(plan)[0] * holder.unit for plan, holder in zip(plans, holders, strict=True)])
     own = [holder.spending.one(holder.moments(), LOOK_PART).released for holder in holders]
     n = _number(holders, [(released.values()[0, 0], released.deviations()[0]) for released in own])
     width = len(noise)
@@ -353,7 +355,8 @@ def by_cells(holders: list[Holder], number: int | None, salt: int) -> Found:
         for holder in holders
     ]
     across = from_cells(np.concatenate(sums, axis=1)) / n
-    apart = _apart(holders)
+    owner = np.concatenate([np.full(len(holder.space), i) for i, holder in enumerate(holders)])
+    apart = owner[:, None] != owner  # the pairs of columns that lie in two databases
     products = np.where(apart, across, products)
     errors = np.where(apart, standard_errors(products, noise**2, n, groups, factor=groups), errors)
     half = np.concatenate([holder.space.half for holder in holders])
@@ -389,12 +392,6 @@ def by_subsets(holders: list[Holder], number: int, salt: int) -> Found:
     return Found(n, low, np.clip(totals / n, 0.0, width), products, found, width)
 
 
-def _noise(holder: Holder, salt: int) -> Floats:
-    """The deviation of the noise in a group's sums, by column; the same for any number of groups. Free."""
-    plan = holder.spending.foresee(holder.groups(2, salt), 1 - LOOK_PART)
-    return deviations(plan)[0] * holder.unit
-
-
 def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
     """The number of people: public, or the mean of the noisy ones, no less than its noise."""
     sizes = [holder.spending.facts.size for holder in holders]
@@ -403,9 +400,3 @@ def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
         return float(max(known))
     noise = float(np.sqrt(sum(off**2 for _, off in counts))) / len(counts)
     return max(float(np.mean([count for count, _ in counts])), SAFE_DEVIATIONS * noise, 1.0)
-
-
-def _apart(holders: list[Holder]) -> Truths:
-    """Which pairs of columns lie in two databases."""
-    owner = np.concatenate([np.full(len(holder.space), i) for i, holder in enumerate(holders)])
-    return np.asarray(owner[:, None] != owner)

@@ -16,7 +16,7 @@ from sulq.release.space import CellSpace, closure
 from sulq.release.synthetic.at_once import SIZE_PART, ask_at_once
 from sulq.release.synthetic.data import MAX_ROWS, SyntheticData, chooses, published
 from sulq.release.synthetic.models import BYTES_A_NUMBER
-from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, check_sizes, distance, rehearse
+from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, distance, max_groups, rehearse
 from sulq.release.tables.interactions import Places
 
 MAX_ROUNDS: Final = 10_000
@@ -83,7 +83,7 @@ def aim(
     whole(rows, "rows", 0, MAX_ROWS)
     megabytes = between(max_model_size, "max_model_size", high=1e6)
     within = closure(asked)
-    check_sizes([space.size(places) for places in within])
+    max_groups([space.size(places) for places in within])
     weights = _weights(within, asked)
     several = rounds or len(columns) * (PURE_ROUNDS if spending.pure else ROUNDS)
 

@@ -220,16 +220,14 @@ class ContingencyTable(Release):
         found = []
         for asked in self.asked[:MAX_CHARTS]:
             marginal = self.marginal(asked)
-            said = f"Bars show 95% intervals of the noise; expected L1 distance {self._expected(asked):,.4g}."
+            expected = distance(noise_of(self.contents), [tuple(sorted(self._places(asked)))])
+            said = f"Bars show 95% intervals of the noise; expected L1 distance {expected:,.4g}."
             if isinstance(self.contents, FittedTable):
                 said += f" Proved bound {self.bound(asked):,.4g}, for all marginals at once at 95%."
             if isinstance(self.contents, ModelTable):
                 said += " Both are of what was measured, before the fit; the model's own error is not in them."
             found.append(marginal.chart(" ".join((said, *self.notes)), marginal.accuracy(0.05)))
         return found
-
-    def _expected(self, names: Sequence[str]) -> float:
-        return distance(noise_of(self.contents), [tuple(sorted(self._places(names)))])
 
 
 def contingency(
@@ -353,7 +351,10 @@ def _chosen(wish: Wish, method: str, spending: SpendPlan) -> _MethodChoice:
         spending.plan(1, plain[name][0].question)
         return _MethodChoice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})
     spending.plan(2 if counted else 1)
-    asked = _counted(wish, spending) if counted else None
+    asked: tuple[float, float] | None = None  # the noisy number of rows, and its deviation
+    if counted:
+        released = spending.one(Sums((Lit(1),), wish.space.complete), COUNTING).released
+        asked = float(released.values().flat[0]), released.noise[0].deviation
     rows = max(asked[0], 1.0) if asked else float(spending.facts.size or 1)
     best = min(ways, key=lambda way: way.foreseen(rows))
     foreseen = {each: far for each, (_, _, far) in plain.items()} | {MODEL: best.foreseen(rows)}
@@ -392,12 +393,6 @@ def _foreseen(made: Method, spending: SpendPlan, part: Fraction) -> NoisyTable:
     if spending.sublinear:
         spending.plan(1, made.question)  # refuses what the queries that are left do not hold
     return made.foreseen(spending.foresee(made.question, part))
-
-
-def _counted(wish: Wish, spending: SpendPlan) -> tuple[float, float]:
-    """How many rows there are, with noise, and the noise's deviation."""
-    released = spending.one(Sums((Lit(1),), wish.space.complete), COUNTING).released
-    return float(released.values().flat[0]), released.noise[0].deviation
 
 
 def _marginals(marginals: Sequence[Sequence[str]] | None, ways: int, space: CellSpace) -> tuple[Places, ...]:

@@ -132,7 +132,8 @@ class Halfspaces(Release):
         checked(rule in ("median", "nearest"), "rule is median or nearest.")
         rate = between(beta, "beta")
         weights = self._weights(y)
-        cosines = self._cosines(weights)
+        lengths = np.linalg.norm(self.planes, axis=1) * float(np.linalg.norm(weights))
+        cosines: Floats = self.planes @ weights / lengths
         if rule == "nearest" or not len(self.projections):
             return self._at(_nearest(cosines), cosines, rate)
         size = len(self.net)
@@ -156,10 +157,6 @@ class Halfspaces(Release):
                 self._half(name)
             y = [float(y.get(name, 0.0)) for name in self.names]
         return direction(y, len(self.names), "y")
-
-    def _cosines(self, weights: Floats) -> Floats:
-        lengths = np.linalg.norm(self.planes, axis=1)
-        return np.asarray(self.planes @ weights / (lengths * float(np.linalg.norm(weights))))
 
     def _at(self, place: int, cosines: Floats, beta: float) -> HalfspaceFraction:
         """The fraction of one published plane's side, or of the other side where that is the nearer one."""

@@ -12,7 +12,7 @@ from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace
 from sulq.release.synthetic.at_once import SIZE_PART, ask_at_once
 from sulq.release.synthetic.data import MAX_ROWS, SyntheticData, chooses, published
-from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, check_sizes, rehearse
+from sulq.release.synthetic.rounds import Candidate, MeasuringRounds, max_groups, rehearse
 
 MAX_CELLS: Final = 2**20
 MAX_ROUNDS: Final = 1000
@@ -77,7 +77,7 @@ def mwem(
             f"The domain has {space.cells:,} cells; {MAX_CELLS:,} fit. aim needs none of them.",
             "Take sulq.release.aim, or fewer columns or bins.",
         )
-    check_sizes([space.size(places) for places in asked])
+    max_groups([space.size(places) for places in asked])
     several = rounds or ROUNDS * len(columns)
 
     def ready() -> None:

@@ -66,12 +66,14 @@ def plain(columns: Mapping[str, list[object]]) -> dict[str, pa.Array]:
                 [None if cell is None else float(cast("float", cell)) for cell in cells], pa.float64()
             )
         else:
-            made[name] = pa.array([None if cell is None else _word(cell) for cell in cells], pa.string())
+            made[name] = pa.array(
+                [
+                    None if cell is None else cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
+                    for cell in cells
+                ],
+                pa.string(),
+            )
     return made
-
-
-def _word(cell: object) -> str:
-    return cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
 
 
 def chart_of(title: str, columns: Mapping[str, list[object]]) -> Chart | None:

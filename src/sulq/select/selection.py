@@ -85,7 +85,9 @@ def choose(
     else:
         checked(isinstance(candidates, Mapping), "Give every candidate a row function, or name a column.")
         sums = dict(candidates.items()) if isinstance(candidates, Mapping) else {}
-        _few(len(sums))
+        if not 1 <= len(sums) <= MAX_CANDIDATES:
+            said = f"A selection has 1 to {MAX_CANDIDATES:,} candidates; {len(sums):,} are given."
+            raise QuestionError("too-large", said)
         names = tuple(sums)
         factors, step = common(tuple(sums.values()), schema)
         counts = Sums(tuple(sums.values()), None, (EVERY,))
@@ -128,11 +130,6 @@ def _names(candidates: object) -> tuple[object, ...]:
     names = tuple(candidates) if isinstance(candidates, (list, tuple)) else ()
     checked(bool(names), "candidates is a list of names, one for each candidate of the score.")
     return names
-
-
-def _few(count: int) -> None:
-    if not 1 <= count <= MAX_CANDIDATES:
-        raise QuestionError("too-large", f"A selection has 1 to {MAX_CANDIDATES:,} candidates; {count:,} are given.")
 
 
 def price(

@@ -11,7 +11,7 @@ from sulq.kernel.scores import LARGEST_SHIFT
 from sulq.language.question import MAX_VALUES
 from sulq.release.space import CellSpace
 from sulq.release.synthetic import rounds
-from sulq.release.synthetic.rounds import SCORE_UNITS_A_ROW, Candidate, check_sizes, worst
+from sulq.release.synthetic.rounds import SCORE_UNITS_A_ROW, Candidate, max_groups, worst
 from tests.learn.cases import exact
 from tests.release.synthetic.cases import BINS, NAMES, made, rows, truth
 
@@ -75,7 +75,7 @@ def test_too_many_are_refused_before_anything_is_asked() -> None:
     """More marginals than a question has values, or more cells than tables: the refusal says what fits."""
     for sizes in ([4] * (MAX_VALUES + 1), [10**6]):
         with pytest.raises(QuestionError, match="fit") as caught:
-            check_sizes(sizes)
+            max_groups(sizes)
         assert caught.value.code == "too-large"
 
 

@@ -184,13 +184,12 @@ class RegressionTask:
             return
         worth = WORTH * min(1.0, (100 * self._blur()) ** 0.25)
         found = [
-            self._narrowed(window, histogram, min(worth, OUTSIDE_Y) if i == 0 else worth)
+            window.narrowed(
+                histogram.released, (self.total, self.blur), min(worth, OUTSIDE_Y) if i == 0 else worth, SURE
+            )
             for i, (window, histogram) in enumerate(zip(windows, histograms, strict=True))
         ]
         self.y, self.design = found[0], self.design.narrowed(found[1:])
-
-    def _narrowed(self, window: Window, histogram: Answer, worth: float) -> Window:
-        return window.narrowed(histogram.released, (self.total, self.blur), worth, SURE)
 
     def _blur(self) -> float:
         """The noise of a mean that the whole spend could buy, as a part of the half width."""

@@ -324,7 +324,7 @@ class Descent:
             odds = self.design.score(
                 self.vector, scores.weights[1] - scores.weights[0], float(scores.intercepts[1] - scores.intercepts[0])
             )
-            return [_table(odds, _centred_logistic, LOGISTIC_CELLS)]
+            return [_table(odds, lambda x: 1 / (1 + np.exp(-x)) - 0.5, LOGISTIC_CELLS)]
         each = [self.design.score(self.vector, scores.weights[k], float(scores.intercepts[k])) for k in range(classes)]
         found: list[RowFn] = []
         for k in range(classes):
@@ -340,11 +340,6 @@ def parts(count: int) -> list[float]:
     """The rounds' parts of what all of them may cost."""
     growth = min(ROUND_GROWTH, MAX_GROWTH ** (1 / count)) ** np.arange(count)
     return [float(part) for part in growth / growth.sum()]
-
-
-def _centred_logistic(odds: Floats) -> Floats:
-    """The logistic curve, less one half."""
-    return 1 / (1 + np.exp(-odds)) - 0.5
 
 
 def _table(item: RowFn, curve: Callable[[Floats], Floats], size: int) -> Lookup:

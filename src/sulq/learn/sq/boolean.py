@@ -249,7 +249,9 @@ class DecisionList(BooleanClassifier):
             rules.append((free.pop(place[0]), place[1] == 0, place[2] == 0))
             wrong += error + tau
         else:
-            answers, tau = ask([_two(rules, label)], length - 1)
+            rest = _rest(rules)
+            both: list[RowFn] = [Logic("and", (*rest, said)) for said in (Col(label), Not(Col(label)))]
+            answers, tau = ask([both], length - 1)
             loosest, left = max(loosest, tau), answers[0]
             tau /= 2  # a table of its own; the mean of others' may be off by twice as much
         self.classes_ = np.array([False, True])
@@ -296,8 +298,3 @@ def _four(rules: Sequence[Rule], name: str, label: str) -> list[RowFn]:
     """A column's value and the label, over the rows that are left."""
     found, answer, rest = Col(name), Col(label), _rest(rules)
     return [Logic("and", (*rest, value, said)) for value in (found, Not(found)) for said in (answer, Not(answer))]
-
-
-def _two(rules: Sequence[Rule], label: str) -> list[RowFn]:
-    """The label, over the rows that are left."""
-    return [Logic("and", (*_rest(rules), said)) for said in (Col(label), Not(Col(label)))]

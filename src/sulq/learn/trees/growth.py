@@ -243,15 +243,12 @@ class EntropyGrowth(Informed):
             places = self._level(places, free, self.parts[level])
         self.finish()
 
-    def _question(self, places: list[int], asked: list[int]) -> Together:
-        """The tables of some attributes at some nodes."""
-        leaf, one = self.tree.route(places), (lit(1),)
-        return Together(tuple(Sums(one, by=(leaf, self.tree.attributes[i].row, self.labels.row)) for i in asked))
-
     def _level(self, places: list[int], free: dict[int, set[int]], part: Fraction) -> list[int]:
         """Ask the tables of a level and divide its nodes; gives the next level."""
         asked = sorted(set().union(*free.values()))
-        answers = self.spending.several(self._question(places, asked), part)
+        leaf, attributes = self.tree.route(places), self.tree.attributes
+        tables_of = (Sums((lit(1),), by=(leaf, attributes[i].row, self.labels.row)) for i in asked)
+        answers = self.spending.several(Together(tuple(tables_of)), part)
         self.left -= part
         variance = float(answers[0].released.deviations()[0]) ** 2
         tables = {

@@ -240,7 +240,8 @@ class KMeansTask:
         spending.plan(2 + (rounds or MAX_SKETCH_ROUNDS))
         where = locate(space, spending, LOOK_PART)
         about = self._about(where)
-        spread = np.sqrt(np.minimum(where.spread * space.half**2 / (space.half**2).sum() + where.doubt, _flat(space)))
+        even = space.half**2 / 3  # the variances of rows spread evenly over the box
+        spread = np.sqrt(np.minimum(where.spread * space.half**2 / (space.half**2).sum() + where.doubt, even))
         shrink = Shrink(where.mean, spread, where.least)
         reach = float(np.linalg.norm(spread))
         left = 1 - LOOK_PART
@@ -282,11 +283,6 @@ class KMeansTask:
         if len(chosen) < self.k:
             chosen, weights = np.argsort(-found.sizes, kind="stable")[: self.k], np.ones(cells)
         return quantize(means[chosen], weights[chosen], self.k)
-
-
-def _flat(space: ColumnSpace) -> Floats:
-    """The variances of rows spread evenly over the box."""
-    return space.half**2 / 3
 
 
 @dataclass(eq=False, repr=False)

@@ -184,7 +184,7 @@ class Junction:
             shares = self.shares[i]
             if self.above[i] in kept:  # else it is the first of its branch
                 shared = _shared(self.cliques[i], self.cliques[self.above[i]])
-                common = _spread(_summed(shares, self.cliques[i], shared), shared, self.cliques[i])
+                common = _spread(shares.sum(axis=_others(self.cliques[i], shared)), shared, self.cliques[i])
                 shares = np.divide(shares, common, out=np.zeros_like(shares), where=common > 0)
             parts += [shares, [letters[place] for place in self.cliques[i]]]
         # The stubs know operands as arrays alone; lists of numbers for letters are NumPy's own other form.
@@ -242,10 +242,6 @@ def _spread(values: Floats, own: Places, clique: Places) -> Floats:
 
 def _others(clique: Places, kept: Places) -> tuple[int, ...]:
     return tuple(axis for axis, place in enumerate(clique) if place not in kept)
-
-
-def _summed(shares: Floats, clique: Places, kept: Places) -> Floats:
-    return cast("Floats", shares.sum(axis=_others(clique, kept)))
 
 
 def _logs(table: Floats, clique: Places, kept: Places) -> Floats:

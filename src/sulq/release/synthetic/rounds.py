@@ -64,7 +64,7 @@ def worst(space: CellSpace, candidates: Sequence[Candidate]) -> Choose:
         QuestionError: `too-large`: there are too many marginals, or they have too many cells.
     """
     sizes = [candidate.expected.size for candidate in candidates]
-    most = _groups(sizes)
+    most = max_groups(sizes)
     values, targets = [], []
     for candidate in candidates:
         expected = candidate.expected.ravel()
@@ -83,17 +83,12 @@ def worst(space: CellSpace, candidates: Sequence[Candidate]) -> Choose:
     return Choose(Sums(tuple(values), space.complete, (EVERYBODY,)), score)
 
 
-def check_sizes(sizes: Sequence[int]) -> None:
-    """Refuse marginals that no question can hold, before the first is asked.
+def max_groups(sizes: Sequence[int]) -> int:
+    """How many groups a marginal may have, so that all tables together are no larger than a question holds.
 
     Raises:
-        QuestionError: `too-large`.
+        QuestionError: `too-large`: no question can hold marginals of these sizes.
     """
-    _groups(sizes)
-
-
-def _groups(sizes: Sequence[int]) -> int:
-    """The most groups a marginal may have, so that all tables together have at most ENTRIES numbers."""
     if len(sizes) > MAX_VALUES:
         raise QuestionError(
             "too-large",

@@ -252,7 +252,10 @@ def _solved(bent: Callable[[Floats], Floats], goal: Floats, start: Floats) -> Fl
 def fit(found: Coefficients) -> LogLinear:
     """The table for these noisy coefficients, `()` of which is the number of rows."""
     sizes = found.sizes
-    heard = {part: _heard(found, part) for part in found.values}
+    heard: Heard = {}
+    for part, values in found.values.items():
+        by = scale(part, sizes)
+        heard[part] = values * by, np.maximum(found.deviations[part], MIN_TOLD_DEVIATION_ROWS) * by
     total = max(float(heard[()][0][0]), 1.0)
     flat = np.full(math.prod(sizes), total / math.prod(sizes))
     path: _Path | None = None
@@ -263,12 +266,6 @@ def fit(found: Coefficients) -> LogLinear:
             path = _followed(path, new, flat, sizes)
             flat = path.flat
     return LogLinear(total, path.parameters if path else {})
-
-
-def _heard(found: Coefficients, part: Places) -> tuple[Floats, Floats]:
-    """An interaction's coefficients for vectors of the constant's length, and their noise."""
-    by = scale(part, found.sizes)
-    return found.values[part] * by, np.maximum(found.deviations[part], MIN_TOLD_DEVIATION_ROWS) * by
 
 
 @dataclass(frozen=True, slots=True, eq=False)
