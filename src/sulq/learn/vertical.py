@@ -237,12 +237,7 @@ class VerticalProjection(Projection):
     scale: bool = False
 
     def fit(  # type: ignore[override]
-        self,
-        X: Sequence[ColumnChoice],
-        y: None = None,
-        *,
-        spend: Loss | None = None,
-        progress: Progress | None = None,
+        self, X: Sequence[ColumnChoice], y: None = None, *, spend: Loss | None = None, progress: Progress | None = None
     ) -> Self:
         """Learn from columns of several databases: `model.fit([one[["a", "b"]], other["c"]], spend=Epsilon(1))`.
 

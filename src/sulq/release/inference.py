@@ -113,10 +113,7 @@ class Inference(Release):
         return Estimate(float(table.values.ravel()[chosen].sum()), float(table.standard_error.ravel()[chosen].sum()))
 
     def implication(
-        self,
-        a: Mapping[str, object],
-        b: Mapping[str, object],
-        method: Literal["regression", "heavy"] = "regression",
+        self, a: Mapping[str, object], b: Mapping[str, object], method: Literal["regression", "heavy"] = "regression"
     ) -> Implication:
         """Whether a makes b likelier, and by how much, for minterms of up to l attributes each [S3.12].
 

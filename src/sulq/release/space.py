@@ -135,11 +135,7 @@ COLUMNS: Final = ColumnWords(
     "A marginal is a list of some of the columns {}.",
 )
 ATTRIBUTES: Final = ColumnWords(
-    "attribute",
-    "An",
-    32,
-    "A table has at most 32 attributes.",
-    "A marginal is a list of attributes of the table: {}.",
+    "attribute", "An", 32, "A table has at most 32 attributes.", "A marginal is a list of attributes of the table: {}."
 )
 
 

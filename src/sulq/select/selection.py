@@ -133,12 +133,7 @@ def _names(candidates: object) -> tuple[object, ...]:
 
 
 def price(
-    db: Oracle,
-    bids: str | RowFn,
-    grid: list[float],
-    *,
-    spend: Loss | None = None,
-    progress: Progress | None = None,
+    db: Oracle, bids: str | RowFn, grid: list[float], *, spend: Loss | None = None, progress: Progress | None = None
 ) -> Selected:
     """Draw a price of the grid by its revenue y * #{bids >= y}; nothing else is released.
 

@@ -140,10 +140,7 @@ class RegressionTask:
 
     def means(self, radius: float) -> tuple[Sums, Sums]:
         """The sums of y from either end of its window (SR18), and those of all columns."""
-        return (
-            Sums((Bernstein(self.y.seen),)),
-            Sums((self.shortened(np.zeros(self.width), radius),), self.known),
-        )
+        return (Sums((Bernstein(self.y.seen),)), Sums((self.shortened(np.zeros(self.width), radius),), self.known))
 
     def products(self, means: Floats, radius: float) -> tuple[Sums, Sums]:
         """The products of y with each column, and of all columns two by two."""

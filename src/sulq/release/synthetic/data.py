@@ -210,13 +210,7 @@ def at_most(rows: int) -> Iterator[None]:
 
 
 def published(
-    spending: SpendPlan,
-    space: CellSpace,
-    found: FinishedRun,
-    asked: Sequence[Places],
-    *,
-    rows: int,
-    method: str,
+    spending: SpendPlan, space: CellSpace, found: FinishedRun, asked: Sequence[Places], *, rows: int, method: str
 ) -> SyntheticData:
     """The release: `rows` rows or, of 0, as many as there are about; near the model in the marginals asked for."""
     model, total = found.model, found.total

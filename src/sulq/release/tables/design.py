@@ -37,16 +37,7 @@ from sulq.language.kinds import Floats, Integers
 from sulq.language.law import LaplaceLaw
 from sulq.language.question import Sums
 from sulq.language.rowfn import Lookup, RowFn
-from sulq.release.tables.interactions import (
-    Places,
-    cells,
-    closure,
-    lengths,
-    reach,
-    spread,
-    wanted,
-    width,
-)
+from sulq.release.tables.interactions import Places, cells, closure, lengths, reach, spread, wanted, width
 from sulq.release.tables.noisy_tables import Coefficients
 
 MAX_TABLE_NUMBERS: Final = 2**12  # numbers of a table that is asked as one

@@ -21,17 +21,7 @@ from typing import Final
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.release.tables.interactions import (
-    Places,
-    cells,
-    closure,
-    inside,
-    lengths,
-    own_sizes,
-    product,
-    spread,
-    width,
-)
+from sulq.release.tables.interactions import Places, cells, closure, inside, lengths, own_sizes, product, spread, width
 
 MIN_DEVIATION_ROWS: Final = 1e-6  # as good as no noise
 LAPLACE_EXCESS: Final = 3.0  # the fourth cumulant of Laplace noise over its squared variance
