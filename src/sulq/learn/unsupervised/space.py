@@ -21,7 +21,7 @@ from sulq.language.domain import Bool
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, case, lit
-from sulq.learn.features import Feature, Features
+from sulq.learn.features import Features
 
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 MIN_RELATIVE_REACH: Final = 1 / 64  # a coordinate's reach in a weighted vector, at least this part of the largest
@@ -36,12 +36,16 @@ class ColumnSpace:
     def __init__(self, features: Features, *, scale: bool) -> None:
         self.features = features
         self.scale = scale
-        told = np.array([(0.0, 1.0) if scale else _own(item) for item in features.items])
+        # The middle and half the width of a coordinate in its own units; an indicator is 0 or 1.
+        items = features.items
+        own = [(0.5, 0.5) if item.label is not None else (float(item.middle), float(item.half)) for item in items]
+        self._own = own
+        told = np.array([(0.0, 1.0)] * len(items) if scale else own)
         self.middle: Floats = told[:, 0]
         self.half: Floats = told[:, 1]
 
     def __len__(self) -> int:
-        return len(self.features)
+        return len(self.half)
 
     def away(self, centre: Floats) -> Floats:
         """How far a point of the box may be from a centre, in each coordinate."""
@@ -62,8 +66,9 @@ class ColumnSpace:
         if item.label is not None or isinstance(item.domain, Bool):
             holds = column if item.label is None else column == lit(item.label)
             return case((holds, (middle + half - centre) / unit), otherwise=(middle - half - centre) / unit)
-        factor = float(item.half) / half
-        return (column - (float(item.middle) - (middle - centre) * factor)) / (unit * factor)
+        own_middle, own_half = self._own[place]
+        factor = own_half / half
+        return (column - (own_middle - (middle - centre) * factor)) / (unit * factor)
 
     def vector(self, centre: Floats, unit: Floats | None = None, keep: Sequence[int] | None = None) -> Vector:
         """The coordinates side by side, all or some of them; missing where one of them is."""
@@ -83,11 +88,6 @@ class ColumnSpace:
     def transform(self, X: object) -> Floats:
         """An ordinary array or frame as points; outside its bounds a number is clamped, missing it is the middle."""
         return self.middle + self.half * self.features.transform(X)
-
-
-def _own(item: Feature) -> tuple[float, float]:
-    """The middle and half the width of a coordinate in its own units; an indicator is 0 or 1."""
-    return (0.5, 0.5) if item.label is not None else (float(item.middle), float(item.half))
 
 
 def ball(vector: Vector, radius: float, away: Floats) -> Vector | WithinBall:
