@@ -16,6 +16,7 @@ from sulq.answers.plan import Plan
 from sulq.language.kinds import Floats
 
 Chance = np.random.Generator
+SAFE_DEVIATIONS: Final = 3.0  # deviations of its noise that a number is at least, where something is divided by it
 PUBLIC_SEED: Final = 20_050_613
 
 
@@ -44,6 +45,11 @@ def symmetric(triangle: Floats, d: int) -> Floats:
     matrix = np.zeros((d, d))
     matrix[np.triu_indices(d)] = triangle
     return matrix + np.triu(matrix, 1).T
+
+
+def divisor_of(count: float, off: float) -> float:
+    """What sums are divided by: a number of rows, no less than its noise."""
+    return max(count, SAFE_DEVIATIONS * off, 1.0)
 
 
 def sizes(counts: Floats, deviation: float) -> tuple[Floats, float]:

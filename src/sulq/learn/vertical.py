@@ -26,10 +26,10 @@ from sulq.language.question import Question, Sums, Together
 from sulq.language.rowfn import Outer, Power, Vector, bucket
 from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
-from sulq.learn.noisy_sums import deviations, symmetric
+from sulq.learn.noisy_sums import deviations, divisor_of, symmetric
 from sulq.learn.unsupervised import components
 from sulq.learn.unsupervised.components import Moments, Projection
-from sulq.learn.unsupervised.space import BITS, SAFE_DEVIATIONS, ColumnSpace, present, with_count
+from sulq.learn.unsupervised.space import BITS, ColumnSpace, present, with_count
 
 MOMENT_SHARES: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products
 MAX_SUMS_A_QUESTION: Final = 4000  # sums in one question
@@ -394,4 +394,4 @@ def _number(holders: list[Holder], counts: list[tuple[float, float]]) -> float:
     if known:
         return float(max(known))
     noise = float(np.sqrt(sum(off**2 for _, off in counts))) / len(counts)
-    return max(float(np.mean([count for count, _ in counts])), SAFE_DEVIATIONS * noise, 1.0)
+    return divisor_of(float(np.mean([count for count, _ in counts])), noise)

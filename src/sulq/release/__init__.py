@@ -1,5 +1,9 @@
 """Releases: objects that are published once, at one price, and answer for ever without the data.
 
+May be imported: the names below. RELEASES is the list that the command line, the server's jobs and the console make
+their forms from; a release joins by its name in it.
+Never here: a row, noise that protects people, or an ask that is not paid from the spend of the release.
+
 from sulq import release
 table = release.contingency(db, ["age", "sex"], [["age", "sex"]], spend=Epsilon(1))
 table.save("published")

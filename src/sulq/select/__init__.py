@@ -1,5 +1,8 @@
 """Private selection: which of many public candidates is best, and nothing else (S3.9).
 
+May be imported: the names below; SELECTIONS is the list that the command line, jobs and the console make forms from.
+Never here: a score that is not of the closed list, or anything released beside the chosen candidate.
+
 from sulq import select
 select.choose(db, "city", spend=Epsilon(0.1)).candidate
 select.price(db, "bid", [0.5, 1, 2], spend=Epsilon(0.5)).candidate

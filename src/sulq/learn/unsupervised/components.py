@@ -18,17 +18,8 @@ from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Outer
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
-from sulq.learn.noisy_sums import deviations, public, symmetric
-from sulq.learn.unsupervised.space import (
-    ColumnSpace,
-    Location,
-    ball,
-    divisor_of,
-    locate,
-    location_question,
-    read_count,
-    with_count,
-)
+from sulq.learn.noisy_sums import deviations, divisor_of, public, symmetric
+from sulq.learn.unsupervised.space import ColumnSpace, Location, ball, locate, location_question, read_count, with_count
 
 Places = npt.NDArray[np.intp]
 

@@ -23,9 +23,8 @@ from sulq.language.question import Sums
 from sulq.language.rowfn import Nearest
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
-from sulq.learn.noisy_sums import Chance, deviations, divided, public
+from sulq.learn.noisy_sums import SAFE_DEVIATIONS, Chance, deviations, divided, public
 from sulq.learn.unsupervised.space import (
-    SAFE_DEVIATIONS,
     ColumnSpace,
     Location,
     ball,

@@ -22,11 +22,11 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, case, lit
 from sulq.learn.features import Features
+from sulq.learn.noisy_sums import divisor_of
 
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 MIN_RELATIVE_REACH: Final = 1 / 64  # a coordinate's reach in a weighted vector, at least this part of the largest
 SHARES: Final = (Fraction(3), Fraction(17), Fraction(5))  # of the question: the number, the mean, the spread
-SAFE_DEVIATIONS: Final = 3.0  # deviations of its noise that a number is at least, where something is divided by it
 SURE_DEVIATIONS: Final = 2.0  # deviations by which a spread stands out
 
 
@@ -136,11 +136,6 @@ def read_count(spending: SpendPlan, released: Released) -> tuple[float, float, F
     if spending.facts.size is not None:
         return float(spending.facts.size), 0.0, values, noise
     return float(values[0]), float(noise[0]), values[1:], noise[1:]
-
-
-def divisor_of(count: float, off: float) -> float:
-    """What sums are divided by: a number of rows, no less than its noise."""
-    return max(count, SAFE_DEVIATIONS * off, 1.0)
 
 
 def present(vector: Vector) -> RowFn:
