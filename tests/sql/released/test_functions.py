@@ -135,6 +135,7 @@ CASES = [
     ("cast text", (2.0,), "2"),
     ("cast text", (TIME,), "2024-03-31 13:45:07"),
     ("cast bool", ("yes",), True),
+    ("cast bool", ("n",), False),
     ("cast bool", ("off",), False),
     ("cast bool", ("x",), None),
     ("cast bool", (0,), False),
@@ -201,3 +202,9 @@ def test_rounding_and_patterns():
     assert not like("abc", "a.c")
     assert like("x\ny", "x%")
     assert like("a", "a\\")
+
+
+def test_a_pattern_of_many_wildcards_is_matched_in_linear_time_T74():
+    """No choice of places is taken back, so a long label and many wildcards end at once."""
+    assert not like("a" * 10_000, "%a" * 12 + "%b")
+    assert act("ilike", ["A" * 10_000, "%a" * 12]) is True

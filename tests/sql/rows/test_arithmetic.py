@@ -102,6 +102,7 @@ def test_arithmetic_of_constants(text: str, value: object) -> None:
         ("WIDTH_BUCKET(income, 1, 1, 4)", "bad-literal"),
         ("EXTRACT(YEAR FROM age)", "wrong-kind"),
         ("LEAST(sex, educ)", "wrong-kind"),
+        ("TRUNC(income, 400)", "bad-literal"),
     ],
 )
 def test_arithmetic_without_a_meaning_is_refused(text: str, code: str) -> None:

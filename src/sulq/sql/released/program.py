@@ -62,31 +62,26 @@ class GroupStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyLabel(syntax.ReleasedLeaf):
+class SourceValue(syntax.ReleasedLeaf):
+    """What the source gives in this row, by its place."""
+
+    index: int
+
+
+class KeyLabel(SourceValue):
     """The label of the source's key i in this row; missing where the row's grouping set leaves the key out."""
 
-    index: int
 
-
-@dataclass(frozen=True, slots=True)
-class StatAt(syntax.ReleasedLeaf):
+class StatAt(SourceValue):
     """The source's statistic i in this row."""
 
-    index: int
 
-
-@dataclass(frozen=True, slots=True)
-class There(syntax.ReleasedLeaf):
+class There(SourceValue):
     """Whether the source's group has rows: the interval of its count, statistic i, does not reach 0."""
 
-    index: int
 
-
-@dataclass(frozen=True, slots=True)
-class LeftOut(syntax.ReleasedLeaf):
+class LeftOut(SourceValue):
     """1 where the row's grouping set leaves key i out, else 0."""
-
-    index: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ the last one, wherever a row can have it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Final, TypeGuard, cast
@@ -50,7 +51,7 @@ from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import written
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
-from sulq.sql.rows.values import Cell, TrialRows
+from sulq.sql.rows.values import Cell, TrialRows, walk
 
 MAX_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
 MAX_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open
@@ -72,14 +73,10 @@ def finite(column: domain.Column | None) -> TypeGuard[Finite]:
 
 def columns(fn: RowFn) -> set[str] | None:
     """The columns a row function is made of; None where it looks at more than columns."""
-    names, front, size = set[str](), [fn], 0
-    while front:
-        size += len(front)
-        if size > MAX_EVALUATIONS or any(isinstance(item, (Bucket, Position)) for item in front):
-            return None
-        names |= {item.name for item in front if isinstance(item, Col)}
-        front = [part for item in front for part in item.parts()]
-    return names
+    found = list(itertools.islice(walk(fn), MAX_EVALUATIONS + 1))
+    if len(found) > MAX_EVALUATIONS or any(isinstance(item, (Bucket, Position)) for item in found):
+        return None
+    return {item.name for item in found if isinstance(item, Col)}
 
 
 def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
@@ -189,14 +186,8 @@ def _named_by(conditions: Sequence[RowFn], item: Cell, schema: Schema) -> list[R
 
 def _walk(fn: RowFn) -> list[RowFn]:
     """A row function and all it is made of; nothing where that is too much to compare with others."""
-    found: list[RowFn] = []
-    front = [fn]
-    while front:
-        found += front
-        if len(found) > MAX_COMPARED_NODES:
-            return []
-        front = [part for inner in front for part in inner.parts()]
-    return found
+    found = list(itertools.islice(walk(fn), MAX_COMPARED_NODES + 1))
+    return found if len(found) <= MAX_COMPARED_NODES else []
 
 
 def _few(fn: RowFn, schema: Schema) -> bool:
@@ -258,10 +249,10 @@ def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> Ro
     base: RowFn = Col(name) if isinstance(column, domain.Category) else Each(Col(name))
     if labels[-1] is not None:  # the expression has a value even where the column has none
         renamed: RowFn = Relabel(OrMissing(base), tuple(labels))
-    elif labels[:-1] == list(_labels_of(base, frame.schema)):
-        renamed = base
     else:
-        renamed = Relabel(base, tuple(labels[:-1]))
+        kind = base.kind(frame.schema)
+        same = isinstance(kind, Code) and labels[:-1] == list(kind.labels)
+        renamed = base if same else Relabel(base, tuple(labels[:-1]))
     return OrMissing(renamed) if nameless else renamed
 
 
@@ -279,11 +270,6 @@ def _evaluated(
     gone = np.zeros(frame.size, dtype=np.bool_) if cells.missing is None else cells.missing
     shown = zip(cells.values.tolist(), (kept & ~gone).tolist(), strict=True)
     return [_label(item, value) if here else None for value, here in shown], bool((kept & gone).any())
-
-
-def _labels_of(base: RowFn, schema: Schema) -> tuple[object, ...]:
-    kind = base.kind(schema)
-    return kind.labels if isinstance(kind, Code) else ()
 
 
 def _label(item: Cell, value: object) -> Label:
@@ -367,21 +353,16 @@ def _never_missing(fn: RowFn, names: set[str] | None, conditions: Sequence[RowFn
 
 def _strict(fn: RowFn) -> bool:
     """Whether a row function is missing only where one of its columns is."""
-    front = [fn]
-    while front:
-        for item in front:
-            if isinstance(item, Arith) and item.op == "/":
-                if not (isinstance(item.right, Lit) and item.right.value):
-                    return False
-            elif isinstance(item, Maths):
-                if item.op in ("sqrt", "ln", "exp"):
-                    return False
-            elif isinstance(item, Relabel):
-                if None in item.labels:
-                    return False
-            elif not isinstance(item, STRICT):
-                return False
-        front = [part for item in front for part in item.parts()]
+    for item in walk(fn):
+        strict = isinstance(item, STRICT)
+        if isinstance(item, Arith) and item.op == "/":
+            strict = isinstance(item.right, Lit) and bool(item.right.value)
+        elif isinstance(item, Maths):
+            strict = item.op not in ("sqrt", "ln", "exp")
+        elif isinstance(item, Relabel):
+            strict = None not in item.labels
+        if not strict:
+            return False
     return True
 
 
