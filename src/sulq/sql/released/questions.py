@@ -148,10 +148,10 @@ def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> 
         else:
             plain = not first.distinct and first.where is None and not rows.open
             carrier = total if plain and not carried else []
-            made, rows_leaf = _one(asking, *_over(asking, rows, first), wanted, count_rows=bool(carrier))
-            if rows_leaf is not None:
+            made, rows_column = _one(asking, *_over(asking, rows, first), wanted, count_rows=bool(carrier))
+            if rows_column is not None:
                 carried = True
-                found.update(dict.fromkeys(total, rows_leaf))
+                found.update(dict.fromkeys(total, rows_column))
         found.update(zip(places, made, strict=True))
     for i, stat in enumerate(stats):
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
