@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sulq.answers import wire
 from sulq.compile.plan import draw
-from sulq.compile.plan.draft import walk
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, Unit
 from sulq.language.question import Together
+from sulq.language.relation import functions
 from sulq.language.rowfn import ROW_FUNCTIONS
+from sulq.language.rowfn.base import walk
 from sulq.testing import neighbours
 from sulq.testing.questions import Drawer
 from tests.privacy.cases import seeded
@@ -29,7 +30,7 @@ def test_every_row_function_is_drawn_and_answerable() -> None:
             continue
         planned += 1
         for sums in question.questions if isinstance(question, Together) else (question,):
-            seen |= {type(fn) for fn in walk(sums)}
+            seen |= {type(fn) for fn in walk(*sums.parts(), *functions(sums.over))}
             shapes.add((sums.where is None, len(sums.by), len(sums.values) > 1, bool(sums.shares)))
         shapes.add(type(question).__name__)
     assert planned > 1500

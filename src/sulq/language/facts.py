@@ -51,19 +51,23 @@ class TableFacts:
         return dict(self.references).get(column)
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Catalogue:
     """The tables of a dataset and whom their answers hide: all that a relation's shape follows from."""
 
+    __slots__ = ()
     unit: Unit
-    tables: tuple[TableFacts, ...]
+
+    @property
+    def every(self) -> tuple[TableFacts, ...]:
+        """The tables."""
+        raise NotImplementedError  # pragma: no cover - each has its own
 
     def table_of(self, name: str) -> TableFacts:
         """A table by its name; "" is the only one, or the first."""
-        for table in self.tables:
+        for table in self.every:
             if name in ("", table.schema.table):
                 return table
-        names = ", ".join(table.schema.table for table in self.tables)
+        names = ", ".join(table.schema.table for table in self.every)
         raise QuestionError("unknown-table", f"No table {name[:80]!r} is registered here (there are: {names}).")
 
     def person_of(self, table: TableFacts) -> str | None:
@@ -83,6 +87,19 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
+class Tables(Catalogue):
+    """The tables alone, without a budget."""
+
+    unit: Unit
+    tables: tuple[TableFacts, ...]
+
+    @property
+    def every(self) -> tuple[TableFacts, ...]:
+        """The tables."""
+        return self.tables
+
+
+@dataclass(frozen=True, slots=True)
 class Heavy:
     """The noisy share of a table's persons who have more rows than are kept, once it was bought; within at 95%."""
 
@@ -97,7 +114,7 @@ class Heavy:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Catalogue):
     """Public facts: declarations, unit, budget and what remains of it; nothing read off a row.
 
     `whose`: what `spent` counts: the answers given to everyone, those given to this analyst alone, or, in the local
@@ -120,26 +137,15 @@ class Facts:
     rho: Fraction | None = None  # the largest that one ask could still spend, where the budget holds any
     certified: bool = True  # False: rows are not held as the kernel certifies; their sums rest on the plan
 
-    def table_of(self, name: str) -> TableFacts:
-        """A table by its name; "" is the only one, or the first."""
-        return self.catalogue.table_of(name)
-
-    def person_of(self, table: TableFacts) -> str | None:
-        """The column that says whose a table's row is; None where the row itself is the person."""
-        return self.catalogue.person_of(table)
-
-    def rows_of(self, table: TableFacts) -> int | None:
-        """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
-        return self.catalogue.rows_of(table)
-
-    def kept_of(self, table: TableFacts) -> int | None:
-        """How many rows of a person are kept, where a person may have more; None where every row is kept."""
-        return self.catalogue.kept_of(table)
+    @property
+    def every(self) -> tuple[TableFacts, ...]:
+        """The tables; of a dataset of one, that."""
+        return self.tables or (TableFacts(self.schema),)
 
     @property
     def catalogue(self) -> Tables:
         """The tables alone, without the budget."""
-        return Tables(self.unit, self.tables or (TableFacts(self.schema),))
+        return Tables(self.unit, self.every)
 
     @property
     def table(self) -> str:
@@ -162,7 +168,7 @@ class Facts:
         spent = f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
         lost = f"each report lost {self.budget}; questions cost nothing more"
         lines.append(lost if self.whose == "reports" else spent)
-        for table in self.tables or (TableFacts(self.schema),):
+        for table in self.every:
             if self.tables:
                 key = "" if table.key is None else f", one row for each {table.key}"
                 lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}")

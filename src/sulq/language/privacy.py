@@ -33,30 +33,10 @@ from sulq.kernel.facts import (
 )
 
 __all__ = [
-    "CALIBRATIONS",
-    "GRAIN",
-    "LARGEST",
-    "NEIGHBORS",
-    "SMALLEST",
-    "Budget",
-    "Draw",
-    "Epsilon",
-    "EpsilonDelta",
-    "Event",
-    "Fold",
-    "Loss",
-    "Neighbors",
-    "Number",
-    "Queries",
-    "Rho",
-    "Split",
-    "SubLinear",
-    "Unit",
-    "divided",
-    "exactly",
-    "plain",
-    "probability",
-]
+    "CALIBRATIONS", "GRAIN", "LARGEST", "NEIGHBORS", "SMALLEST", "Budget", "Draw", "Epsilon", "EpsilonDelta",
+    "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit", "divided",
+    "exactly", "plain", "probability",
+]  # fmt: skip
 
 
 def divided(budget: EpsilonDelta, *, open_keys: bool) -> Split:

@@ -54,7 +54,36 @@ def _shares(shares: tuple[Fraction, ...], parts: int, what: str) -> tuple[Fracti
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sums:
+class _Grouped:
+    """Values of rows, a condition, keys, how the spend is divided, and what all of it runs over."""
+
+    values: tuple[RowFn, ...]
+    where: RowFn | None = None
+    by: tuple[RowFn, ...] = ()
+    shares: tuple[Fraction, ...] = ()
+    over: Relation = WHOLE
+
+    def parts(self) -> list[RowFn]:
+        """The row functions this is built from."""
+        condition = () if self.where is None else (self.where,)
+        return [*self.values, *condition, *self.by]
+
+    def _check(self, *, fewest: int) -> None:
+        if not isinstance(self.values, (tuple, list)) or not isinstance(self.by, (tuple, list)):
+            raise QuestionError(
+                "bad-question", "A question holds tuples of values and of keys.", "Write Sums((col(...),))."
+            )
+        if not fewest <= len(self.values) <= MAX_VALUES or len(self.by) > 32:
+            raise QuestionError("too-large", f"A question holds {fewest} to {MAX_VALUES} values and at most 32 keys.")
+        if not all(isinstance(fn, RowFn) for fn in self.parts()):
+            raise QuestionError("bad-question", "A question is built from row functions: sulq.col(...).")
+        if not isinstance(self.over, RELATIONS):
+            raise QuestionError("bad-question", "Sums run over a table or what is derived from tables.")
+        _measure(self.parts() + functions(self.over))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums(_Grouped):
     """Sums of bounded row functions over the kept rows, filtered and partitioned.
 
     `values`: each a number or a vector of integers on a grid. `where`: a
@@ -63,23 +92,13 @@ class Sums:
     cell or none. `shares`: how the spend is divided over the values (default evenly).
     """
 
-    values: tuple[RowFn, ...]
-    where: RowFn | None = None
-    by: tuple[RowFn, ...] = ()
-    shares: tuple[Fraction, ...] = ()
-    over: Relation = WHOLE
-
     def __post_init__(self) -> None:
-        _check(self, fewest=1)
+        self._check(fewest=1)
         object.__setattr__(self, "shares", _shares(self.shares, len(self.values), "value"))
-
-    def parts(self) -> list[RowFn]:
-        """The row functions this is built from."""
-        return _parts(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OpenSums:
+class OpenSums(_Grouped):
     """Sums by keys whose labels are not listed in advance: only groups of enough people are released (SR14).
 
     The answer's first column is the noisy number of people in each group, which
@@ -88,59 +107,18 @@ class OpenSums:
     over the number of people and the values (default evenly). Needs a delta.
     """
 
-    values: tuple[RowFn, ...]
-    where: RowFn | None = None
-    by: tuple[RowFn, ...] = ()
-    shares: tuple[Fraction, ...] = ()
-    over: Relation = WHOLE
-
     def __post_init__(self) -> None:
-        _check(self, fewest=0)
+        self._check(fewest=0)
         if not self.by:
             raise QuestionError("bad-question", "Open sums are grouped by at least one key.")
         object.__setattr__(self, "shares", _shares(self.shares, len(self.values) + 1, "value, the people first"))
 
-    def parts(self) -> list[RowFn]:
-        """The row functions this is built from."""
-        return _parts(self)
-
-
-def _parts(asked: Sums | OpenSums) -> list[RowFn]:
-    condition = () if asked.where is None else (asked.where,)
-    return [*asked.values, *condition, *asked.by]
-
-
-def _check(asked: Sums | OpenSums, *, fewest: int) -> None:
-    if not isinstance(asked.values, (tuple, list)) or not isinstance(asked.by, (tuple, list)):
-        raise QuestionError(
-            "bad-question", "A question holds tuples of values and of keys.", "Write Sums((col(...),))."
-        )
-    if not fewest <= len(asked.values) <= MAX_VALUES or len(asked.by) > 32:
-        raise QuestionError("too-large", f"A question holds {fewest} to {MAX_VALUES} values and at most 32 keys.")
-    if not all(isinstance(fn, RowFn) for fn in asked.parts()):
-        raise QuestionError("bad-question", "A question is built from row functions: sulq.col(...).")
-    if not isinstance(asked.over, RELATIONS):
-        raise QuestionError("bad-question", "Sums run over a table or what is derived from tables.")
-    _measure(asked.parts() + functions(asked.over))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choose:
-    """The candidate of a high score, drawn so that one person hardly alters the odds [S3.9, SR4].
-
-    `counts`: exact sums whose last key divides the rows for the score; each cell of
-    the keys before it makes a choice of its own, all for one price. `score`: one
-    of a closed list (SR5). The answer is the number of the chosen candidate.
-    """
+class _OfCounts:
+    """What is asked of exact sums that are not released themselves."""
 
     counts: Sums
-    score: Score
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.counts, Sums) or not self.counts.by:
-            raise QuestionError("bad-question", "A choice is made by sums with at least one key.")
-        if not isinstance(self.score, SCORES):
-            raise QuestionError("bad-question", f"A score is one of {', '.join(kind.__name__ for kind in SCORES)}.")
 
     @property
     def over(self) -> Relation:
@@ -153,7 +131,25 @@ class Choose:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Above:
+class Choose(_OfCounts):
+    """The candidate of a high score, drawn so that one person hardly alters the odds [S3.9, SR4].
+
+    `counts`: exact sums whose last key divides the rows for the score; each cell of
+    the keys before it makes a choice of its own, all for one price. `score`: one
+    of a closed list (SR5). The answer is the number of the chosen candidate.
+    """
+
+    score: Score
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.counts, Sums) or not self.counts.by:
+            raise QuestionError("bad-question", "A choice is made by sums with at least one key.")
+        if not isinstance(self.score, SCORES):
+            raise QuestionError("bad-question", f"A score is one of {', '.join(kind.__name__ for kind in SCORES)}.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Above(_OfCounts):
     """Which of many sums is the first to reach its threshold; nothing else is released (the sparse vector).
 
     `counts`: sums of one value, a number or a vector; its sums are looked at in the order
@@ -163,7 +159,6 @@ class Above:
     of sums. For the first *below* a threshold negate value and threshold.
     """
 
-    counts: Sums
     threshold: int | float | tuple[int | float, ...]
 
     def __post_init__(self) -> None:
@@ -178,15 +173,6 @@ class Above:
     def levels(self) -> tuple[Fraction, ...]:
         """The thresholds as exact numbers."""
         return tuple(Fraction(level) for level in cast("tuple[int | float, ...]", self.threshold))
-
-    @property
-    def over(self) -> Relation:
-        """What the sums run over."""
-        return self.counts.over
-
-    def parts(self) -> list[RowFn]:
-        """The row functions this is built from."""
-        return self.counts.parts()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

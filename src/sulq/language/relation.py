@@ -7,6 +7,7 @@ have and what its columns hold follows from public facts alone (language/shape.p
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,23 +19,42 @@ MAX_COLUMNS: Final = 1024
 MAX_RELATION_DEPTH: Final = 32
 
 
+class _Rows:
+    """Rows made of other rows and of row functions: those of its fields."""
+
+    __slots__ = ()
+
+    def sources(self) -> tuple[Relation, ...]:
+        """The relations this is made of."""
+        return tuple(item for item in self._held() if isinstance(item, RELATIONS))
+
+    def parts(self) -> tuple[RowFn, ...]:
+        """The row functions this is made of."""
+        return tuple(item for item in self._held() if isinstance(item, RowFn))
+
+    def _held(self) -> Iterator[object]:
+        front = [getattr(self, name) for name in self.__match_args__]  # type: ignore[attr-defined]  # of a dataclass
+        for value in front:
+            yield from _flat(value)
+
+
+def _flat(value: object) -> Iterator[object]:
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _flat(item)
+    else:
+        yield value
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(_Rows):
     """The kept rows of one table, by the name it was registered under ("" where there is only one)."""
 
     name: str = ""
 
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return ()
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return ()
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Where:
+class Where(_Rows):
     """The rows of a relation for which a condition is true."""
 
     source: Relation
@@ -44,17 +64,9 @@ class Where:
         _relations(self.source)
         _functions(self.condition)
 
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return (self.source,)
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return (self.condition,)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Select:
+class Select(_Rows):
     """The rows of a relation with other columns: each a row function, clamped and put on the grid of its kind."""
 
     source: Relation
@@ -65,17 +77,9 @@ class Select:
         _named([name for name, _ in self.columns])
         _functions(*(fn for _, fn in self.columns))
 
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return (self.source,)
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return tuple(fn for _, fn in self.columns)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Join:
+class Join(_Rows):
     """Pairs of rows whose columns agree; the columns of both, all of different names.
 
     `on`: pairs of a left and a right column; a missing value agrees with nothing.
@@ -97,17 +101,9 @@ class Join:
         if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in self.on) or len(self.on) > 32:
             raise QuestionError("bad-question", "A join matches pairs of columns, at most 32 of them.")
 
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return (self.left, self.right)
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return ()
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PerPerson:
+class PerPerson(_Rows):
     """One row for each person and each combination of keys that the person's rows hold.
 
     Columns: the keys (a missing key is a key like any other), then `values`, each
@@ -129,17 +125,9 @@ class PerPerson:
         if not all(how in AGGREGATES and (fn is not None or how == "count") for _, how, fn in self.values):
             raise QuestionError("bad-question", f"A person's rows are put together by {', '.join(AGGREGATES)}.")
 
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return (self.source,)
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return tuple(fn for _, _, fn in self.values if fn is not None)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distinct:
+class Distinct(_Rows):
     """The different rows of a relation, nobody's own: a person alters no more of them than of the rows themselves."""
 
     source: Relation
@@ -147,17 +135,9 @@ class Distinct:
     def __post_init__(self) -> None:
         _relations(self.source)
 
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return (self.source,)
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return ()
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Union:
+class Union(_Rows):
     """The rows of several relations of the same columns, one after the other (UNION ALL)."""
 
     relations: tuple[Relation, ...]
@@ -166,14 +146,6 @@ class Union:
         _relations(*self.relations)
         if not 2 <= len(self.relations) <= 64:
             raise QuestionError("too-large", "A union has 2 to 64 parts.")
-
-    def sources(self) -> tuple[Relation, ...]:
-        """The relations this is made of."""
-        return self.relations
-
-    def parts(self) -> tuple[RowFn, ...]:
-        """The row functions this is made of."""
-        return ()
 
 
 Relation = Table | Where | Select | Join | PerPerson | Distinct | Union

@@ -19,18 +19,9 @@ from sulq.kernel.scores import BITS, LARGEST_ENTRY, LARGEST_SHIFT, MOST_ENTRIES,
 from sulq.language.kinds import Integers
 
 __all__ = [
-    "SCORES",
-    "Contrast",
-    "Diagonal",
-    "Distance",
-    "Linear",
-    "NegAbs",
-    "NegL1",
-    "NegMaxAbs",
-    "Rank",
-    "Score",
+    "SCORES", "Contrast", "Diagonal", "Distance", "Linear", "NegAbs", "NegL1", "NegMaxAbs", "Rank", "Score",
     "form",
-]
+]  # fmt: skip
 
 _INT: Final = frozenset({int})
 _LARGEST_BIAS: Final = 2 ** BITS["biases"]

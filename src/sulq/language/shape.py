@@ -39,7 +39,7 @@ from typing import Final
 from sulq.errors import QuestionError, SetupError
 from sulq.language import domain
 from sulq.language.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text, joinable, may_be_missing
-from sulq.language.facts import Facts, TableFacts, Tables
+from sulq.language.facts import Catalogue, TableFacts
 from sulq.language.kinds import Code, Kind, Scalar, Truth, Words
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
@@ -47,7 +47,7 @@ from sulq.language.rowfn.base import condition
 from sulq.language.rowfn.vectors import bounded, scalar_grid
 
 
-def fan_out(relation: Relation, columns: Iterable[str], facts: Facts | Tables) -> int | None:
+def fan_out(relation: Relation, columns: Iterable[str], facts: Catalogue) -> int | None:
     """How many rows of a relation agree with one other row in these columns, at most; None where that is not known."""
     return _FanOut(facts).most(relation, frozenset(columns))
 
@@ -55,7 +55,7 @@ def fan_out(relation: Relation, columns: Iterable[str], facts: Facts | Tables) -
 class _FanOut:
     """Goes through every pair of a relation and columns once: a chain of joins would branch at each of them."""
 
-    def __init__(self, facts: Facts | Tables) -> None:
+    def __init__(self, facts: Catalogue) -> None:
         self.facts = facts
         self.known: dict[tuple[int, frozenset[str]], int | None] = {}
 
@@ -135,7 +135,7 @@ class Shape:
     most: int
 
 
-def shape(relation: Relation, facts: Facts | Tables) -> Shape:
+def shape(relation: Relation, facts: Catalogue) -> Shape:
     """Work out a relation's shape, or refuse it and say where the person is lost."""
     match relation:
         case Table():
@@ -158,7 +158,7 @@ def shape(relation: Relation, facts: Facts | Tables) -> Shape:
             return _union([shape(item, facts) for item in relation.relations])
 
 
-def _table(table: TableFacts, facts: Facts | Tables) -> Shape:
+def _table(table: TableFacts, facts: Catalogue) -> Shape:
     if table.public:
         most = MAX_STORED_ROWS if table.rows is None else table.rows
         return Shape(table.schema, 0, owned=False, fixed=True, public=True, most=most)
@@ -166,7 +166,7 @@ def _table(table: TableFacts, facts: Facts | Tables) -> Shape:
     return Shape(table.schema, facts.rows_of(table) or 1, owned, fixed=True, public=False, most=MAX_STORED_ROWS)
 
 
-def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape:
+def _join(join: Join, left: Shape, right: Shape, facts: Catalogue) -> Shape:
     shared = set(left.schema.names) & set(right.schema.names)
     if shared:
         raise QuestionError("bad-question", f"Both sides of a join have a column {min(shared)[:80]!r}.")
@@ -203,7 +203,7 @@ def _join(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> Shape
     return Shape(schema, _few(private.rows * fan), private.owned, fixed, private.public, private.most * fan)
 
 
-def _pairs(join: Join, left: Shape, right: Shape, facts: Facts | Tables) -> tuple[int, int]:
+def _pairs(join: Join, left: Shape, right: Shape, facts: Catalogue) -> tuple[int, int]:
     """How many pairs one person's rows can make, and all rows: each left row so many as agree with it, or each right.
 
     Of all rows no fewer can be said: a person with one row on the left may have all of theirs on the right.

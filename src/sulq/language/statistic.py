@@ -264,9 +264,7 @@ class ToBoundedDegree(_OfGraph):
 
 
 @dataclass(frozen=True, slots=True)
-class ToUnique:
-    """How many rows must go so that no two agree in these columns: how far they are from being a key [S4.11]."""
-
+class _OfColumns:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
@@ -276,6 +274,11 @@ class ToUnique:
     def row(self) -> tuple[RowFn, ...]:
         """What is read of each row."""
         return tuple(Col(name) for name in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class ToUnique(_OfColumns):
+    """How many rows must go so that no two agree in these columns: how far they are from being a key [S4.11]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,18 +297,8 @@ class ToSorted:
 
 
 @dataclass(frozen=True, slots=True)
-class Occurring:
+class Occurring(_OfColumns):
     """For each combination of these columns' labels whether any row has it: a point of the Hamming cube."""
-
-    columns: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        _named(self.columns)
-
-    @property
-    def row(self) -> tuple[RowFn, ...]:
-        """What is read of each row."""
-        return tuple(Col(name) for name in self.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.compile.plan.draft import PlanDraft, bind, walk
+from sulq.compile.plan.draft import PlanDraft, bind
 from sulq.errors import QuestionError
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import NEIGHBORS, Epsilon, Unit
 from sulq.language.question import Sums
-from sulq.language.relation import Table
+from sulq.language.relation import Table, functions
 from sulq.language.rowfn import Bins, Bucket, Col, Each, Lit, Lookup, Position, RowFn, Vector
+from sulq.language.rowfn.base import walk
 from tests.stub import facts
 
 SCHEMA = Schema.of(
@@ -122,6 +123,6 @@ def test_every_row_function_of_a_question_is_looked_at():
     """Walk reaches values, condition, keys and all their parts, outermost first."""
     inner = Col("n")
     question = Sums((inner + 1, Lit(2)), Col("f") & (inner > 2), (Each(inner),))
-    found = walk(question)
+    found = list(walk(*question.parts(), *functions(question.over)))
     assert found[:4] == [*question.values, question.where, *question.by] or found[0] is question.values[0]
     assert sum(fn is inner for fn in found) == 3

@@ -14,10 +14,10 @@ from sulq.language.facts import Facts
 from sulq.language.kinds import HUGE, Code, Grid, Words
 from sulq.language.law import Law, PassedLaw
 from sulq.language.privacy import Draw, Loss
-from sulq.language.question import Holistic, OpenSums, Sums
+from sulq.language.question import OpenSums, Sums
 from sulq.language.relation import Relation, Table, functions
 from sulq.language.rowfn import Bucket, Each, Position, RowFn
-from sulq.language.rowfn.base import condition
+from sulq.language.rowfn.base import condition, walk
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
 from sulq.language.score import Score, form
 from sulq.language.shape import Shape, shape
@@ -78,7 +78,7 @@ def bind(draft: PlanDraft) -> PlanDraft:
     """Resolve the table, the condition and the keys; check what the relation forbids."""
     question, facts = draft.question, draft.facts
     over = shape(question.over, facts)
-    for fn in walk(question):
+    for fn in walk(*question.parts(), *functions(question.over)):
         allowed(fn, question.over, facts)
     droppable = not over.fixed
     if question.where is not None:
@@ -111,16 +111,6 @@ def _open(question: OpenSums, over: Shape) -> tuple[Key, ...]:
         if isinstance(fn.kind(over.schema), Grid):
             raise QuestionError("wrong-kind", "A vector cannot be a key.")
     return tuple(Key(fn, ()) for fn in question.by)
-
-
-def walk(question: Sums | OpenSums | Holistic) -> list[RowFn]:
-    """Every row function of a question, outermost first."""
-    found: list[RowFn] = []
-    front = question.parts() + functions(question.over)
-    while front:
-        found.extend(front)
-        front = [part for fn in front for part in fn.parts()]
-    return found
 
 
 def allowed(fn: RowFn, over: Relation, facts: Facts) -> None:

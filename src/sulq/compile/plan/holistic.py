@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from sulq.answers.answer import extra
 from sulq.answers.plan import Part, Whole
 from sulq.compile.plan.calibration import root_of, root_up, scale_of
-from sulq.compile.plan.draft import allowed, walk
+from sulq.compile.plan.draft import allowed
 from sulq.compile.plan.estimators import OWN
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
@@ -34,7 +34,7 @@ from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, M
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import Holistic
 from sulq.language.rowfn import Col, Position, RowFn
-from sulq.language.rowfn.base import condition
+from sulq.language.rowfn.base import condition, walk
 from sulq.language.rowfn.keys import mixing
 from sulq.language.shape import shape
 from sulq.language.space import Box, Cube, units
@@ -245,7 +245,7 @@ def plan_holistic(asked: Holistic, facts: Facts, spend: Loss) -> HolisticDraw:
     over = shape(asked.over, facts)
     certificate = _certificate(asked, table, facts)
     _all_rows(asked, table, facts)
-    for fn in walk(asked):
+    for fn in walk(*asked.parts()):
         allowed(fn, asked.over, facts)
     if asked.where is not None:
         condition(asked.where, over.schema)

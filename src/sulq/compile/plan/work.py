@@ -57,41 +57,17 @@ TRIMMED_SIGN: Final = 1.5
 JOINED: Final = 120.0
 
 TEXTS: Final = (
-    rowfn.Concat,
-    rowfn.IndexOf,
-    rowfn.Length,
-    rowfn.Like,
-    rowfn.Lowered,
-    rowfn.StartsWith,
-    rowfn.Substring,
-    rowfn.Trimmed,
-    rowfn.Uppered,
-)
+    rowfn.Concat, rowfn.IndexOf, rowfn.Length, rowfn.Like, rowfn.Lowered, rowfn.StartsWith, rowfn.Substring,
+    rowfn.Trimmed, rowfn.Uppered,
+)  # fmt: skip
 VECTORS: Final = (
-    rowfn.Bernstein,
-    rowfn.Dot,
-    rowfn.Lookup,
-    rowfn.Nearest,
-    rowfn.Outer,
-    rowfn.Scaled,
-    rowfn.Vector,
+    rowfn.Bernstein, rowfn.Dot, rowfn.Lookup, rowfn.Nearest, rowfn.Outer, rowfn.Scaled, rowfn.Vector,
     rowfn.WithinBall,
-)
+)  # fmt: skip
 SLOWER: Final = (
-    rowfn.Bins,
-    rowfn.Choice,
-    rowfn.DatePart,
-    rowfn.DateTrunc,
-    rowfn.Maths,
-    rowfn.Moment,
-    rowfn.Power,
-    rowfn.Relabel,
-    rowfn.Round,
-    rowfn.Route,
-    rowfn.ToDate,
-    rowfn.ToTimestamp,
-    rowfn.Value,
-)
+    rowfn.Bins, rowfn.Choice, rowfn.DatePart, rowfn.DateTrunc, rowfn.Maths, rowfn.Moment, rowfn.Power,
+    rowfn.Relabel, rowfn.Round, rowfn.Route, rowfn.ToDate, rowfn.ToTimestamp, rowfn.Value,
+)  # fmt: skip
 Single = Sums | OpenSums | Choose | Above | Holistic
 
 

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from typing import cast
 
 from sulq.language.rowfn import Col, Position, RowFn
+from sulq.language.rowfn.base import walk
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import Tally
 
@@ -28,13 +29,10 @@ class Needed:
 def needed(*tallies: Tally) -> Needed:
     """What of the rows the functions of tallies look at."""
     found = Needed()
-    front = [fn for tally in tallies for fn in functions(tally)]
-    while front:
-        fn = front.pop()
+    for fn in walk(*(fn for tally in tallies for fn in functions(tally))):
         found.columns |= {fn.name} if isinstance(fn, Col) else set()
         found.person |= isinstance(fn, Bucket)
         found.place |= isinstance(fn, Position)
-        front += fn.parts()
     return found
 
 

@@ -12,7 +12,7 @@ import datetime
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
@@ -288,15 +288,20 @@ def condition(fn: RowFn, schema: Schema) -> Truth:
     return kind
 
 
+def walk(*fns: RowFn) -> Iterator[RowFn]:
+    """Row functions and all that they are built from, outermost first."""
+    front: Sequence[RowFn] = fns
+    while front:
+        yield from front
+        front = [part for fn in front for part in fn.parts()]
+
+
 def describe(fn: RowFn) -> str:
     """A few words for messages, naming the columns concerned."""
     if isinstance(fn, Col):
         return f"Column {fn.name!r}"
-    names, front = [], [fn]
-    while front:
-        names += [part.name for part in front if isinstance(part, Col)]
-        front = [part for outer in front for part in outer.parts()]
-    columns = ", ".join(repr(name) for name in dict.fromkeys(names))
+    names = dict.fromkeys(part.name for part in walk(fn) if isinstance(part, Col))
+    columns = ", ".join(map(repr, names))
     return f"The expression of column {columns}" if columns else "The expression"
 
 
