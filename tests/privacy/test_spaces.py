@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import sulq
 from sulq import Epsilon, Int, Unit
-from sulq.addresses.defaults import begun, beside
+from sulq.addresses import begun, beside
 from sulq.cli import app
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.ledger import Ledger, verify

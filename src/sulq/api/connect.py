@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from sulq.addresses.defaults import begun
-from sulq.addresses.postgres import is_address
+from sulq.addresses import begun, is_address
 from sulq.api.declarations import (
     OwnedTable,
     declare_table,

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from sulq.addresses.defaults import beside, copy_of, stem
-from sulq.addresses.postgres import TableAddress, is_address, same_database
+from sulq.addresses import TableAddress, beside, copy_of, is_address, same_database, stem
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.language.domain import Category, Schema, Text, joinable
 from sulq.language.facts import TableFacts

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from sulq.addresses.defaults import begun, copy_of
+from sulq.addresses import begun, copy_of
 from sulq.api.connect import connect
 from sulq.api.declarations import in_spark, lies_elsewhere
 from sulq.cli.config import DatasetConfig, find

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote
 
-from sulq.addresses.postgres import is_address
+from sulq.addresses import is_address
 from sulq.api.declarations import lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare

@@ -6,7 +6,6 @@ width as wished for between its declared bounds, each whole value where those ar
 
 from __future__ import annotations
 
-import datetime
 import itertools
 import math
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.language.domain import EPOCH, Bool, Category, Column, Date, Int, Text, Timestamp
+from sulq.language.domain import Bool, Category, Column, Int, Text, iso_text
 from sulq.language.rowfn import Bins, Col, Each, RowFn
 
 MAX_CELLS: Final = 1024  # cells of one attribute
@@ -95,8 +94,4 @@ class Attribute:
 
 def _said(edge: float, domain: Column) -> float | str:
     """An edge as a question says it: a day or a moment in its ISO form."""
-    if isinstance(domain, Date):
-        return (EPOCH + datetime.timedelta(int(edge))).isoformat()
-    if isinstance(domain, Timestamp):
-        return (datetime.datetime.combine(EPOCH, datetime.time()) + datetime.timedelta(microseconds=edge)).isoformat()
-    return edge
+    return edge if domain.clock is None else iso_text(int(edge), domain.clock)

@@ -266,6 +266,13 @@ class Category(_Whole):
         return len(self.values) - 1
 
 
+def iso_text(units: int, clock: str) -> str:
+    """A day, or a moment in UTC, so many days or microseconds since 1970, as ISO text."""
+    if clock == "date":
+        return (EPOCH + datetime.timedelta(units)).isoformat()
+    return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=units)).isoformat()
+
+
 def days(value: object) -> int:
     """Days since 1970 of a date or its ISO text."""
     try:
@@ -304,15 +311,15 @@ class _Clock(_Whole):
         _ordered(self.low, self.high, type(self).__name__)
         self._settle()
 
-    @staticmethod
-    def _units(value: object) -> int:
+    def _units(self, value: object) -> int:
         """Grid units since 1970."""
-        raise NotImplementedError  # pragma: no cover - each clock has its own
+        return days(value) if self.clock == "date" else microseconds(value)
 
-    @staticmethod
-    def _text(units: int) -> str:
+    def _text(self, units: int) -> str:
         """ISO text of grid units, or a refusal."""
-        raise NotImplementedError  # pragma: no cover - each clock has its own
+        if self.clock == "timestamp" and abs(units) >= INT_LIMIT:
+            raise SetupError("bad-bounds", "Timestamps must lie between 1685 and 2255.")
+        return iso_text(units, self.clock or "date")
 
     def _code(self, default: object) -> int | None:
         found = self._units(default)
@@ -334,11 +341,6 @@ class Date(_Clock):
     """Days from `lo` to `hi`; days outside are clamped."""
 
     clock: ClassVar[str | None] = "date"
-    _units = staticmethod(days)
-
-    @staticmethod
-    def _text(units: int) -> str:
-        return (EPOCH + datetime.timedelta(units)).isoformat()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -346,13 +348,6 @@ class Timestamp(_Clock):
     """Moments in UTC from `lo` to `hi`, to the microsecond; moments outside are clamped."""
 
     clock: ClassVar[str | None] = "timestamp"
-    _units = staticmethod(microseconds)
-
-    @staticmethod
-    def _text(units: int) -> str:
-        if abs(units) >= INT_LIMIT:
-            raise SetupError("bad-bounds", "Timestamps must lie between 1685 and 2255.")
-        return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=units)).isoformat()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -30,7 +30,6 @@ Source: docs/theory/relations.md; SR15.
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -44,6 +43,7 @@ from sulq.language.kinds import Code, Kind, Scalar, Truth, Words
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import condition
+from sulq.language.rowfn.dates import calendar
 from sulq.language.rowfn.vectors import bounded, scalar_grid
 
 
@@ -319,7 +319,11 @@ def numeric(kind: Scalar) -> Column:
     if kind.lo is None or kind.hi is None:
         raise QuestionError("unbounded", "A column of a derived table has no bounds.")
     if kind.clock is not None and kind.step is not None and kind.step.denominator == 1:
-        return {"date": _date, "timestamp": _timestamp}[kind.clock](math.ceil(kind.lo), math.floor(kind.hi))
+        # The beginning of the period the first moments lie in may be before every moment: cells there are clamped.
+        first, last = calendar(kind.clock)
+        ends = (min(max(n, first), last) for n in (math.ceil(kind.lo), math.floor(kind.hi)))
+        column = domain.Date if kind.clock == "date" else domain.Timestamp
+        return column(*(domain.iso_text(end, kind.clock) for end in ends))
     whole = kind.step is not None and kind.step.denominator == 1
     if whole and max(abs(kind.lo), abs(kind.hi)) <= INT_LIMIT:
         return Int(math.ceil(kind.lo), math.floor(kind.hi))
@@ -328,17 +332,3 @@ def numeric(kind: Scalar) -> Column:
         return Real(float(low * step), float(high * step), float(step))
     except SetupError:
         raise QuestionError("too-large", "A column of a derived table is out of range.") from None
-
-
-def _date(low: int, high: int) -> Column:
-    start = domain.EPOCH.toordinal()
-    first, last = (domain.EPOCH.fromordinal(min(max(start + n, 1), 3652059)).isoformat() for n in (low, high))
-    return domain.Date(first, last)
-
-
-def _timestamp(low: int, high: int) -> Column:
-    """The beginning of the period the first moments lie in may be before every moment: cells there are clamped."""
-    low, high = (min(max(n, 1 - INT_LIMIT), INT_LIMIT - 1) for n in (low, high))
-    start = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
-    first, last = ((start + datetime.timedelta(microseconds=n)).isoformat() for n in (low, high))
-    return domain.Timestamp(first, last)

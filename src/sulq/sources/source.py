@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.addresses.postgres import TableAddress, is_address
+from sulq.addresses import TableAddress, is_address
 from sulq.errors import SetupError
 from sulq.kernel.keep import POSITION
 from sulq.language.domain import Int, Real, Schema

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
-from sulq.language.domain import Date, Schema, Timestamp, days, microseconds
+from sulq.language.domain import Date, Schema, Timestamp, days, iso_text, microseconds
 from sulq.language.rowfn import Arith, Col, DatePart, DateTrunc, Lit, Moment, ToDate, ToTimestamp, periods
 from sulq.language.rowfn.base import evaluate
-from sulq.language.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS, started, written
+from sulq.language.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS, started
 from tests.counts import count
 from tests.expressions import SCHEMA
 from tests.frames import Frame
@@ -51,7 +51,7 @@ def test_a_part_lies_in_its_interval_and_reaches_it_T13(data, moment):
     span = data.draw(st.sampled_from([0, 1, 5, 40, 400]) | st.integers(0, 1000))
     scale = data.draw(st.sampled_from([1, 10**6, 3600 * 10**6, 86_400 * 10**6])) if moment else 1
     last = min(first + span * scale, EVER.find("m").high if moment else LAST_DAY)
-    ends = [written(end, "timestamp" if moment else "date") for end in (first, last)]
+    ends = [iso_text(end, "timestamp" if moment else "date") for end in (first, last)]
     schema = Schema.of("t", {"x": (Timestamp if moment else Date)(*ends)})
     rows = [{"x": unit} for unit in sorted({*np.linspace(first, last, 50).astype(np.int64).tolist(), first, last})]
     for fn in [DatePart(part, Col("x")) for part in PARTS] + [DateTrunc(part, Col("x")) for part in PERIODS]:
@@ -116,7 +116,7 @@ def test_a_period_is_a_key_over_the_declared_range(part, column, labels):
     for unit in [*range(column.low, column.high, scale), column.high]:
         place = value(key, {"x": unit}, schema)
         start = value(DateTrunc(part, Col("x")), {"x": unit}, schema)
-        assert labels[int(place)] == written(int(start), "date" if isinstance(column, Date) else "timestamp")
+        assert labels[int(place)] == iso_text(int(start), "date" if isinstance(column, Date) else "timestamp")
 
 
 def test_periods_past_all_measure_are_refused():

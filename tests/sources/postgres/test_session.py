@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from sulq.addresses.postgres import TableAddress
+from sulq.addresses import TableAddress
 from sulq.errors import SetupError
 from sulq.sources.postgres import session
 from sulq.sources.postgres.session import SETTLE, SINCE, Sessions, meaning, opened
@@ -68,7 +68,7 @@ COMPUTING = """
 import sys
 import psycopg
 from sulq.sources.postgres import session as postgres_session
-from sulq.addresses.postgres import TableAddress
+from sulq.addresses import TableAddress
 found = postgres_session.opened(TableAddress.of(sys.argv[2])) if sys.argv[1] == "ours" else psycopg.connect(sys.argv[2])
 print(found.info.backend_pid, flush=True)
 found.execute("SELECT count(*) FROM generate_series(1, 100000) AS a, generate_series(1, 100000) AS b")

@@ -237,12 +237,8 @@ def threshold(draft: PlanDraft, rho: Fraction) -> PlanDraft:
     have, whose loss is rho: together key_delta-approximate rho-zCDP [BS16, Definition 8.1].
     Source: docs/theory/open-keys.md.
     """
-    moves = [{way: reach.l2_squared for way, reach in ways.items()} for ways in draft.reaches]
-    moves = [ways if any(ways.values()) else dict.fromkeys(ways, Fraction(1)) for ways in moves]
-    asked = draft.question.shares or (Fraction(1),) * len(moves)
-    wide = [max(ways.values()) * sum(asked) / (2 * share * rho) for ways, share in zip(moves, asked, strict=True)]
-    used = max(sum(ways[way] / (2 * var) for ways, var in zip(moves, wide, strict=True)) for way in draft.ways)
-    scales = [scale_of(root_of(variance * used / rho)) for variance in wide]
+    moves = _moves(draft, lambda reach: reach.l2_squared)
+    scales = [scale_of(root_of(variance)) for variance in _tightened(draft, moves, 2 * rho)]
     found = PassedLaw(scales[0], least_threshold(scales[0], draft.key_delta, alone(draft)))
     laws = tuple(GaussianLaw(scale) for scale in scales[1:])
     hidden: list[Law] = [found, *laws]
@@ -295,11 +291,17 @@ def calibrate(draft: PlanDraft) -> PlanDraft:
     raise QuestionError("spend-kind", "This budget does not take that spend.")
 
 
-def _shares(draft: PlanDraft) -> list[Fraction]:
-    """The part of the loss each block may use: as asked, or evenly."""
-    asked = draft.question.shares or (Fraction(1),) * len(draft.blocks)
+def _tightened(draft: PlanDraft, moves: list[dict[str, Fraction]], paid: Fraction) -> list[Fraction]:
+    """The move of each block over its share of what is paid, made as small as the worst way of moving them all allows.
+
+    The shares are those asked for, or even ones.
+    """
+    asked = draft.question.shares or (Fraction(1),) * len(moves)
     total = sum(asked)  # once: a question may have tens of thousands of blocks
-    return [Fraction(share) / total for share in asked]
+    shares = [Fraction(share) / total for share in asked]
+    wide = [max(ways.values()) / (share * paid) for ways, share in zip(moves, shares, strict=True)]
+    used = max(sum(ways[way] / scale for ways, scale in zip(moves, wide, strict=True)) for way in draft.ways)
+    return [scale * used / paid for scale in wide]
 
 
 def _moves(draft: PlanDraft, pick: Callable[[Reach], Fraction]) -> list[dict[str, Fraction]]:
@@ -315,18 +317,14 @@ def _laplace(draft: PlanDraft, epsilon: Fraction) -> PlanDraft:
     move/scale for the way the person moved, so the loss is the largest such sum.
     """
     moves = _moves(draft, lambda reach: reach.l1)
-    wide = [max(ways.values()) / (share * epsilon) for ways, share in zip(moves, _shares(draft), strict=True)]
-    used = max(sum(ways[way] / scale for ways, scale in zip(moves, wide, strict=True)) for way in draft.ways)
-    laws = tuple(LaplaceLaw(scale_of(scale * used / epsilon)) for scale in wide)
+    laws = tuple(LaplaceLaw(scale_of(scale)) for scale in _tightened(draft, moves, epsilon))
     return _finish(draft, laws, moves, norm="l1", paid=epsilon)
 
 
 def _gaussian(draft: PlanDraft, rho: Fraction) -> PlanDraft:
     """Discrete Gaussian of variance l2^2/(2*share*rho), tightened to the worst way as a whole."""
     moves = _moves(draft, lambda reach: reach.l2_squared)
-    wide = [max(ways.values()) / (2 * share * rho) for ways, share in zip(moves, _shares(draft), strict=True)]
-    used = max(sum(ways[way] / (2 * var) for ways, var in zip(moves, wide, strict=True)) for way in draft.ways)
-    laws = tuple(GaussianLaw(scale_of(root_of(variance * used / rho))) for variance in wide)
+    laws = tuple(GaussianLaw(scale_of(root_of(variance))) for variance in _tightened(draft, moves, 2 * rho))
     return _finish(draft, laws, moves, norm="l2", paid=rho)
 
 

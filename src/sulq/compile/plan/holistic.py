@@ -7,9 +7,8 @@ Source: docs/theory/holistic.md, docs/theory/graphs.md.
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, NamedTuple
@@ -28,7 +27,19 @@ from sulq.kernel.whole.figure import Move
 from sulq.kernel.whole.functions import Function
 from sulq.kernel.whole.metric import Cube as Bits
 from sulq.language import statistic as terms
-from sulq.language.domain import EPOCH, Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, grid_for
+from sulq.language.domain import (
+    Bool,
+    Category,
+    Column,
+    Date,
+    Int,
+    Real,
+    Schema,
+    Text,
+    Timestamp,
+    grid_for,
+    iso_text,
+)
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
@@ -47,7 +58,6 @@ from sulq.language.statistic import (
     Edges,
     HeavyPersons,
     Occurring,
-    OfGraph,
     SpanningTree,
     Statistic,
     ToConnected,
@@ -78,6 +88,10 @@ VERTICES: Final[Mapping[type, Limit]] = {
         "Ask for degrees: how many vertices have so many edges; or declare fewer vertices.",
     ),
 }
+GRAPHS: Final[Mapping[type, Callable[..., annex.Statistic]]] = {
+    kind: getattr(graphs, kind.__name__) for kind in OF_GRAPH
+}
+"""Each statistic of a graph as the annex has it, under the same name and with the same fields."""
 PAIRS: Final = Limit(2**20, "A list of pairs")
 COMBINATIONS: Final = Limit(2**20, "What occurs among combinations")
 
@@ -156,25 +170,8 @@ def measured(statistic: Statistic, blocks: tuple[Block, ...], certificate: Certi
             return rows.ToSorted()
         case terms.Occurring():
             return rows.Occurring(tuple((block.low[0], block.high[0]) for block in blocks))
-    return _of_graph(statistic, graph_of(blocks))
-
-
-def _of_graph(statistic: OfGraph, graph: graphs.Graph) -> annex.Statistic:
-    match statistic:
-        case terms.SpanningTree():
-            return graphs.SpanningTree(graph, statistic.complete)
-        case terms.Triangles():
-            return graphs.Triangles(graph, statistic.degree)
-        case terms.Degrees():
-            return graphs.Degrees(graph, statistic.most)
-        case terms.ToBoundedDegree():
-            return graphs.ToBoundedDegree(graph, statistic.degree)
-        case terms.MinCut():
-            return graphs.MinCut(graph)
-        case terms.Edges():
-            return graphs.Edges(graph)
-        case terms.ToConnected():
-            return graphs.ToConnected(graph)
+    options = (getattr(statistic, name) for name in type(statistic).__match_args__[1:])  # its fields after the graph
+    return GRAPHS[type(statistic)](graph_of(blocks), *options)
 
 
 def _space(whole: Whole) -> metric.Space | None:
@@ -327,7 +324,7 @@ def _labels(column: Column | None) -> tuple[object, ...]:
         case Bool():
             return (False, True)
         case Date():
-            return tuple((EPOCH + datetime.timedelta(day)).isoformat() for day in range(column.low, column.high + 1))
+            return tuple(iso_text(day, "date") for day in range(column.low, column.high + 1))
         case Int() | Real() | Timestamp():
             units = range(column.low, column.high + 1)
             return tuple(units) if column.step == 1 else tuple(float(unit * column.step) for unit in units)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import apsw
 
-from sulq.addresses import postgres
-from sulq.addresses.defaults import beside, ledger_at, ledger_of
+from sulq.addresses import TableAddress, beside, ledger_at, ledger_of
+from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import load
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address, ledgers_in, refuse_logged, table_in
@@ -239,7 +239,7 @@ def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
     for data, name in private:
         if isinstance(data, Path):
             found.append(Source.file(data, beside(data)))
-        elif postgres.is_address(data):
+        elif is_table_address(data):
             found.append(table(str(data), name))
         elif isinstance(data, str):
             found.append(Source("spark", data))
@@ -248,7 +248,7 @@ def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
 
 def table(url: str, name: str) -> Source | None:
     """A table in PostgreSQL by its database and its oid, with those of the tables under a view or over a partition."""
-    schema, name = postgres.TableAddress.of(url).inside(name)
+    schema, name = TableAddress.of(url).inside(name)
     store = _reached(url)
     if store is None:
         return None
@@ -288,7 +288,7 @@ def ledger_place(
         SetupError: `covered-source`, `several-ledgers`, `bad-declaration`, or a ledger there cannot be read.
     """
     folders = {data.parent for data, _ in private if isinstance(data, Path)}
-    url = next((str(data) for data, _ in private if postgres.is_address(data)), None)
+    url = next((str(data) for data, _ in private if is_table_address(data)), None)
     if told is None and len(folders) > 1:
         return begun()
     if told is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, row, several
+from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, figures, row, several
 from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
 from sulq.language.rowfn.keys import Bins, Bucket, Choice, Each, OrMissing, Relabel, Route, Value
@@ -115,17 +115,13 @@ def within_ball(items: object, radius: float) -> WithinBall:
 
 def dot(items: object, weights: Iterable[float]) -> Dot:
     """The inner product of a vector with public weights."""
-    return Dot(_as_vector(items), tuple(figure(w) for w in several(weights, "Weights")))
+    return Dot(_as_vector(items), figures(several(weights, "Weights")))
 
 
 def nearest(items: object, centres: Iterable[Iterable[float]]) -> Nearest:
     """The index of the nearest of public centres."""
-    return Nearest(
-        _as_vector(items),
-        tuple(
-            tuple(figure(x) for x in several(centre, "A centre's numbers")) for centre in several(centres, "Centres")
-        ),
-    )
+    rows = (several(centre, "A centre's numbers") for centre in several(centres, "Centres"))
+    return Nearest(_as_vector(items), tuple(map(figures, rows)))
 
 
 def outer(items: object) -> Outer:

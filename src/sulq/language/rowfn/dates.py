@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError, SetupError
-from sulq.language.domain import EPOCH, INT_LIMIT, MICROSECONDS, Schema, days, microseconds
+from sulq.language.domain import INT_LIMIT, MICROSECONDS, Schema, days, iso_text, microseconds
 from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
 from sulq.language.rowfn.base import RowFn, describe, numbers, outward
 from sulq.language.rowfn.keys import MAX_LABELS, Each, Relabel
@@ -312,13 +312,6 @@ class Moment(RowFn):
         return Cells(np.full(frame.size, float(self.value)), None)
 
 
-def written(value: int, clock: str) -> str:
-    """A day or moment since 1970 as ISO text."""
-    if clock == "date":
-        return (EPOCH + datetime.timedelta(value)).isoformat()
-    return (datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=value)).isoformat()  # noqa: DTZ001 - UTC
-
-
 def periods(part: str, item: RowFn, schema: Schema) -> Relabel:
     """The period of a date or moment as a key, over its declared range; the labels are the periods' beginnings.
 
@@ -337,7 +330,7 @@ def periods(part: str, item: RowFn, schema: Schema) -> Relabel:
     first, last = (_count(part, started(part, end, clock), clock) for end in (low, high))
     if last - first >= MAX_LABELS:
         raise QuestionError("too-large", f"{describe(item)} has too many periods of a {part} for a key.")
-    starts = tuple(written(_begun(part, count, clock), clock) for count in range(first, last + 1))
+    starts = tuple(iso_text(_begun(part, count, clock), clock) for count in range(first, last + 1))
     return Relabel(Each(Clip(_counted(part, item), first, last)), starts)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final, Literal, cast
 from urllib.parse import quote
 
-from sulq.addresses.defaults import beside, copy_of, ledger_of
-from sulq.addresses.postgres import TableAddress, is_address
+from sulq.addresses import TableAddress, beside, copy_of, is_address, ledger_of
 from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
 from sulq.curator.ledger.opening import covers_in
 from sulq.curator.ledger.sources import Likeness, Source, covering

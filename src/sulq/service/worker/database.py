@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from sulq.addresses.postgres import meant
+from sulq.addresses import meant
 from sulq.errors import SetupError
 
 PORT: Final = 5432

@@ -20,7 +20,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 
-from sulq.addresses.postgres import TableAddress
+from sulq.addresses import TableAddress
 from sulq.errors import SetupError
 from sulq.kernel.entropy import random_bytes
 from sulq.language.domain import Schema, Text

@@ -17,7 +17,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-from sulq.addresses.postgres import TableAddress
+from sulq.addresses import TableAddress
 from sulq.errors import AccessDenied, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private

@@ -18,7 +18,7 @@ from typing import Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from sulq.addresses.postgres import TableAddress
+from sulq.addresses import TableAddress
 from sulq.errors import SetupError
 from sulq.kernel.private import Private
 from sulq.sources.decode.postgres import quoted

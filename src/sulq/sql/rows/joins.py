@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
-from sulq.language.domain import Schema, joinable
+from sulq.language.domain import Schema, iso_text, joinable
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.relation import Select as Columns
 from sulq.language.relation import Union
 from sulq.language.rowfn import Arith, Case, Choice, Col, Compare, Lit, Moment, RowFn
-from sulq.language.rowfn.dates import written
 from sulq.sql.parse.syntax import NUMERIC, Call, Node, Place, SqlRefused, changed, unsupported, walk
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.row_set import Item, RelationBuilder, RowSet, column_name, refers, shaped
@@ -234,7 +233,7 @@ def _hull(left: Cell, one: Scalar, right: Cell, other: Scalar) -> tuple[RowFn, R
 
 def _end(value: Fraction, clock: str | None) -> RowFn:
     if clock is not None:
-        return Moment(written(int(value), clock), "date" if clock == "date" else "timestamp")
+        return Moment(iso_text(int(value), clock), "date" if clock == "date" else "timestamp")
     return Lit(_exact(value))
 
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from sulq.answers import wire
 from sulq.language import domain
-from sulq.language.domain import Schema
+from sulq.language.domain import Schema, iso_text
 from sulq.language.kinds import Cells, Code, Integers, Scalar, Truth
 from sulq.language.rowfn import (
     Arith,
@@ -48,7 +48,6 @@ from sulq.language.rowfn import (
     periods,
 )
 from sulq.language.rowfn.base import evaluate
-from sulq.language.rowfn.dates import written
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
 from sulq.sql.rows.values import Cell, TrialRows, walk
@@ -282,7 +281,7 @@ def _label(item: Cell, value: object) -> Label:
     if isinstance(kind, Scalar):
         number = cast("float", value)
         if kind.clock is not None:
-            return written(int(number), kind.clock)
+            return iso_text(int(number), kind.clock)
         return int(number) if number == int(number) else number
     return str(value)
 

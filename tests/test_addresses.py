@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.addresses.postgres import TableAddress, foreign, is_address, meant, same_database
+from sulq.addresses import TableAddress, foreign, is_address, meant, same_database
 from sulq.errors import SetupError
 
 

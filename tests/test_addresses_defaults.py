@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sulq.addresses.defaults import begun, beside, copy_of, ledger_at, ledger_of
+from sulq.addresses import begun, beside, copy_of, ledger_at, ledger_of
 from sulq.errors import SetupError
 
 URL = "postgresql://own@host/base?table=ward.visits&sslmode=require"
