@@ -21,7 +21,7 @@ from sulq.language.kinds import Cells, Code, Floats, Grid, Integers, Truths
 from sulq.language.question import Question, Sums
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bucket, Each, Position, RowFn
-from sulq.language.rowfn.base import condition, evaluate, numbers, truths
+from sulq.language.rowfn.base import condition, evaluate, numbers, truths, walk
 from sulq.language.rowfn.vectors import bounded, scalar_grid, to_grid, vector_cells
 from sulq.language.tally import Block, Key, Tally
 from sulq.local.methods import BitwiseResponse, HadamardResponse, KaryResponse, Response, UnaryResponse
@@ -214,7 +214,8 @@ def cell_tables(question: Question, record: Record) -> CellTables:
         _refuse("Reports answer sums and nothing else.")
     if not isinstance(question.over, Table) or question.over.name not in ("", record.schema.table):
         _refuse("Reports are one table, without joins and derived rows.")
-    _local(question.parts())
+    if any(isinstance(fn, (Bucket, Position)) for fn in walk(*question.parts())):
+        _refuse("A report says neither who sent it nor where it stood.")
     domain = DomainRows(record)
     keys = tuple(_key(fn, record) for fn in question.by)
     cells = math.prod(len(key.labels) for key in keys)
@@ -231,13 +232,6 @@ def cell_tables(question: Question, record: Record) -> CellTables:
         table[spot[counted], place[counted]] = units[counted] * float(block.step)
         tables.append(table.reshape(record.cells, -1))
     return CellTables(Tally(question.over, blocks, question.where, keys, cells), tuple(tables))
-
-
-def _local(front: list[RowFn]) -> None:
-    while front:
-        if any(isinstance(fn, (Bucket, Position)) for fn in front):
-            _refuse("A report says neither who sent it nor where it stood.")
-        front = [part for fn in front for part in fn.parts()]
 
 
 def _key(fn: RowFn, record: Record) -> Key:

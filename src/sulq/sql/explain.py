@@ -22,9 +22,9 @@ from sulq.language.privacy import Loss, plain
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Single, Together
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
+from sulq.language.rowfn.base import walk
 from sulq.language.shape import shape
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.rows.values import walk
 
 SUPPOSED_ROWS: Final = (100, 1_000, 10_000)  # rows a group might have
 LEVEL: Final = 0.95

@@ -8,6 +8,7 @@ from fractions import Fraction
 import pytest
 
 from sulq.language.rowfn import Arith, Col, Lit, Moment, Value
+from sulq.language.rowfn.base import walk
 from sulq.sql.parse.syntax import Interval, SqlRefused
 from sulq.sql.rows.values import (
     Cell,
@@ -20,7 +21,6 @@ from sulq.sql.rows.values import (
     read_bool,
     read_moment,
     read_number,
-    walk,
 )
 from tests.sql.asking import same, table
 

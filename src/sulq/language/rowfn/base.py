@@ -289,11 +289,11 @@ def condition(fn: RowFn, schema: Schema) -> Truth:
 
 
 def walk(*fns: RowFn) -> Iterator[RowFn]:
-    """Row functions and all that they are built from, outermost first."""
-    front: Sequence[RowFn] = fns
-    while front:
-        yield from front
-        front = [part for fn in front for part in fn.parts()]
+    """Row functions and all that they are built from, outermost first, each as often as it stands there."""
+    found = list(fns)
+    for fn in found:
+        yield fn
+        found += fn.parts()
 
 
 def describe(fn: RowFn) -> str:

@@ -21,7 +21,7 @@ from sulq.forms.parameters import number as a_number
 from sulq.language.domain import Category, Schema, Text
 from sulq.language.kinds import Cells, Floats, Integers, Truth
 from sulq.language.rowfn import Arith, Case, Col, Each, Logic, Not, RowFn, lit
-from sulq.language.rowfn.base import number, numbers
+from sulq.language.rowfn.base import number, numbers, walk
 from sulq.learn.features import cells, numbers_of
 from sulq.learn.sq.planning import checked_tolerance, sample_block
 
@@ -383,12 +383,7 @@ def mentions(phi: RowFn, label: str) -> bool:
     """Whether a row function looks at a column."""
     if not isinstance(phi, RowFn):
         raise QuestionError("bad-question", "A query is built from columns: sulq.col(...).")
-    front: list[RowFn] = [phi]
-    while front:
-        if any(isinstance(fn, Col) and fn.name == label for fn in front):
-            return True
-        front = [part for fn in front for part in fn.parts()]
-    return False
+    return any(isinstance(fn, Col) and fn.name == label for fn in walk(phi))
 
 
 def flipped(phi: RowFn, label: str) -> RowFn:

@@ -26,6 +26,7 @@ from sulq.language.facts import Tables
 from sulq.language.kinds import Integers
 from sulq.language.relation import PerPerson, Relation, Select, Table, Where
 from sulq.language.rowfn import Col
+from sulq.language.rowfn.base import walk
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.runner import run_program
@@ -198,13 +199,10 @@ def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
     """What tallies over rows made one by one of a table's look at in the table's own rows."""
     found = needed(*tallies)
     while isinstance(relation, (Where, Select)):
-        front = [relation.condition] if isinstance(relation, Where) else [fn for _, fn in relation.columns]
         if isinstance(relation, Select):  # what is above it reads its columns, and all of these are worked out
             found.columns = set()
-        while front:
-            fn = front.pop()
+        for fn in walk(*relation.parts()):
             found.columns |= {fn.name} if isinstance(fn, Col) else set()
             found.person |= isinstance(fn, Bucket)
-            front += fn.parts()
         relation = relation.source
     return found

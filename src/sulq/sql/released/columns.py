@@ -39,8 +39,8 @@ from sulq.language.privacy import EpsilonDelta, Loss, Rho, SubLinear
 from sulq.language.question import Choose, OpenSums, Sums, Together
 from sulq.language.relation import Relation
 from sulq.language.rowfn import RowFn
+from sulq.language.rowfn.base import walk
 from sulq.language.shape import shape
-from sulq.sql.rows.values import walk
 
 
 def rest(total: Released, shown: Released) -> Released:

@@ -18,11 +18,12 @@ from typing import Final, NoReturn
 
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.base import walk
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Call, Literal, Node, changed, moved, unsupported
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.rows.row_set import ColumnName
-from sulq.sql.rows.values import read_moment, walk
+from sulq.sql.rows.values import read_moment
 
 # The families of statistics beside "rows" and "persons": each is asked for in its own way.
 SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")

@@ -47,10 +47,10 @@ from sulq.language.rowfn import (
     ToDate,
     periods,
 )
-from sulq.language.rowfn.base import evaluate
+from sulq.language.rowfn.base import evaluate, walk
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
-from sulq.sql.rows.values import Cell, TrialRows, walk
+from sulq.sql.rows.values import Cell, TrialRows
 
 MAX_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
 MAX_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open

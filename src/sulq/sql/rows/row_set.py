@@ -17,11 +17,12 @@ from sulq.language.facts import Facts, TableFacts
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Table, Where
 from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Col, Lit, RowFn
+from sulq.language.rowfn.base import walk
 from sulq.language.shape import Shape, shape
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Node, Place, SqlRefused, placed
 from sulq.sql.rows.expressions import RowExpressions
-from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, both, cell, constant_fn, walk
+from sulq.sql.rows.values import Cell, Fixed, PersonValue, Term, both, cell, constant_fn
 
 MAX_SHOWN_NAMES = 20
 CAST_NAMES = {"int": "int4", "float": "float8"}

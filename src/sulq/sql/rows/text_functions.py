@@ -13,9 +13,9 @@ from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Cells, Code, Words
 from sulq.language.question import MAX_NODES
 from sulq.language.rowfn import RowFn, Substring, Trimmed
-from sulq.language.rowfn.base import evaluate
+from sulq.language.rowfn.base import evaluate, walk
 from sulq.sql.parse.syntax import SqlRefused, unsupported
-from sulq.sql.rows.values import Cell, Fixed, TrialRows, cell, walk
+from sulq.sql.rows.values import Cell, Fixed, TrialRows, cell
 
 MAX_PAIRS: Final = 1024
 Operand = Cell | Fixed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -69,14 +69,6 @@ def cell(fn: RowFn, sql_type: str, schema: Schema, at: int) -> Cell:
     found = Cell(fn, sql_type, schema, at)
     _ = found.kind
     return found
-
-
-def walk(*fns: RowFn) -> Iterator[RowFn]:
-    """Row functions and all they are made of, each as often as it stands there."""
-    found = list(fns)
-    for fn in found:
-        yield fn
-        found += fn.parts()
 
 
 def both(*conditions: RowFn | None) -> RowFn | None:
