@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -261,3 +264,14 @@ def test_over_tls_a_client_asks_the_curator_it_knows_T86(tmp_path: Path, monkeyp
         with connected(port) as plain:
             plain.sendall(HEALTH)
             assert not plain.recv(100).startswith(b"HTTP/1.1 200")
+
+
+def test_a_web_process_starts_without_what_only_some_requests_need() -> None:
+    """The SQL compiler, learners, releases and pyarrow load with the first who asks; the control: SQL loads sqlglot."""
+    loaded = "import sys, {}; print(*sys.modules)"
+    late = {"sqlglot", "pyarrow", "highspy", "sulq.learn", "sulq.release", "sulq.select", "sulq.sql"}
+    for module, found in (("sulq.service.web.main", set()), ("sulq.service.web.sql_answers", {"sqlglot", "sulq.sql"})):
+        run = subprocess.run(
+            [sys.executable, "-c", loaded.format(module)], capture_output=True, text=True, check=True, env=os.environ
+        )
+        assert late & set(run.stdout.split()) == found, module
