@@ -174,11 +174,11 @@ def _dataset(name: str, value: object, path: Path) -> DatasetConfig:
     place = ConfigPlace(f"{path}: [dataset.{name}]", path.parent)
     several = "tables" in place.table(value)
     table = place.table(value, "dataset", ("budget",) if several else ("data", "budget", "columns"))
+    for alone in ("data", "columns", "table", "size", "graph", "estimators"):
+        if several and alone in table:
+            raise place.bad(f"has several tables; {alone!r} belongs to each of them")
     found = {"name": name, "table": name} | section("dataset", table, place)
     if several:
-        for alone in ("data", "columns", "table", "size", "graph", "estimators"):
-            if alone in table:
-                raise place.bad(f"has several tables; {alone!r} belongs to each of them")
         first = next((part for part in found["tables"].values() if not part.public), None)
         if first is None:
             raise place.bad("has no table that is not public: there is nobody to protect")
