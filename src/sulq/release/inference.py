@@ -81,11 +81,9 @@ class Inference(Release):
         Raises:
             QuestionError: `bad-parameter`: an unknown attribute or value, or too many attributes.
         """
-        places, codes = self._literals(literals)
-        order = sorted(range(len(places)), key=lambda i: places[i])
-        values, errors = self._estimated(tuple(places[i] for i in order))
-        cell = tuple(codes[i] for i in order)
-        return Estimate(float(values[cell]), float(errors[cell]))
+        _, cell = self._literals(literals)
+        table = self.table(tuple(literals))
+        return Estimate(float(table.values[cell]), float(table.standard_error[cell]))
 
     def table(self, names: Sequence[str]) -> Probabilities:
         """The shares of all minterms of up to 2l attributes, in this order, with their standard errors.

@@ -65,28 +65,30 @@ def total(measured: Sequence[MeasuredMarginal]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Maximal cliques, the pairs of them that are joined, and the order in which columns were eliminated."""
+    """Maximal cliques, the one that each is joined to (`above`; -1 for a root), the order columns were eliminated in.
+
+    A clique stands after the one above it.
+    """
 
     cliques: tuple[Places, ...]
-    edges: tuple[tuple[int, int], ...]
+    above: tuple[int, ...]
     order: tuple[int, ...]
 
     @classmethod
     def of(cls, marginals: Iterable[Places], sizes: Sequence[int]) -> Forest:
         """The forest that has every marginal within a clique, and every column."""
-        cliques, order = eliminated(marginals, sizes)
-        pairs = sorted(
-            itertools.combinations(range(len(cliques)), 2),
-            key=lambda pair: -len({*cliques[pair[0]]} & {*cliques[pair[1]]}),
-        )
-        tree = list(range(len(cliques)))  # which one each clique is in so far
-        edges = []
-        for one, other in pairs:
-            if tree[one] != tree[other] and {*cliques[one]} & {*cliques[other]}:
-                edges.append((one, other))
-                old, new = tree[other], tree[one]
-                tree = [new if each == old else each for each in tree]
-        return cls(tuple(cliques), tuple(edges), order)
+        left, order = eliminated(marginals, sizes)
+        near = dict.fromkeys(left, (0, -1))  # how many columns a clique shares with one of the forest, and which
+        cliques: list[Places] = []
+        above: list[int] = []
+        while near:
+            clique = max(near, key=lambda each: near[each][0])
+            above.append(near.pop(clique)[1])
+            for other, (most, _) in near.items():
+                if (common := len({*clique} & {*other})) > most:
+                    near[other] = common, len(cliques)
+            cliques.append(clique)
+        return cls(tuple(cliques), tuple(above), order)
 
 
 def eliminated(marginals: Iterable[Places], sizes: Sequence[int]) -> tuple[list[Places], Places]:
@@ -126,11 +128,9 @@ class Junction:
 
     @classmethod
     def of(
-        cls, potentials: Mapping[Places, Floats], cliques: Sequence[Places], edges: Sequence[tuple[int, int]],
-        sizes: Sequence[int],
-    ) -> Junction:  # fmt: skip
+        cls, potentials: Mapping[Places, Floats], cliques: Sequence[Places], above: Sequence[int], sizes: Sequence[int]
+    ) -> Junction:
         """The tree of these cliques, each potential in one of them; messages go up to the roots and down again."""
-        above, order = _rooted(len(cliques), edges)
         parts: list[dict[Places, Floats]] = [{} for _ in cliques]
         for own, values in potentials.items():
             home = next(i for i, clique in enumerate(cliques) if {*own} <= {*clique})
@@ -141,16 +141,15 @@ class Junction:
             scattered(each, [sizes[place] for place in clique]) for each, clique in zip(parts, cliques, strict=True)
         ]
         up: dict[int, Floats] = {}
-        for i in reversed(order):
-            if above[i] >= 0:
-                shared = _shared(cliques[i], cliques[above[i]])
-                up[i] = _logs(tables[i], cliques[i], shared)
-                tables[above[i]] = tables[above[i]] + _spread(up[i], shared, cliques[above[i]])
-        for i in order:
-            if above[i] >= 0:
-                shared = _shared(cliques[i], cliques[above[i]])
-                down = _logs(tables[above[i]], cliques[above[i]], shared) - up[i]
-                tables[i] = tables[i] + _spread(down, shared, cliques[i])
+        joined = [i for i in range(len(cliques)) if above[i] >= 0]  # each after the one above it
+        for i in reversed(joined):
+            shared = _shared(cliques[i], cliques[above[i]])
+            up[i] = _logs(tables[i], cliques[i], shared)
+            tables[above[i]] = tables[above[i]] + _spread(up[i], shared, cliques[above[i]])
+        for i in joined:
+            shared = _shared(cliques[i], cliques[above[i]])
+            down = _logs(tables[above[i]], cliques[above[i]], shared) - up[i]
+            tables[i] = tables[i] + _spread(down, shared, cliques[i])
         return cls(tuple(cliques), tuple(above), tuple(map(_normal, tables)))
 
     def marginals(self, wanted: Iterable[Places]) -> dict[Places, Floats]:
@@ -207,27 +206,6 @@ class Junction:
         return sorted(kept)
 
 
-def _rooted(count: int, edges: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """For each clique the one above it, and an order in which no clique comes before that."""
-    near: list[list[int]] = [[] for _ in range(count)]
-    for one, other in edges:
-        near[one].append(other)
-        near[other].append(one)
-    above, order, seen = [-1] * count, [], set[int]()
-    for root in range(count):
-        front = [] if root in seen else [root]
-        seen.add(root)
-        while front:
-            i = front.pop()
-            order.append(i)
-            for j in near[i]:
-                if j not in seen:
-                    seen.add(j)
-                    above[j] = i
-                    front.append(j)
-    return above, order
-
-
 def _shared(one: Places, other: Places) -> Places:
     return tuple(place for place in one if place in other)
 
@@ -269,7 +247,7 @@ class GraphModel:
         self._potentials: dict[Places, Floats] = {}
         self._rate = 0.0
         self._forest = Forest.of((), sizes)
-        self._tree = Junction.of({}, self._forest.cliques, (), sizes)
+        self._tree = self._grown({})
         self.total = 1.0
 
     @property
@@ -315,7 +293,7 @@ class GraphModel:
         return merged
 
     def _grown(self, potentials: dict[Places, Floats]) -> Junction:
-        return Junction.of(potentials, self._forest.cliques, self._forest.edges, self._sizes)
+        return Junction.of(potentials, self._forest.cliques, self._forest.above, self._sizes)
 
     def _judged(
         self, tree: Junction, merged: Sequence[MeasuredMarginal]

@@ -11,7 +11,7 @@ from sulq.release.synthetic.models import Junction
 
 SIZES = (2, 3, 2, 4, 2, 3)
 CLIQUES = ((0, 1), (1, 2), (2, 3), (4,), (1, 5))  # two trees: one of four cliques, one alone
-EDGES = ((0, 1), (1, 2), (1, 4))
+ABOVE = (-1, 0, 1, -1, 1)
 
 
 def whole(potentials: dict[tuple[int, ...], np.ndarray]) -> np.ndarray:
@@ -29,7 +29,7 @@ def test_every_marginal_is_that_of_the_whole_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     own = [*CLIQUES, (1,), (3, 2)]
     potentials = {places: 3 * rng.normal(size=[SIZES[place] for place in places]) for places in own}
-    tree = Junction.of(potentials, CLIQUES, EDGES, SIZES)
+    tree = Junction.of(potentials, CLIQUES, ABOVE, SIZES)
     table = whole(potentials)
     for places in itertools.chain(*(itertools.permutations(range(6), n) for n in (1, 2, 3))):
         expected = table.sum(axis=tuple(i for i in range(6) if i not in places))
@@ -42,7 +42,7 @@ def test_potentials_far_apart_do_not_overflow() -> None:
     potentials = {places: np.zeros([SIZES[place] for place in places]) for places in CLIQUES}
     potentials[0, 1][0, 0] = 2000.0
     potentials[1, 2][1, 1] = -2000.0
-    tree = Junction.of(potentials, CLIQUES, EDGES, SIZES)
+    tree = Junction.of(potentials, CLIQUES, ABOVE, SIZES)
     found = tree.marginal((0, 3))
     assert np.isclose(found.sum(), 1.0)
     assert np.isclose(found[0].sum(), 1.0)
