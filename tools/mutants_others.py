@@ -15,6 +15,7 @@ REPLAY: Final = "tests/privacy/test_replay.py"
 GROUPS: Final = "tests/privacy/test_groups.py"
 PLAN: Final = "tests/compile/plan"
 READ: Final = "tests/sources/test_cell_reading.py::test_every_cell_is_read_alike_T6_T26"
+CODES: Final = "tests/sources/test_cell_reading.py::test_a_number_is_clamped_and_a_category_has_its_declared_place_T6"
 ENGINES: Final = "tests/conformance/test_engines.py::test_every_engine_gives_the_integers_of_the_oracle_T4_T6_T11"
 
 
@@ -51,10 +52,10 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #622",
         "values are clipped, and then the unclipped ones are used",
-        "sources/memory/reading.py",
-        "        found = np.where(inside, units, np.where(numbers < low, float(column.low), float(column.high)))",
-        "        found = np.fmax(np.fmin(units, 2.0**53), -(2.0**53))",
-        (READ,),
+        "sources/cell_reading.py",
+        '    return f"CASE WHEN {item} >= {low} AND {item} <= {high} THEN {units} {beyond} END"',
+        "    return units",
+        (CODES,),
     ),
     Mutant(
         "SmartNoise #621",
@@ -117,9 +118,9 @@ OTHERS: Final = (
     Mutant(
         "Google #405",
         "NaN passes the clamp",
-        "sources/memory/reading.py",
-        "    absent = absent | np.isnan(numbers)",
-        "    found = np.where(np.isnan(numbers), 2.0**62, found)",
+        "sources/cell_reading.py",
+        "    beyond = f\"WHEN {item} < {low} THEN {lowest} WHEN {item} <= CAST('inf' AS DOUBLE) THEN {highest}\"",
+        '    beyond = f"WHEN {item} < {low} THEN {lowest} WHEN {item} > {high} THEN {highest}"',
         (READ,),
     ),
     Mutant(
@@ -173,10 +174,10 @@ OTHERS: Final = (
     Mutant(
         "OpenDP #2944",
         "categories are numbered as they appear in the rows",
-        "sources/memory/reading.py",
-        "    places: dict[object, int] = {value: place for place, value in enumerate(column.values)}",
-        "    places: dict[object, int] = {value: i for i, value in enumerate(dict.fromkeys(values.tolist()))}",
-        (READ, ENGINES),
+        "sources/cell_reading.py",
+        '        return f"list_position($categories{place}, {item})"',
+        '        return f"dense_rank() OVER (ORDER BY {item}) + 0 * len($categories{place})"',
+        (CODES,),
     ),
     Mutant(
         "OpenDP #2945",

@@ -20,9 +20,8 @@ from sulq.language.domain import Schema, may_be_missing
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import ROW_FUNCTIONS, Col, IsMissing
 from sulq.language.tally import Block, Tally, sums_of
-from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
 from sulq.sources.engines import ENGINES, open_dataset
-from sulq.sources.memory.engine import MemoryEngine
 from sulq.sources.source import Origin
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.tables import Dataset
@@ -30,6 +29,7 @@ from tests import counts, generate, random_tallies, spark
 from tests.counts import count
 from tests.loaded import Unholdable, available, loaded
 from tests.sources import oracle
+from tests.sources.plain_engine import PlainEngine
 
 KEY = b"k" * 32
 PARTS = 4  # so that several processes share the work
@@ -46,7 +46,8 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
     file = Dataset.one(Origin.of(path), *facts)
     ways: dict[str, Callable[[], object]] = {
         "memory": lambda: MemoryEngine(frame, batch=rng.choice(BATCHES)),
-        "memory, Parquet": lambda: MemoryEngine(file, batch=rng.choice(BATCHES)),
+        "plain": lambda: PlainEngine(frame, batch=rng.choice(BATCHES)),
+        "plain, Parquet": lambda: PlainEngine(file, batch=rng.choice(BATCHES)),
         "duckdb": lambda: DuckEngine(
             frame, batch=rng.choice(BATCHES), threads=rng.choice((1, 2)), resident=rng.choice(KEPT)
         ),
@@ -62,7 +63,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
     }
     if data.text:
         written = Dataset.one(Origin.of(data.csv(folder / f"{rng.random()}.csv")), *facts)
-        ways["memory, CSV"] = lambda: MemoryEngine(written)
+        ways["plain, CSV"] = lambda: PlainEngine(written)
         ways["duckdb, CSV"] = lambda: DuckEngine(written)
         ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, prepared=False)
     if available() and not data.unit.positions_are_public and (data.size < 2 or rng.random() < 0.5):
@@ -164,7 +165,7 @@ def test_the_oracle_notices_a_wrong_sum() -> None:
     """Control: one unit more in one cell is a mismatch."""
     rng = counts.generator(3)
     data = generate.table(rng)
-    engine = MemoryEngine(Dataset.one(Origin.of(data.arrow()), data.schema, data.unit, KEY))
+    engine = PlainEngine(Dataset.one(Origin.of(data.arrow()), data.schema, data.unit, KEY))
     tally = random_tallies.tally(rng, data.schema, data.unit)
     got = engine.sums(tally).open().tolist()
     assert got == oracle.sums(tally, data.schema, oracle.kept(data, KEY))

@@ -17,8 +17,7 @@ from sulq.language.relation import RELATIONS, Join, Select, Table
 from sulq.language.rowfn import Col
 from sulq.language.shape import shape
 from sulq.language.tally import Groups
-from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.memory.engine import MemoryEngine
+from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
 from sulq.sources.spark.engine import SparkEngine
 from tests import counts, relations, spark
 from tests.counts import count

@@ -33,8 +33,7 @@ from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema
 from sulq.language.rowfn import lit
 from sulq.sources.decode import csv_file
 from sulq.sources.duckdb import engine as duckdb_engine
-from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.memory.engine import MemoryEngine
+from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
 from sulq.sources.source import Origin, describe
 from sulq.sources.tables import Dataset
 from sulq.testing.replay import differences

@@ -58,9 +58,9 @@ from sulq.language.law import LaplaceLaw
 from sulq.language.statistic import Estimator, HeavyPersons
 from sulq.language.tally import Engine
 from sulq.sources import fold as listing
+from sulq.sources import stored_engine
 from sulq.sources.engines import open_engine
 from sulq.sources.fold import RowBatch, listed
-from sulq.sources.memory import engine as memory
 from sulq.sql.explain import Explanation
 from sulq.testing import neighbours
 from sulq.testing.neighbours import Row
@@ -248,7 +248,7 @@ def test_a_missing_cell_stands_in_its_place_S4_13(neighbors: str, monkeypatch: p
             return differences(first, declared(source, programs, unit, earlier=first))
 
     assert told() == []
-    monkeypatch.setattr(memory, "listed", lambda tally, rows, **_: listed(tally, rows))
+    monkeypatch.setattr(stored_engine, "listed", lambda tally, rows, **_: listed(tally, rows))
     assert any("moved" in line for line in told())
 
 

@@ -12,10 +12,10 @@ from sulq.language.privacy import Unit
 from sulq.language.rowfn import RowFn, col, lit
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.memory.engine import MemoryEngine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
 from tests import random_tallies
+from tests.sources.plain_engine import PlainEngine
 
 KEY = bytes(range(32))
 SCHEMA = Schema.of("data", {"age": Int(0, 120), "pay": Real(0, 1000), "city": Category(("x", "y")), "note": Text()})
@@ -57,9 +57,9 @@ def duck(
     return DuckEngine(dataset, **more)
 
 
-def memory(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> MemoryEngine:
-    """The reference engine over data."""
-    return MemoryEngine(Dataset.one(Origin.of(data), schema, unit or Unit(), KEY), **more)
+def memory(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> PlainEngine:
+    """The reference engine over data: cells and sums by plain Python."""
+    return PlainEngine(Dataset.one(Origin.of(data), schema, unit or Unit(), KEY), **more)
 
 
 def sums(engine: object, *tallies: Tally) -> list[list[list[int]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pytest
 
@@ -12,10 +13,10 @@ from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, 
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, lit
 from sulq.sources import cell_reading
-from sulq.sources.memory import reading
 from tests import counts, generate
 from tests.counts import count
 from tests.sources import oracle
+from tests.sources import plain_reading as reading
 from tests.sources.cases import ask, duck, memory, parquet, sums
 
 DOMAINS = (
@@ -90,3 +91,17 @@ def test_codes_of_consecutive_numbers_in_a_narrow_column_T30(tmp_path: Path) -> 
     engine = duck(path, schema=schema, prepared=False)
     tallies = [ask(lit(1), by=(col("code"),), schema=schema), ask(lit(1), where=col("code") == 99, schema=schema)]
     assert [sum(map(sum, found)) for found in sums(engine, *tallies)] == [4, 1]
+
+
+def test_a_number_is_clamped_and_a_category_has_its_declared_place_T6() -> None:
+    """By the expressions themselves, before the kernel checks the rows that they give."""
+    number = cell_reading.code(Int(0, 120), "number", "x", 0)
+    place = cell_reading.code(Category(["b", "a"]), "text", "x", 0)
+    with duckdb.connect() as db:
+        assert db.execute(f"SELECT {number} FROM (VALUES (-5e0), (7e0), (1e9)) AS t(x)").fetchall() == [
+            (0,),
+            (7,),
+            (120,),
+        ]
+        found = db.execute(f"SELECT {place} FROM (VALUES ('a'), ('b'), ('c')) AS t(x)", {"categories0": ["b", "a"]})
+        assert found.fetchall() == [(1,), (0,), (None,)]

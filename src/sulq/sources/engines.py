@@ -18,7 +18,7 @@ from sulq.sources.tables import Dataset
 
 ENGINES: Final[dict[str, str]] = {
     "duckdb": "sulq.sources.duckdb.engine:DuckEngine",
-    "memory": "sulq.sources.memory.engine:MemoryEngine",
+    "memory": "sulq.sources.duckdb.engine:MemoryEngine",
     "postgres": "sulq.sources.postgres.engine:PostgresEngine",
     "spark": "sulq.sources.spark.engine:SparkEngine",
 }

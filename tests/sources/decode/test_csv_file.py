@@ -17,9 +17,9 @@ from sulq.errors import SetupError
 from sulq.language.domain import Schema, Text
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, files
-from sulq.sources.memory import reading
 from sulq.sources.source import Origin, describe
 from tests.counts import count, generator
+from tests.sources import plain_reading as reading
 
 FIELD = re.compile(r'"((?:[^"]|"")*)"|([^",\r\n]*)')
 MARK = b"\xef\xbb\xbf"

@@ -8,10 +8,10 @@ from sulq.language.domain import Category, Int, Schema
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, each, lit, position
 from sulq.sources.duckdb import kept_rows
-from sulq.sources.memory import reading
 from tests import counts, generate, random_tallies
 from tests.counts import count
 from tests.sources import oracle
+from tests.sources import plain_reading as reading
 from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, memory, sums, table
 
 ENGINES = (memory, duck, lambda *given, **more: duck(*given, prepared=False, **more))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
@@ -12,6 +12,7 @@ from typing import Final, cast
 import duckdb
 import numpy as np
 
+from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import PERSON, KeptRows
 from sulq.errors import AccessDenied, CuratorError, SetupError
@@ -20,14 +21,16 @@ from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
 from sulq.language.relation import Table
 from sulq.language.shape import shape
+from sulq.language.tally import Tally
 from sulq.sources.decode import files
 from sulq.sources.duckdb import kept_rows as kept
 from sulq.sources.duckdb import prepare
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.prepare import Progress, rewrite
 from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
-from sulq.sources.source import Origin, RegisteredTable
-from sulq.sources.stored_engine import StoredEngine
+from sulq.sources.fold import MAX_PART_ROWS
+from sulq.sources.source import Origin, RegisteredTable, suffix
+from sulq.sources.stored_engine import RowRunner, StoredEngine
 from sulq.sources.tables import Dataset
 
 MAX_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
@@ -249,3 +252,26 @@ class DuckEngine(StoredEngine):
         with closing(self._cursor(connection)) as cursor:
             found = cursor.execute(f"SELECT heavy, others FROM {relation} WHERE t = {place}").fetchone()
             return np.array(found, dtype=np.int64)
+
+
+class MemoryEngine(DuckEngine):
+    """Rows of a copy in memory, summed by the row functions' own cells: another meaning of each sum (decision 0034).
+
+    There is no statement to certify: what it sums rests on the plan.
+    """
+
+    def __init__(self, dataset: Dataset, *, batch: int = MAX_PART_ROWS) -> None:
+        if any(given.origin.path is not None and suffix(given.origin.path) == ".duckdb" for given in dataset.tables):
+            raise SetupError("engine-not-available", "The memory engine reads frames, Parquet and CSV.")
+        super().__init__(dataset, batch=batch)
+        self.certifies = False
+
+    @classmethod
+    def of(cls, dataset: Dataset, **_: object) -> MemoryEngine:
+        """Open frames, Parquet or CSV files; a prepared copy is not used."""
+        return cls(dataset)
+
+    @contextmanager
+    def _runner(self, tallies: Sequence[Tally]) -> Iterator[RowRunner]:
+        raise NotInSql("a sum of the reference meaning")
+        yield

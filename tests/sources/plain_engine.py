@@ -1,4 +1,4 @@
-"""The reference engine: all rows in memory, read by plain Python and NumPy; small, slow and easy to check."""
+"""The reference engine of the tests: rows read by plain Python and NumPy; another meaning of each cell."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from sulq.sources.decode.person import WHO
 from sulq.sources.derived_rows import derive, group
 from sulq.sources.duckdb.connection import numpy_column
 from sulq.sources.fold import MAX_PART_ROWS, RowBatch, fold, listed
-from sulq.sources.memory import reading
 from sulq.sources.source import Origin, column_names, suffix
 from sulq.sources.tables import Dataset, Given, not_own, not_unique
+from tests.sources import plain_reading as reading
 
 T = TypeVar("T")
 
 _log = logging.getLogger("sulq")
 
 
-class MemoryEngine:
+class PlainEngine:
     """Kept rows as NumPy columns, folded batch by batch: another meaning of each sum, to compare others with."""
 
     certifies = False  # there is no statement to certify: what it sums rests on the plan
@@ -50,7 +50,7 @@ class MemoryEngine:
         self._closed = False
 
     @classmethod
-    def of(cls, dataset: Dataset, **_: object) -> MemoryEngine:
+    def of(cls, dataset: Dataset, **_: object) -> PlainEngine:
         """Open frames, Parquet or CSV files; there is nothing to prepare."""
         return cls(dataset)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sulq.language.domain import Bool, Category, Date, Int, Real
-from sulq.sources.memory import reading
+from tests.sources import plain_reading as reading
 
 
 def read(column: object, cell: str, cells: list[object], kind: object = object) -> list[object]:

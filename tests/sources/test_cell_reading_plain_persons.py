@@ -10,9 +10,9 @@ import pytest
 
 from sulq.sources import tables
 from sulq.sources.decode import frames, person
-from sulq.sources.memory import reading
 from tests import counts
 from tests.counts import count
+from tests.sources import plain_reading as reading
 
 SPECIAL = {
     "truth": ([True, False, None], "BOOLEAN"),

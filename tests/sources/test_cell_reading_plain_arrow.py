@@ -10,7 +10,7 @@ import pytest
 from sulq.errors import SetupError
 from sulq.language.domain import Real
 from sulq.sources.decode.frames import number_text
-from sulq.sources.memory import reading
+from tests.sources import plain_reading as reading
 
 
 def test_numbers_and_days_as_text() -> None:

@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from sulq.errors import AccessDenied, CuratorError, SetupError
+from sulq.language.privacy import Unit
 from sulq.language.rowfn import bucket, lit
-from sulq.sources.memory import engine as module
-from tests.sources.cases import ASKED, CANARY, ask, memory, parquet, sums, table
+from sulq.sources import stored_engine as module
+from sulq.sources.duckdb.engine import MemoryEngine
+from sulq.sources.source import Origin
+from sulq.sources.tables import Dataset
+from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, parquet, sums, table
+
+
+def memory(data: object, **more: object) -> MemoryEngine:
+    """The engine over data."""
+    return MemoryEngine(Dataset.one(Origin.of(data), SCHEMA, Unit(), KEY), **more)
 
 
 def test_it_reads_frames_and_files(tmp_path: Path) -> None:
