@@ -31,7 +31,7 @@ from pathlib import Path
 import sulq
 from benchmarks.spark_cluster import Cluster
 from sulq import Epsilon, Unit
-from sulq.sources.spark import jobs, settings
+from sulq.sources.spark import frame as spark_frame
 from sulq.sources.source import Origin
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.spark.runner import PartitionRunner
@@ -92,7 +92,7 @@ def story(cluster, session, frame):
             worker.wait()
         return asked(self, *given, **more)
     PartitionRunner._run = without_workers
-    jobs.GRACE_SECONDS = 3.0
+    spark_frame.GRACE_SECONDS = 3.0
     try:
         db.count(spend=Epsilon(1), fresh=True)
     except CuratorError as error:
@@ -107,7 +107,7 @@ def story(cluster, session, frame):
     except SetupError:
         assert db.spent == Epsilon(2), db.spent
         print("between questions: free")
-    jobs.GRACE_SECONDS = 120.0
+    spark_frame.GRACE_SECONDS = 120.0
     cluster.add_worker()
     db.count(spend=Epsilon(1), fresh=True)
     assert db.spent == Epsilon(3)

@@ -47,6 +47,7 @@ from sulq.sources.tables import Dataset, Given
 from tests import spark
 from tests.certified import certified
 from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
+from tests.sources.executor_modules import loaded_there
 from tests.sources.test_tables import (
     DATA,
     LINES,
@@ -803,11 +804,3 @@ def test_nothing_is_drawn_on_executors_T67() -> None:
     assert not {name for name in drawn if name.startswith("sulq.")}
     assert any("mechanisms" in name for name in sys.modules)
     engine.close()
-
-
-def loaded_there(rows):
-    """The modules of the Python that this runs in, after our functions were loaded there."""
-    for _ in rows:
-        pass
-    list(work.versions([]))
-    yield pa.RecordBatch.from_pydict({"name": sorted(sys.modules)})
