@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements import kept_table
@@ -22,7 +23,7 @@ from sulq.language.kinds import Integers
 from sulq.language.relation import Table
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
-from sulq.sources.decode import files
+from sulq.sources.decode import files, frames
 from sulq.sources.duckdb import kept_rows as kept
 from sulq.sources.duckdb import prepare
 from sulq.sources.duckdb.connection import Connection
@@ -31,7 +32,7 @@ from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
 from sulq.sources.fold import MAX_PART_ROWS
 from sulq.sources.source import Origin, RegisteredTable, suffix
 from sulq.sources.stored_engine import RowRunner, StoredEngine
-from sulq.sources.tables import Dataset
+from sulq.sources.tables import Dataset, Given
 
 MAX_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
 
@@ -68,13 +69,17 @@ class DuckEngine(StoredEngine):
         self._records: dict[Path | None, int | None] | None = None  # of each file, once checked
         if not isinstance(prepared, Path) or not prepared.exists():
             self._check(given.origin for given in dataset.tables)
-        self._tables = dataset.registered()
+        self._tables = self._described(dataset)
         self._renew = renew
         self._progress = progress
         self._threads = threads
         self._read: dict[RegisteredTable, KeptRows] = {}  # how tables are read without a copy
         if self._records is None and not self._fits():
             self._check(registered.origin for registered in self._tables)
+
+    def _described(self, dataset: Dataset) -> tuple[RegisteredTable, ...]:
+        """How each table is read; what is missing or of no declared kind is refused."""
+        return dataset.registered()
 
     @classmethod
     def of(
@@ -271,7 +276,31 @@ class MemoryEngine(DuckEngine):
         """Open frames, Parquet or CSV files; a prepared copy is not used."""
         return cls(dataset)
 
+    def _described(self, dataset: Dataset) -> tuple[RegisteredTable, ...]:
+        """Parquet files are read by Arrow, as frames: it knows ids exactly that DuckDB reads as doubles."""
+        given = [replace(each, origin=_by_arrow(each, each.unit(dataset.unit).column)) for each in dataset.tables]
+        tables = zip(replace(dataset, tables=tuple(given)).registered(), dataset.tables, strict=True)
+        return tuple(replace(item, origin=each.origin) for item, each in tables)
+
     @contextmanager
     def _runner(self, tallies: Sequence[Tally]) -> Iterator[RowRunner]:
         raise NotInSql("a sum of the reference meaning")
         yield
+
+
+def _by_arrow(given: Given, person: str | None) -> Origin:
+    """A Parquet file's needed columns as a frame; any other origin as it is."""
+    origin, path = given.origin, given.origin.path
+    if path is None or suffix(path) != ".parquet":
+        return origin
+    found = origin.parquet()
+    wanted = dict.fromkeys([*given.facts.schema.names, *([] if person is None else [person])])
+    for place, name in enumerate(found.names):
+        if name == person and found.stored[place] != found.schema.types[place]:  # INT96, read as microseconds
+            frames.check_stored(found.stored[place], "TIMESTAMP", name)
+    try:
+        with frames.open_parquet(path) as file:
+            return Origin(None, file.read(columns=[name for name in wanted if name in found.names]))
+    except (pa.ArrowException, OSError, UnicodeError):
+        pass
+    raise SetupError("unreadable-data", "The Parquet file cannot be read.")
