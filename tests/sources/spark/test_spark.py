@@ -154,13 +154,13 @@ def test_chunks_hold_what_they_were_given() -> None:
     rows = rows.append_column("h", pa.array([7, 8, 9], pa.int64()))
     rows = rows.append_column("o", pa.array(["0" * 31 + digit for digit in "abc"]))
     packed = [chunks.packed(rows.slice(i, 2), schema, owned=True) for i in (0, 2)]
-    found = pa.concat_tables(chunks.unpacked(packed, schema))
+    found = pa.concat_tables(chunks.unpacked(packed))
     for name in (*kinds, "h"):
         assert found.column(name).to_pylist() == rows.column(name).to_pylist()
     assert [owner.decode()[-1] for owner in found.column("o").to_pylist()] == ["a", "b", "c"]
-    (few, _) = chunks.unpacked([each.select(["n", "c0", "m0"]) for each in packed], schema)
+    (few, _) = chunks.unpacked([each.select(["n", "c0"]) for each in packed])
     assert few.column_names == ["c0"]
-    assert list(chunks.unpacked([], schema)) == []
+    assert list(chunks.unpacked([])) == []
 
 
 def test_sums_of_parts_are_added_without_wrapping_T5() -> None:
@@ -369,9 +369,9 @@ def test_a_chunk_holds_whole_persons_SR15() -> None:
             patch.setattr(chunks, "CHUNK_ROWS", size)
             batches = [batch for i in range(0, 15, cut) for batch in rows.slice(i, cut).to_batches()]
             made = list(work.pack(wire.encode(schema), batches))
-            seen = [set(page.column("o").to_pylist()) for page in chunks.unpacked(made, schema)]
+            seen = [set(page.column("o").to_pylist()) for page in chunks.unpacked(made)]
             assert sum(len(few) for few in seen) == len(set().union(*seen)) == 5
-            assert sum(page.num_rows for page in chunks.unpacked(made, schema)) == 15
+            assert sum(page.num_rows for page in chunks.unpacked(made)) == 15
         patch.setattr(chunks, "CHUNK_ROWS", 2)
         assert len(list(work.pack(wire.encode(schema), rows.drop_columns(["h", "o"]).to_batches()))) == 8
 
@@ -410,7 +410,7 @@ def test_persons_that_were_not_read_are_not_there_SR15() -> None:
         columns = {"c0": pa.array([1, 2, 3], pa.int8())} | ({"o": pa.array([b"a", b"b", b"c"])} if owned else {})
         tables = {"kept": chunks.TablePages(schema, True, [pa.table(columns)])}
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(chunks, "unpacked", lambda given, _: given)
+            patch.setattr(chunks, "unpacked", lambda given: given)
             if owned:
                 assert chunks.run([Scan(people)], tables)[0][0].to_pylist() == [{"s": 3}]
             else:

@@ -262,7 +262,7 @@ class DuckEngine(StoredEngine):
 class MemoryEngine(DuckEngine):
     """Rows of a copy in memory, summed by the row functions' own cells: another meaning of each sum (decision 0034).
 
-    There is no statement to certify: what it sums rests on the plan.
+    There is no statement to certify: what it sums rests on the rules of plans.
     """
 
     def __init__(self, dataset: Dataset, *, batch: int = MAX_PART_ROWS) -> None:

@@ -211,14 +211,9 @@ class Prepared:
     def streamed(self, wanted: Needed, *, owned: bool | None = None) -> Iterator[pa.RecordBatch]:
         """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
         asked = chunks.wanted_columns(self.facts.schema, wanted, owned=self.owned if owned is None else owned)
-        kinds = chunks.arrow_layout(self.facts.schema, asked, owned=self.owned)
         for row in self.kept.select(*asked).toLocalIterator(prefetchPartitions=True):
-            cells = [
-                None if value is None else bytes(value) if isinstance(value, bytearray) else value for value in row
-            ]
-            yield pa.RecordBatch.from_arrays(
-                [pa.array([cell], kind) for cell, kind in zip(cells, kinds.types, strict=True)], schema=kinds
-            )
+            cells = [pa.array([row[0]], pa.int32()), *(pa.array([bytes(cell)], pa.binary()) for cell in row[1:])]
+            yield pa.RecordBatch.from_arrays(cells, names=asked)
 
 
 def _unfit(form: Form) -> str:

@@ -167,7 +167,7 @@ def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     """Of each chunk its persons, and how many rows each has; a cell outside its declaration fails."""
     found = cast("Schema", wire.decode(schema))
     declared = [(kept_table.names(found)[name], column) for name, column in found.columns]
-    for table in chunks.unpacked(rows, found):
+    for table in chunks.unpacked(rows):
         for name, column in declared:
             cells = table.column(name)
             if cells.null_count and not column.missing:
@@ -178,7 +178,7 @@ def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
                 if not column.low <= low <= high <= column.high:
                     raise ValueError
         if kept_table.OWNER in table.column_names:
-            persons = table.column(kept_table.OWNER).cast(pa.binary()).value_counts()
+            persons = table.column(kept_table.OWNER).value_counts()
             yield pa.RecordBatch.from_arrays(list(persons.flatten()), names=["o", "n"])
 
 
@@ -255,7 +255,7 @@ def _folded(fold: Fold, name: str, pages: TablePages) -> tuple[list[Integers], i
     sizes = [0]
 
     def batches() -> Iterator[matrix.Batch]:
-        for table in chunks.unpacked(pages.chunks, pages.schema):
+        for table in chunks.unpacked(pages.chunks):
             sizes.append(table.num_rows)
             yield matrix.Batch(table.num_rows, [numpy_column(table.column(column)) for column in fold.program.columns])
 
