@@ -15,7 +15,7 @@ from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.ledger import reconcile as burn_gap
 from sulq.curator.ledger.postgres_place import is_address
 from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.transcript import check_receipt
+from sulq.curator.ledger.view import check_receipt
 from sulq.errors import SetupError
 from sulq.kernel.mechanisms import MECHANISMS
 

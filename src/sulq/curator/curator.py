@@ -6,9 +6,10 @@ Privacy: the debit is durable before any row is read (SR8).
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar, cast
@@ -18,19 +19,52 @@ from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.plan import Part, Plan
 from sulq.answers.released import Released, heavy_share, kept_rows
-from sulq.answers.reuse import name_of
+from sulq.answers.reuse import name_of, strength
 from sulq.answers.wire import Writer
 from sulq.compile.plan import draw
-from sulq.curator.heavy_shares import HeavyShares
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
 from sulq.errors import CuratorError, SulqError
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, Heavy, TableFacts, Tables
 from sulq.language.privacy import Budget, Loss, Unit
-from sulq.language.question import Question, Single, Together
+from sulq.language.question import Holistic, Question, Single, Together
+from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.statistic import HeavyPersons
+
+
+class HeavyShares:
+    """Shares that were bought, decoded once each.
+
+    Privacy: read off answers that were paid for and left the curator.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._bought: dict[tuple[int, str, int], Heavy] = {}  # by version, question and how often it was asked
+
+    def of(self, table: str, scopes: Iterable[str], *, fresh: bool) -> Heavy | None:
+        """The share of a table that was bought in the first of these scopes; only with `fresh` is the file read."""
+        for scope in dict.fromkeys(scopes):
+            asked = _name_of_heavy(table, scope)
+            known = (self._ledger.version, asked, self._ledger.times(asked))
+            if known[2] and fresh and known not in self._bought:
+                lines = self._ledger.kept(asked)
+                best = max(lines, key=lambda line: (strength(line.event), -line.seq), default=None)
+                if best is not None:
+                    (released,) = cast("tuple[Released, ...]", wire.decode(best.answer or ""))
+                    self._bought[known] = heavy_share(table, released)
+            if known in self._bought:
+                return self._bought[known]
+        return None
+
+
+@functools.lru_cache(maxsize=256)
+def _name_of_heavy(table: str, scope: str) -> str:
+    """What the question for a table's heavy persons is called in the ledger."""
+    return name_of(Holistic(HeavyPersons(), over=Table(table)), scope)
+
 
 T = TypeVar("T")
 

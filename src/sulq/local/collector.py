@@ -14,8 +14,7 @@ from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.estimators import Estimated
 from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Part, Plan
-from sulq.answers.released import Noise, Released
-from sulq.answers.report_law import SLIP, ReportLaw
+from sulq.answers.released import SLIP, Noise, Released, ReportLaw
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.kinds import Floats, Integers

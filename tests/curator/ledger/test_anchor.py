@@ -15,9 +15,9 @@ import pytest
 
 from sulq.curator.ledger.anchor import Anchor, Noted
 from sulq.curator.ledger.ledger import Ledger, reconcile
+from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.signature import Signer
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.filter import Totals
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta

@@ -47,7 +47,7 @@ from sulq.language.space import Box, Cube
 from sulq.language.statistic import Aggregated, Occurring, ToSorted, ToUnique
 from sulq.language.tally import Engine
 from sulq.testing import exact, neighbours
-from sulq.testing.faults import Late, silent
+from sulq.testing.exact import Late, silent
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import Run, differences, record

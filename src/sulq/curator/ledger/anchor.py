@@ -22,9 +22,8 @@ from typing import Final
 from sulq.answers import wire
 from sulq.curator.ledger import history, notes
 from sulq.curator.ledger.history import Mark, pending
-from sulq.curator.ledger.notes import compare
+from sulq.curator.ledger.notes import Signer, compare, signed
 from sulq.curator.ledger.shares import NOTHING
-from sulq.curator.ledger.signature import Signer, signed
 from sulq.curator.ledger.view import LedgerView
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes

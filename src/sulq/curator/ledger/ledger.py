@@ -12,14 +12,13 @@ from types import TracebackType
 from typing import Final, Self
 
 from sulq.answers.answer import Receipt
-from sulq.curator.ledger import history, notes, shares, transcript
+from sulq.curator.ledger import history, notes, shares, view
 from sulq.curator.ledger.anchor import Anchor, AnchoredLedger, moment
 from sulq.curator.ledger.history import Charge, History, pending
-from sulq.curator.ledger.notes import Keys, Line, Registration, check_key, compare, raised, refuse_lowered, widened
+from sulq.curator.ledger.notes import Keys, Line, Registration, Signer, check_key
 from sulq.curator.ledger.opening import Report, connect, place_of, verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import Share, Standing, check_analyst
-from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import Source, covered, source_key
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
@@ -134,7 +133,7 @@ class Ledger(AnchoredLedger):
             store, path=place, mechanisms=mechanisms, clock=clock, failpoint=failpoint, answer_wait=answer_wait
         )
         try:
-            compare(ledger._writer.state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic)
+            notes.compare(ledger._writer.state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic)
             if outside is not None:
                 ledger._attach(Anchor(outside, ledger.space, ledger._signer, failpoint))
         except SulqError:
@@ -318,10 +317,10 @@ class Ledger(AnchoredLedger):
 
         def propose(draft: Draft) -> None:
             own = draft.filter
-            refuse_lowered(own.budget, budget)
+            notes.refuse_lowered(own.budget, budget)
             if budget != own.budget:
-                split = widened(own.split, budget) if own.split and isinstance(budget, EpsilonDelta) else None
-                draft.raise_to(raised(budget, split, time=self._now()))
+                split = notes.widened(own.split, budget) if own.split and isinstance(budget, EpsilonDelta) else None
+                draft.raise_to(notes.raised(budget, split, time=self._now()))
 
         self._writer.take(propose)
 
@@ -384,7 +383,7 @@ class Ledger(AnchoredLedger):
         charge = history.of(state).charges[seq]
         if charge.question != question_digest:
             raise QuestionError("key-reused", "This idempotency key was used for another question.")
-        answer = transcript.stored_answer(history.of(state), self._store, self._unwritten(), seq)
+        answer = view.stored_answer(history.of(state), self._store, self._unwritten(), seq)
         if answer is None:
             raise QuestionError("answer-lost", "This idempotency key was charged and has no stored answer.")
         return Receipt(seq, charge.entry.hex(), charge.plan, "", answer)

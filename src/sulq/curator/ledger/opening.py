@@ -14,9 +14,9 @@ from sulq.addresses import TableAddress, beside, ledger_at, ledger_of
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import load
+from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address, ledgers_in, refuse_logged, table_in
 from sulq.curator.ledger.postgres_place import told as told_in
-from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, noted
 from sulq.curator.ledger.turns import SqliteFile, opening
 from sulq.errors import SetupError

@@ -2,30 +2,158 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.answer import Receipt
-from sulq.curator.ledger import history, shares, transcript
-from sulq.curator.ledger.history import History, load
-from sulq.curator.ledger.notes import Founding, Line, Registration
-from sulq.curator.ledger.opening import Report, report
+from sulq.answers.answer import Receipt, SignedReceipt
+from sulq.curator.ledger import history, notes, shares
+from sulq.curator.ledger.history import Charge, History, load
+from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
+from sulq.curator.ledger.opening import Report, entry_of, report
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import Standing
-from sulq.curator.ledger.signature import Signer
 from sulq.curator.ledger.sources import LedgerCover, kept_source
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import QuestionError, SulqError
-from sulq.kernel.ledger.chain import Seal
-from sulq.kernel.ledger.entries import Genesis, State
+from sulq.kernel.ledger import entries
+from sulq.kernel.ledger.chain import ORIGIN, Row, Seal, link
+from sulq.kernel.ledger.entries import Body, Genesis, State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.store import damaged
+from sulq.kernel.ledger.store import Store, damaged
 from sulq.language.privacy import Budget, Event, Loss, Unit
 from sulq.language.statistic import Estimator
+
+MAX_STRONGEST_ANSWERS: Final = 4  # of a question, pure or not, that are read for a free re-answer
+
+
+def _all_lines(history: History, store: Store, waiting: Mapping[int, str]) -> list[Line]:
+    """All lines in order, read again from the file along its chain; `waiting` answers are not in it yet."""
+    lines: list[Line] = []
+    answers = {seq: answer_text(Row(seq, body, b"")) for seq, body in waiting.items()}
+    last = ORIGIN
+    for row in store.rows():
+        if link(last, row.seq, row.body) != row.hash:
+            raise damaged(f"entry {row.seq}", "is not what was written")
+        last = row.hash
+        if row.seq in history.charges:
+            lines.append(_line(row.seq, entries.parse(row), None))
+        elif (body := entries.parse(row)).get("kind") == "answer":
+            answers[notes.whole(body, "of")] = notes.text(body, "answer")
+    return [line._replace(answer=answers.get(line.seq)) for line in lines]
+
+
+def _lines(history: History, store: Store, waiting: Mapping[int, str], places: Iterable[int]) -> list[Line]:
+    """Some lines, each read by its place: however long the ledger, no more of it is read."""
+    return [
+        _line(seq, entries.parse(_checked(store, seq)), stored_answer(history, store, waiting, seq)) for seq in places
+    ]
+
+
+def seen(charge: Charge, analyst: str | None, datasets: Collection[str] | None) -> bool:
+    """Whether a debit may be shown to whoever sees this analyst's and these datasets' (None: all).
+
+    A debit that does not say which dataset it was of is shown to those who see all of them (T79).
+    """
+    return analyst in (None, charge.analyst) and (datasets is None or charge.dataset in datasets)
+
+
+def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
+    """The receipt of an entry, without its signature."""
+    body = entries.parse(row)
+    event = entries.read_losses(body)
+    return SignedReceipt(
+        space=space,
+        seq=row.seq,
+        entry=row.hash.hex(),
+        plan=notes.text(body, "plan_digest"),
+        question=notes.text(body, "question_digest"),
+        epsilon=event.epsilon,
+        rho=event.rho,
+        key_delta=event.key_delta,
+        queries=event.queries,
+        analyst=notes.optional(body, "analyst") or "",
+        time=notes.text(body, "time"),
+        public_key=public_key,
+    )
+
+
+def stored_answer(history: History, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:
+    """The answer to one debit, if there is one."""
+    place = history.charges[seq].answer
+    if place is not None:
+        return answer_text(_checked(store, place))
+    return answer_text(Row(seq, waiting[seq], b"")) if seq in waiting else None
+
+
+def answer_text(row: Row) -> str:
+    """What an answer's entry says."""
+    return notes.text(entries.parse(row), "answer")
+
+
+def _checked(store: Store, seq: int) -> Row:
+    """One entry, if it still is what was chained to the one before."""
+    before, row = store.row(seq - 1), store.row(seq)
+    if before is None or row is None or link(before.hash, seq, row.body) != row.hash:
+        raise damaged(f"entry {seq}", "is not what was written")
+    return row
+
+
+def _line(seq: int, body: Body, answer: str | None) -> Line:
+    return Line(
+        seq,
+        notes.text(body, "time"),
+        notes.text(body, "question"),
+        notes.read_event(body),
+        answer,
+        notes.optional(body, "analyst") or "",
+        notes.optional(body, "dataset") or "",
+    )
+
+
+def check_receipt(text: str | bytes, *, key: str | None = None, ledger: Path | str | None = None) -> SignedReceipt:
+    """Read a receipt that someone kept, if its ledger signed every word of it.
+
+    Args:
+        text: The receipt, as it was given.
+        key: The ledger's public key, as its owner published it. Without it, and without the ledger, the receipt
+            is only shown to be whole: whoever made it brought the key it is checked with.
+        ledger: The ledger, to see that the entry is still there and says the same.
+
+    Raises:
+        QuestionError: `bad-signature`: changed, not a receipt, or signed by another key; `not-in-ledger`.
+        SetupError: The ledger cannot be read or does not verify.
+    """
+    try:
+        receipt = wire.decode(text)
+    except SulqError as error:
+        raise QuestionError("bad-signature", "This is not a signed receipt.") from error
+    if not isinstance(receipt, SignedReceipt):
+        raise QuestionError("bad-signature", "This is not a signed receipt.")
+    if key is not None and receipt.public_key != key.strip().lower():
+        raise QuestionError("bad-signature", "The receipt was signed by another key.")
+    if not signed(receipt.message, receipt.signature, receipt.public_key):
+        raise QuestionError("bad-signature", "The receipt was changed after it was signed.")
+    if ledger is not None:
+        _stands(receipt, ledger)
+    return receipt
+
+
+def _stands(receipt: SignedReceipt, ledger: Path | str) -> None:
+    state, row = entry_of(ledger, receipt.seq)
+    own = history.of(state).founding
+    public = Signer(own.signing_key).public
+    if receipt.space != own.space or receipt.public_key != public:
+        raise QuestionError("not-in-ledger", "The receipt is of another ledger.")
+    if row is None or receipt.seq not in history.of(state).charges:
+        raise QuestionError("not-in-ledger", f"The ledger has no debit at entry {receipt.seq}.")
+    if read_receipt(own.space, row, public) != replace(receipt, signature=""):
+        raise QuestionError("not-in-ledger", f"Entry {receipt.seq} of the ledger is another one: it was rewritten.")
 
 
 class LedgerView:
@@ -97,8 +225,9 @@ class LedgerView:
         with self._writer.looking() as (state, store):
             found, waiting = history.of(state), self._unwritten()
             if analyst is None and datasets is None and after == 0 and limit is None:
-                return transcript.transcript(found, store, waiting)
-            return transcript.part(found, store, waiting, analyst=analyst, datasets=datasets, after=after, limit=limit)
+                return _all_lines(found, store, waiting)
+            shown = (seq for seq, charge in found.charges.items() if seq > after and seen(charge, analyst, datasets))
+            return _lines(found, store, waiting, itertools.islice(shown, limit))  # entries are followed in order
 
     def receipt(self, seq: int, *, analyst: str | None = None, datasets: Collection[str] | None = None) -> str:
         """A receipt of one debit to keep: anyone can check it with the ledger's public key and nothing else (T60).
@@ -113,9 +242,9 @@ class LedgerView:
         """
         with self._writer.looking() as (state, store):
             charge = history.of(state).charges.get(seq)
-            if charge is None or not transcript.seen(charge, analyst, datasets):
+            if charge is None or not seen(charge, analyst, datasets):
                 raise QuestionError("not-in-ledger", f"Entry {seq} is no debit of this ledger.")
-            found = transcript.receipt(self.space, store, seq, self._signer.public)
+            found = read_receipt(self.space, _checked(store, seq), self._signer.public)
         return wire.encode(replace(found, signature=self._signer.sign(found.message)))
 
     @property
@@ -130,15 +259,26 @@ class LedgerView:
         return self._signer.public
 
     def kept(self, asked: str, *, key: str | None = None, analyst: str = "") -> list[Line]:
-        """The answers given to a question under the present version, for free re-answers (SR12).
+        """The strongest answers given to a question under the present version, for free re-answers (SR12).
 
+        However often a question was asked anew, finding its best answers reads no more of the file.
         None for an ask whose idempotency `key` was used before: it has an answer of its own (T44).
         """
         with self._writer.looking() as (state, store):
-            found = history.of(state)
+            found, waiting = history.of(state), self._unwritten()
             if key is not None and (analyst, key) in found.keys:
                 return []
-            return transcript.kept(found, store, self._unwritten(), question=asked, version=self._version)
+            charges = {
+                seq: charge
+                for seq in found.asked.get(asked, ())
+                if (charge := found.charges[seq]).version == self._version
+                and (charge.answer is not None or seq in waiting)
+            }
+            pure = {seq: charge.epsilon for seq, charge in charges.items() if charge.epsilon is not None}
+            others = {seq: charge.rho for seq, charge in charges.items() if charge.epsilon is None}
+            strongest = sorted(pure, key=lambda seq: (-pure[seq], seq))[:MAX_STRONGEST_ANSWERS]
+            strongest += sorted(others, key=lambda seq: (-others[seq], seq))[:MAX_STRONGEST_ANSWERS]
+            return _lines(found, store, waiting, strongest)
 
     def times(self, asked: str) -> int:
         """How often a question was asked, as far as this process has read the file."""

@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Self
 
 from sulq.answers.oracle import SpendPlan
 from sulq.answers.plan import Plan, price_of_mean, price_of_sums, width_of_mean
-from sulq.answers.report_law import of_reports
+from sulq.answers.released import of_reports
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sulq.answers.report_law import SLIP, ReportLaw, bennett, of_reports
+from sulq.answers.released import SLIP, ReportLaw, bennett, of_reports
 from sulq.errors import QuestionError
 
 

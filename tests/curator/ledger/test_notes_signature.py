@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.curator.ledger.signature import LENGTH, Signer, signed
+from sulq.curator.ledger.notes import KEY_BYTES, Signer, signed
 
 
 def test_a_signature_is_of_one_message_by_one_key() -> None:
     """Another message, key or signature does not fit."""
-    signer = Signer(b"s" * LENGTH)
+    signer = Signer(b"s" * KEY_BYTES)
     mark = signer.sign(b"message")
     assert signed(b"message", mark, signer.public)
     assert not signed(b"Message", mark, signer.public)
-    assert not signed(b"message", mark, Signer(b"t" * LENGTH).public)
+    assert not signed(b"message", mark, Signer(b"t" * KEY_BYTES).public)
     assert not signed(b"message", signer.sign(b"other"), signer.public)
     assert not signed(b"message", mark.upper(), signer.public)
     assert not signed(b"message", mark, signer.public.upper())
@@ -32,6 +32,6 @@ def test_it_is_ed25519() -> None:
 @pytest.mark.parametrize("text", ["", "zz", "ab", "é", "00" * 64, "ab" * 31])
 def test_what_is_no_signature_or_key_fits_nothing(text: str) -> None:
     """It is refused like a wrong one, without an error of its own."""
-    signer = Signer(b"s" * LENGTH)
+    signer = Signer(b"s" * KEY_BYTES)
     assert not signed(b"m", text, signer.public)
     assert not signed(b"m", signer.sign(b"m"), text)

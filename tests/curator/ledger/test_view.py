@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from sulq.curator.ledger import transcript
+from sulq.curator.ledger import view
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row, canonical, link
@@ -167,5 +167,5 @@ def test_a_debit_of_before_datasets_were_named_is_for_who_sees_all() -> None:
         ledger._history.charges.clear()
         state.follow(row)
         assert ledger._history.charges[seq].dataset == ""
-        assert not transcript.seen(ledger._history.charges[seq], None, ("survey",))
-        assert transcript.seen(ledger._history.charges[seq], None, None)
+        assert not view.seen(ledger._history.charges[seq], None, ("survey",))
+        assert view.seen(ledger._history.charges[seq], None, None)

@@ -12,10 +12,10 @@ import pytest
 
 from sulq.answers import wire
 from sulq.curator.ledger import notes
+from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.signature import Signer
-from sulq.curator.ledger.transcript import check_receipt
 from sulq.curator.ledger.turns import SqliteFile
+from sulq.curator.ledger.view import check_receipt
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.language.privacy import EpsilonDelta, Unit
