@@ -31,7 +31,7 @@ from sulq.kernel.moves import Norms
 from sulq.language.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.language.rowfn import Bins, Lit
 from sulq.testing import neighbours
-from sulq.testing.faults import Late, silent
+from sulq.testing.exact import Late, silent
 from sulq.testing.questions import Drawer
 from sulq.testing.replay import differences
 from tests import counts

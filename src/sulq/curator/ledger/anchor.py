@@ -24,6 +24,7 @@ from sulq.curator.ledger import history, notes
 from sulq.curator.ledger.history import Mark, pending
 from sulq.curator.ledger.notes import Signer, compare, signed
 from sulq.curator.ledger.shares import NOTHING
+from sulq.curator.ledger.turns import sync_directory
 from sulq.curator.ledger.view import LedgerView
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
@@ -201,11 +202,7 @@ class Anchor:
                 draft.unlink(missing_ok=True)
             raise
         self._failpoint("anchor-renamed")
-        directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(self.path.parent)
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What a store and the system say, in our own errors."""
+"""Stores of ledgers: their files, what they say in our own errors, and threads that take turns at one transaction."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class SqliteFile(SqliteStore):
         finally:
             for left in (draft, draft.with_name(draft.name + "-journal")):
                 left.unlink(missing_ok=True)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
 
     @classmethod
     def in_memory(cls, rows: Sequence[Row]) -> Self:
@@ -140,7 +140,7 @@ def _link(draft: Path, path: Path) -> None:
         raise
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
     """Make names in a directory durable."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

@@ -15,6 +15,7 @@ from sulq.addresses import TableAddress, beside, copy_of, is_address, ledger_of
 from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
 from sulq.curator.ledger.opening import covers_in
 from sulq.curator.ledger.sources import Likeness, Source, covering
+from sulq.curator.ledger.turns import sync_directory
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Schema
 from sulq.language.privacy import Budget, Unit
@@ -347,13 +348,13 @@ class RegisteredStore:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(path)
-        self._sync()
+        sync_directory(self._folder)
 
     def remove(self, name: str) -> None:
         """Take a dataset away; its data and its ledger stay where they are."""
         self._path(name).unlink(missing_ok=True)
         if self._folder.is_dir():
-            self._sync()
+            sync_directory(self._folder)
 
     def read(self) -> Iterator[tuple[str, DatasetSettings | SulqError]]:
         """Each dataset by its name, or why its file cannot be read: one that is damaged stops no other."""
@@ -377,10 +378,3 @@ class RegisteredStore:
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"
-
-    def _sync(self) -> None:
-        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
