@@ -65,7 +65,8 @@ def certifying(engine: Engine) -> Certifying | None:
 
     Told by its class: facts that cannot be worked out are a refusal, and never a reason to certify nothing.
     """
-    return cast("Certifying", engine) if getattr(type(engine), "sources", None) is not None else None
+    known = hasattr(type(engine), "sources") and getattr(type(engine), "bounded", True)
+    return cast("Certifying", engine) if known else None
 
 
 def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function]) -> tuple[Release, ...]:
