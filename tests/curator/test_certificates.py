@@ -16,7 +16,7 @@ from sulq.answers import wire
 from sulq.answers.answer import Receipt
 from sulq.answers.plan import Part, Plan
 from sulq.compile import plan
-from sulq.compile.emit import emitter
+from sulq.compile.emit import emitter, numbers
 from sulq.compile.emit.emitter import Emitter
 from sulq.compile.emit.piece import Piece
 from sulq.compile.plan import calibration, extent
@@ -139,7 +139,8 @@ def test_a_fan_out_of_one_too_few_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_emitter_that_does_not_clamp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum of what is on its grid and not within its bounds; where no cell can pass them it is harmless."""
-    monkeypatch.setattr(emitter, "clamped", lambda item, *_: item)
+    for module in (emitter, numbers):
+        monkeypatch.setattr(module, "clamped", lambda item, *_: item)
     with opened() as db:
         db.sum(col("x") * col("x") - 30, spend=Epsilon(1), fresh=True)
         refused(db, lambda db: db.sum(col("x").clip(0, 2), spend=Epsilon(1), fresh=True))
