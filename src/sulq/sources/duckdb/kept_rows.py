@@ -6,7 +6,6 @@ How cells are read is proposed here; whose a row is and which rows are kept is w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, KeptRows, names, spelled
@@ -179,8 +178,8 @@ def select(
     integers = stored or unit.column is not None
     # A view has no parameters: what is the owner's own, categories and the key's digits, is written out there.
     parameters: dict[str, object] | None = {} if stored else None
-    inner = _inner(registered, parameters, integers=integers)
-    reading = _reading(registered, inner.layers, whole=stored and _whole_persons(tables or (registered,)))
+    layers = _columns(registered, parameters, integers=integers)
+    reading = _reading(registered, layers, whole=stored and _whole_persons(tables or (registered,)))
     query = keep.keep(
         reading,
         _types(schema),
@@ -193,8 +192,14 @@ def select(
     if unit.column is not None and parameters is not None:
         parameters["key"] = registered.key.hex()
     frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    doubles, shifts = frozenset(inner.doubles), inner.shifts
-    return KeptRows(query, parameters or {}, names(schema), doubles, shifts, 0, frames)
+    doubles, shifts = set(), {}
+    for name, column in () if integers else schema.columns:  # as they stand, which costs no arithmetic
+        cell, _ = cell_reading.value(column, *source.columns[name])
+        if isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
+            doubles.add(names(schema)[name])
+        if cell_reading.shift(column, cell):
+            shifts[names(schema)[name]] = cell_reading.shift(column, cell)
+    return KeptRows(query, parameters or {}, names(schema), frozenset(doubles), shifts, 0, frames)
 
 
 def every(registered: RegisteredTable) -> KeptRows:
@@ -205,7 +210,7 @@ def every(registered: RegisteredTable) -> KeptRows:
     """
     schema, unit = registered.schema, registered.unit
     parameters: dict[str, object] = {}
-    reading = _reading(registered, _inner(registered, parameters, integers=True).layers, whole=False)
+    reading = _reading(registered, _columns(registered, parameters, integers=True), whole=False)
     columns = _types(schema)
     shown = keep.outer(reading, columns, stored=True)
     if unit.column is not None:
@@ -232,27 +237,9 @@ def _reading(registered: RegisteredTable, layers: Layers, *, whole: bool) -> kee
     return keep.Reading(registered.source.relation, layers, person, whole, unit.positions_are_public)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inner:
-    """A source's cells as codes: the layers of projections, and how the columns of the last stand in it."""
-
-    layers: Layers
-    doubles: set[str]
-    shifts: dict[str, int]
-
-
-def _inner(registered: RegisteredTable, parameters: dict[str, object] | None, *, integers: bool) -> _Inner:
-    source, schema, columns = registered.source, registered.schema, names(registered.schema)
-    doubles, shifts = set(), {}
-    plain, value, code = ["1 AS one"], ["one"], ["one"]
-    for i, (name, column) in enumerate(schema.columns):
-        cell, _ = cell_reading.value(column, *source.columns[name])
-        layers = _layers(registered, i, parameters, exact=integers)
-        plain.append(layers[0])
-        value.append(layers[1])
-        code.append(f"{layers[2]} AS {columns[name]}")
-        if not integers and isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
-            doubles.add(columns[name])
-        if not integers and cell_reading.shift(column, cell):
-            shifts[columns[name]] = cell_reading.shift(column, cell)
-    return _Inner((tuple(plain), tuple(value), tuple(code)), doubles, shifts)
+def _columns(registered: RegisteredTable, parameters: dict[str, object] | None, *, integers: bool) -> Layers:
+    """A source's cells as codes: the layers of projections."""
+    stored = names(registered.schema).values()
+    layers = [_layers(registered, i, parameters, exact=integers) for i in range(len(stored))]
+    plain, value = (("1 AS one", *(each[0] for each in layers)), ("one", *(each[1] for each in layers)))
+    return plain, value, ("one", *(f"{each[2]} AS {name}" for each, name in zip(layers, stored, strict=True)))
