@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import math
 
-from sulq.answers.answer import LONGEST, TextTable, cell
+from sulq.answers.answer import MAX_TEXT_ROWS, TextTable, cell
 
 
 def test_a_table_is_a_text() -> None:
     """Columns stand below each other; what is not shown is counted."""
     table = TextTable("sizes", ("", "n"), (("a", 1.5), ("long", None)), more=3)
     assert table.text() == "sizes\n        n\na     1.5\nlong    -\n... 3 more rows"
-    many = TextTable("x", ("i",), tuple((i,) for i in range(LONGEST + 2)))
+    many = TextTable("x", ("i",), tuple((i,) for i in range(MAX_TEXT_ROWS + 2)))
     assert many.text().endswith("... 2 more rows")
 
 

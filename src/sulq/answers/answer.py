@@ -352,7 +352,7 @@ def extra(module: str, name: str) -> ModuleType:
         raise SetupError("missing-extra", f"This needs the extra {name!r}.", f"pip install 'sulq[{name}]'") from None
 
 
-LONGEST: Final = 40  # rows of a table in a text
+MAX_TEXT_ROWS: Final = 40  # rows of a table in a text
 Cell = str | int | float | bool | None
 
 
@@ -374,13 +374,13 @@ class TextTable:
 
     def text(self) -> str:
         """As a text whose columns stand below each other."""
-        lines = [self.columns, *(tuple(_said(cell) for cell in row) for row in self.rows[:LONGEST])]
+        lines = [self.columns, *(tuple(_said(cell) for cell in row) for row in self.rows[:MAX_TEXT_ROWS])]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
         said = [
             "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
             for line in lines
         ]
-        left = max(len(self.rows) - LONGEST, 0) + self.more
+        left = max(len(self.rows) - MAX_TEXT_ROWS, 0) + self.more
         more = [f"... {left} more rows"] if left else []
         return "\n".join([self.title, *(line.rstrip() for line in said), *more])
 

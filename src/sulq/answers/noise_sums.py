@@ -27,8 +27,8 @@ from sulq.language.law import LARGEST_COINS, MIN_BETA, BinomialLaw, GaussianLaw,
 FINE: Final = 40
 ERROR: Final = 1e-13  # of a transform of at most 2^22 probabilities
 TINY: Final = 1e-12
-LEAST: Final = 1e-10
-PART: Final = 1e-2  # of beta, for what the coarser grid loses
+MIN_TABLE_BETA: Final = 1e-10
+GRID_BETA_SHARE: Final = 1e-2  # of beta, for what the coarser grid loses
 SMOOTH: Final = 2.0  # from this scale on, sums of discrete Gaussians are discrete Gaussians up to 1e-16
 SLACK: Final = 1.5  # two integer draws against two continuous ones (docs/theory/means.md)
 
@@ -72,7 +72,7 @@ def reach(law: Added, left: int, right: int, q: float, beta: float) -> float:
     """The least r that (1-q)X - qY passes with probability at most beta; X a sum of `left` draws, Y of `right`."""
     if left + right == 0:
         return 0.0
-    if beta < LEAST:  # finer than the tables: each draw within its own bound
+    if beta < MIN_TABLE_BETA:  # finer than the tables: each draw within its own bound
         return (left * (1 - q) + right * q) * law.accuracy(max(beta / (left + right), MIN_BETA))
     scale = float(law.scale) if not isinstance(law, BinomialLaw) else math.sqrt(law.variance())
     if not isinstance(law, LaplaceLaw) and scale >= SMOOTH:
@@ -82,8 +82,8 @@ def reach(law: Added, left: int, right: int, q: float, beta: float) -> float:
         unit = scale / FINE
         # Each of a draw's two exponentials adds a fractional part of either grid: two terms of range unit + 1.
         squares = (left * (1 - q) ** 2 + right * q**2) * 2 * (unit + 1) ** 2
-        lost = math.sqrt(squares * math.log(1 / (beta * PART)) / 2)
-        law, beta = LaplaceLaw(Fraction(FINE)), beta * (1 - PART)
+        lost = math.sqrt(squares * math.log(1 / (beta * GRID_BETA_SHARE)) / 2)
+        law, beta = LaplaceLaw(Fraction(FINE)), beta * (1 - GRID_BETA_SHARE)
     return unit * _tabled(law, left, right, q, beta) + lost
 
 

@@ -164,9 +164,9 @@ class GraphTable:
 
 Progress = Callable[[int, int], None]
 GRAIN: Final = 10**15
-LEAST: Final[dict[type, Fraction]] = {Epsilon: Fraction(1, 10**5), Rho: Fraction(1, 10**11)}
-EDGE: Final = Fraction(1, 10**9)  # so near the end of a budget the rounding of parts counts
-HAIR: Final = 1 - Fraction(1, 10**9)
+MIN_SPEND: Final[dict[type, Fraction]] = {Epsilon: Fraction(1, 10**5), Rho: Fraction(1, 10**11)}
+BUDGET_END_MARGIN: Final = Fraction(1, 10**9)  # so near the end of a budget the rounding of parts counts
+ROUNDING_MARGIN: Final = 1 - Fraction(1, 10**9)
 
 
 class SpendPlan:
@@ -200,14 +200,14 @@ class SpendPlan:
             spend = Rho(spend.rho)
         if not isinstance(spend, (Epsilon, Rho)):
             raise QuestionError("bad-loss", "spend is a loss such as Epsilon(1) or Rho(0.05).")
-        if spend.exact < LEAST[type(spend)]:  # its smallest parts would buy noise past what integers hold
+        if spend.exact < MIN_SPEND[type(spend)]:  # its smallest parts would buy noise past what integers hold
             raise QuestionError(
-                "bad-loss", f"Nothing is learned for {spend}.", f"Spend {float(LEAST[type(spend)]):g} or more."
+                "bad-loss", f"Nothing is learned for {spend}.", f"Spend {float(MIN_SPEND[type(spend)]):g} or more."
             )
         self.whole = spend
         affordable(spend, self.facts)
         held = self.facts.rho if isinstance(self.facts.budget, EpsilonDelta) and isinstance(spend, Rho) else None
-        self._tight = held is not None and spend.exact > held - EDGE
+        self._tight = held is not None and spend.exact > held - BUDGET_END_MARGIN
 
     @property
     def pure(self) -> bool:
@@ -276,7 +276,7 @@ class SpendPlan:
         if self.whole is None or spend is None:
             return None
         left = Fraction(math.floor((self.whole.exact - self._paid()) * GRAIN), GRAIN)
-        return type(self.whole)(left) if spend.exact * HAIR < left < spend.exact else spend
+        return type(self.whole)(left) if spend.exact * ROUNDING_MARGIN < left < spend.exact else spend
 
     def _paid(self) -> Fraction:
         # `amount`, since an answer from reports already given costs nothing (SR19).

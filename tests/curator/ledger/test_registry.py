@@ -9,7 +9,7 @@ import pytest
 
 from sulq import Epsilon, Int, Text, Unit
 from sulq.curator.ledger.ledger import Ledger, verify
-from sulq.curator.ledger.registry import MANY, open_keys, register
+from sulq.curator.ledger.registry import MAX_LISTED_VALUES, open_keys, register
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.facts import TableFacts
@@ -60,5 +60,5 @@ def test_open_keys_are_columns_too_long_to_list_SR14() -> None:
     """Texts, and whole numbers of too many values."""
     assert not open_keys([FACTS.schema])
     assert open_keys([FACTS.schema, Schema.of("t", {"x": Text()})])
-    assert open_keys([Schema.of("t", {"x": Int(0, MANY)})])
-    assert not open_keys([Schema.of("t", {"x": Int(1, MANY)})])
+    assert open_keys([Schema.of("t", {"x": Int(0, MAX_LISTED_VALUES)})])
+    assert not open_keys([Schema.of("t", {"x": Int(1, MAX_LISTED_VALUES)})])

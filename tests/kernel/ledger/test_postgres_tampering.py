@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sulq.curator.ledger.opening import verify
-from sulq.curator.ledger.postgres_place import QUIET
+from sulq.curator.ledger.postgres_place import QUIET_COMMITS
 from sulq.kernel.ledger import postgres
 from sulq.language.privacy import Epsilon
 from tests.curator.ledger.cases import ask, opened, pure
@@ -109,7 +109,7 @@ def test_a_ledger_changed_under_a_live_process_takes_no_debit_T105(how: str, url
     """The head is left as it was: the statement that would add the debit finds the change, and nothing is added."""
     six(url)
     with opened(url, Epsilon(100)) as ledger:
-        for number in range(QUIET + 2):  # long enough for it not to read the head first
+        for number in range(QUIET_COMMITS + 2):  # long enough for it not to read the head first
             ask(ledger, pure("0.01"), f"before {number}")
         server().do(CHANGED[how].format(schema(url)))
         count = f"SELECT count(*), (SELECT seq FROM {schema(url)}.head) FROM {schema(url)}.entries"

@@ -29,7 +29,7 @@ from sulq.language.statistic import Estimator
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
 
-PENDING: Final = 2**23  # characters of answers that may wait for the next debit
+MAX_WAITING_CHARACTERS: Final = 2**23  # characters of answers that may wait for the next debit
 
 
 def nowhere(_: str) -> None:
@@ -236,7 +236,7 @@ class Ledger(AnchoredLedger):
         with self._mutex:
             self._waiting[receipt.seq] = notes.answer(receipt.seq, answer, time=self._now())
         try:
-            if sum(map(len, self._unwritten().values())) > PENDING or charge.key is not None or at_once:
+            if sum(map(len, self._unwritten().values())) > MAX_WAITING_CHARACTERS or charge.key is not None or at_once:
                 self.flush()
         except SetupError as error:
             if error.code != "ledger-busy":

@@ -184,7 +184,7 @@ def _value(body: Body, name: str) -> object:
         raise damaged(f"the field {name}", "is not a value of sulq") from error
 
 
-LONGEST: Final = 200
+MAX_KEY_CHARACTERS: Final = 200
 Name = str | tuple[str, str]  # a key, or an analyst and a key
 
 
@@ -198,8 +198,10 @@ class Claim:
 
 def check_key(key: object) -> None:
     """Refuse what is no idempotency key."""
-    if not isinstance(key, str) or not 1 <= len(key) <= LONGEST or not key.isprintable():
-        raise QuestionError("bad-question", f"An idempotency key is text of 1 to {LONGEST} printable characters.")
+    if not isinstance(key, str) or not 1 <= len(key) <= MAX_KEY_CHARACTERS or not key.isprintable():
+        raise QuestionError(
+            "bad-question", f"An idempotency key is text of 1 to {MAX_KEY_CHARACTERS} printable characters."
+        )
 
 
 class Keys:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 SCHEMES: Final = ("postgresql://", "postgres://")
-QUIET: Final = 8  # commits in a row between which nobody else wrote, after which one need not queue
-TURN: Final = 16  # but every so many one does all the same: who does not is faster, and would always be first
-PATIENCE: Final = 250  # milliseconds to queue behind a server that does not move on
-LONGEST_PAUSE: Final = 0.25  # seconds between two tries to connect
+QUIET_COMMITS: Final = 8  # commits in a row between which nobody else wrote, after which one need not queue
+QUEUED_COMMITS: Final = 16  # but every so many one does all the same: who does not is faster, and would always be first
+QUEUE_MILLISECONDS: Final = 250  # milliseconds to queue behind a server that does not move on
+MAX_PAUSE_SECONDS: Final = 0.25  # seconds between two tries to connect
 
 # Names of ledgers hold nothing that would need quoting.
 NAME: Final = re.compile(r"(?!pg_|public$|information_schema$)[a-z_][a-z0-9_]{0,62}")
@@ -168,7 +168,12 @@ class PostgresPlace(PostgresStore):
 
     def _enter(self) -> tuple[int, bytes] | None:
         """The head as our last commit left it, while nobody else writes; else queue up, then read it."""
-        if self._known is not None and self._head == self._known and self._quiet >= QUIET and self._quiet % TURN:
+        if (
+            self._known is not None
+            and self._head == self._known
+            and self._quiet >= QUIET_COMMITS
+            and self._quiet % QUEUED_COMMITS
+        ):
             return self._known
         head = self._queue()
         if head != self._known:
@@ -180,7 +185,7 @@ class PostgresPlace(PostgresStore):
         import psycopg
 
         try:
-            cursor = self._run(QUEUE.replace("{1}", str(PATIENCE)).replace("{2}", str(self._key)))
+            cursor = self._run(QUEUE.replace("{1}", str(QUEUE_MILLISECONDS)).replace("{2}", str(self._key)))
         except Busy as error:
             if not isinstance(error.__cause__, psycopg.errors.LockNotAvailable):
                 raise
@@ -232,7 +237,7 @@ class PostgresPlace(PostgresStore):
                 if time.monotonic() >= deadline:
                     raise Busy("The ledger's PostgreSQL cannot be reached.") from error
                 time.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
+                pause = min(2 * pause, MAX_PAUSE_SECONDS)
             except psycopg.ProgrammingError as error:
                 # The library's own text could show a piece of a password with a character that was not escaped.
                 raise SetupError("bad-config", "The ledger's postgresql:// address cannot be read.") from error

@@ -11,13 +11,13 @@ from sulq.errors import SetupError
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts
 
-MANY: Final = 2**16  # so many values are not all listed where they are keys
+MAX_LISTED_VALUES: Final = 2**16  # so many values are not all listed where they are keys
 
 
 def open_keys(schemas: Iterable[Schema]) -> bool:
     """Whether a column's values are too many to be listed: as keys they are found in the data, for a delta (SR14)."""
     columns = [column for schema in schemas for _, column in schema.columns]
-    return any(isinstance(c, Text) or (isinstance(c, Int) and c.high - c.low >= MANY) for c in columns)
+    return any(isinstance(c, Text) or (isinstance(c, Int) and c.high - c.low >= MAX_LISTED_VALUES) for c in columns)
 
 
 def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None, renew: bool) -> None:

@@ -143,8 +143,8 @@ def _amount(total: int) -> Fraction:
     return min(Fraction(total, GRAIN), Fraction(LARGEST))
 
 
-FINEST: Final = 10**9  # the largest bottom of a share's fraction
-LONGEST: Final = 200
+MAX_SHARE_DENOMINATOR: Final = 10**9  # the largest bottom of a share's fraction
+MAX_NAME_CHARACTERS: Final = 200
 NOTHING: Final = Totals()
 _PART: Final = re.compile(
     r"[0-9]{1,10}(\.[0-9]{1,20})?(e-?[0-9]{1,2})?|[0-9]{1,10}/[0-9]{0,9}[1-9][0-9]{0,9}", re.ASCII
@@ -160,7 +160,7 @@ class Share:
 
     def __post_init__(self) -> None:
         for name, part in (("share", self.share), ("reserve", self.reserve)):
-            if not isinstance(part, Fraction) or not 0 <= part <= 1 or part.denominator > FINEST:
+            if not isinstance(part, Fraction) or not 0 <= part <= 1 or part.denominator > MAX_SHARE_DENOMINATOR:
                 raise SetupError("bad-share", f"A {name} is a fraction of the budget, from 0 to 1.")
         if self.reserve > self.share:
             raise SetupError("bad-share", "A reserve is part of the share: it cannot be more.")
@@ -311,8 +311,8 @@ class Accounts:
 
 def check_analyst(name: object) -> None:
     """Refuse what is no analyst's name."""
-    if not isinstance(name, str) or not 1 <= len(name) <= LONGEST or not name.isprintable():
-        why = f"An analyst's name is text of 1 to {LONGEST} printable characters."
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME_CHARACTERS or not name.isprintable():
+        why = f"An analyst's name is text of 1 to {MAX_NAME_CHARACTERS} printable characters."
         raise SetupError("bad-share", why, "Give another name.")
 
 

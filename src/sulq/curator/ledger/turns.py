@@ -150,7 +150,7 @@ def sync_directory(directory: Path) -> None:
 
 
 T = TypeVar("T")
-PATIENCE: Final = 0.0005  # seconds a leader waits for as many as came last time
+LEADER_WAIT_SECONDS: Final = 0.0005  # seconds a leader waits for as many as came last time
 
 
 class Turn(Generic[T]):
@@ -221,9 +221,9 @@ class Turns:
         # From here on an interrupt, wherever it strikes, must leave somebody else to lead.
         try:
             # Whoever was served together is likely back in a moment: a commit costs more than the wait for them.
-            patience = time.monotonic() + PATIENCE
+            patience = time.monotonic() + LEADER_WAIT_SECONDS
             while len(self._waiting) < self._last and time.monotonic() < patience:
-                time.sleep(PATIENCE / 10)
+                time.sleep(LEADER_WAIT_SECONDS / 10)
             with self._mutex:
                 batch, self._waiting = self._waiting, []
                 self._last = len(batch)

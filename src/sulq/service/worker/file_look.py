@@ -19,7 +19,7 @@ from sulq.service.ipc import Frame, refusal
 from sulq.service.sandbox import isolation
 from sulq.sources.tables import list_tables
 
-WRITTEN: Final = 2**20  # bytes of one file; it has nothing to write
+MAX_WRITTEN_BYTES: Final = 2**20  # bytes of one file; it has nothing to write
 
 _log = logging.getLogger("sulq.service.worker.file_look")  # the module is run, so its name is not its own
 
@@ -40,7 +40,9 @@ def seen(path: Path) -> Frame:
 def main() -> None:
     """Answer on standard output, once."""
     told = isolation.settings("look")
-    isolation.confine(cast("int", told["memory"]) << 20, 64, outside=cast("int", told["outside"]), written=WRITTEN)
+    isolation.confine(
+        cast("int", told["memory"]) << 20, 64, outside=cast("int", told["outside"]), written=MAX_WRITTEN_BYTES
+    )
     sys.stdout.write(json.dumps(seen(Path(str(told["path"])))))
     sys.stdout.flush()
     os._exit(0)  # what the engine says as it is taken down is nobody's log

@@ -21,10 +21,10 @@ from typing import Final, cast
 from sulq.service import logs
 from sulq.service.sandbox import isolation, launcher
 
-PART: Final = 1 << 18  # bytes at a time
-PATIENCE: Final = 10.0  # seconds to connect
+READ_BYTES: Final = 1 << 18  # bytes at a time
+CONNECT_SECONDS: Final = 10.0  # seconds to connect
 # A peer that is silently gone is noticed in some seconds, as by the engine where it connects itself.
-KEPT: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 15_000}
+KEEPALIVE: Final = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 15_000}
 
 _log = logging.getLogger("sulq.service.worker.pg_proxy")  # the module is run, so its name is not its own
 
@@ -34,18 +34,18 @@ def reached(far: str, port: int) -> socket.socket:
     if far.startswith("/"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            sock.settimeout(PATIENCE)
+            sock.settimeout(CONNECT_SECONDS)
             sock.connect(f"{far}/.s.PGSQL.{port}")
             sock.settimeout(None)
         except BaseException:
             sock.close()
             raise
         return sock
-    sock = socket.create_connection((far, port), PATIENCE)
+    sock = socket.create_connection((far, port), CONNECT_SECONDS)
     sock.settimeout(None)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for name, value in KEPT.items():
+    for name, value in KEEPALIVE.items():
         if hasattr(socket, name):
             sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     return sock
@@ -68,7 +68,7 @@ def carry(here: socket.socket, far: str, port: int) -> None:
 
 def _pass_on(source: socket.socket, target: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        while part := source.recv(PART):
+        while part := source.recv(READ_BYTES):
             target.sendall(part)
     for sock in (source, target):
         with contextlib.suppress(OSError):
