@@ -17,7 +17,7 @@ from sulq.language.kinds import Floats
 
 Chance = np.random.Generator
 SAFE_DEVIATIONS: Final = 3.0  # deviations of its noise that a number is at least, where something is divided by it
-PUBLIC_SEED: Final = 20_050_613
+PUBLIC_START: Final = 20_050_613
 
 
 def deviations(plan: Plan) -> list[Floats]:
@@ -90,4 +90,4 @@ def covariance(matrix: Floats, deviation: float) -> Floats:
 
 def public(*about: int) -> Chance:
     """The same choices for everybody; others where `about`, a turn or a released number, is another."""
-    return np.random.default_rng((PUBLIC_SEED, *about))
+    return np.random.default_rng((PUBLIC_START, *about))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 import duckdb
 import numpy as np
@@ -31,7 +31,7 @@ from sulq.sources.duckdb.prepare import Progress, rewrite
 from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
 from sulq.sources.fold import MAX_PART_ROWS
 from sulq.sources.source import Origin, RegisteredTable, suffix
-from sulq.sources.stored_engine import RowRunner, StoredEngine
+from sulq.sources.stored_engine import StoredEngine
 from sulq.sources.tables import Dataset, Given
 
 MAX_ROWS_READ: Final = 2**31  # of a table without a copy: its doubles of 2^22 are summed as such, exactly
@@ -284,10 +284,8 @@ class MemoryEngine(DuckEngine):
         tables = zip(replace(dataset, tables=tuple(given)).registered(), dataset.tables, strict=True)
         return tuple(replace(item, origin=each.origin) for item, each in tables)
 
-    @contextmanager
-    def _runner(self, tallies: Sequence[Tally]) -> Iterator[RowRunner]:
+    def _runner(self, tallies: Sequence[Tally]) -> NoReturn:
         raise NotInSql("a sum of the reference meaning")
-        yield
 
 
 def _by_arrow(given: Given, person: str | None) -> Origin:
