@@ -78,7 +78,7 @@ def test_nothing_that_draws_float_noise_is_imported_T1() -> None:
             )
             if attributes or any(name == bad or name.startswith(f"{bad}.") for name in names for bad in forbidden):
                 found.append(path.relative_to(SRC).as_posix())
-    data = {"cli/demo.py", "cli/survey.py", "testing/neighbours.py", "testing/questions.py"}
+    data = {"cli/demo.py", "testing/neighbours.py", "testing/questions.py"}
     # Of an audit: people who are made up, adversaries who are played, and subsets that an attacker asks about.
     data |= {"audit/promise.py", "audit/attacks.py", "cli/audit/checks.py", "cli/audit/laws.py"}
     # Where a learner begins and how it breaks ties: public choices, made after the answers, that hide nobody.
