@@ -46,6 +46,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
     file = Dataset.one(Origin.of(path), *facts)
     ways: dict[str, Callable[[], object]] = {
         "memory": lambda: MemoryEngine(frame, batch=rng.choice(BATCHES)),
+        "memory, Parquet": lambda: MemoryEngine(file, batch=rng.choice(BATCHES)),
         "plain": lambda: PlainEngine(frame, batch=rng.choice(BATCHES)),
         "plain, Parquet": lambda: PlainEngine(file, batch=rng.choice(BATCHES)),
         "duckdb": lambda: DuckEngine(
@@ -63,6 +64,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
     }
     if data.text:
         written = Dataset.one(Origin.of(data.csv(folder / f"{rng.random()}.csv")), *facts)
+        ways["memory, CSV"] = lambda: MemoryEngine(written)
         ways["plain, CSV"] = lambda: PlainEngine(written)
         ways["duckdb, CSV"] = lambda: DuckEngine(written)
         ways["duckdb, straight from CSV"] = lambda: DuckEngine(written, prepared=False)

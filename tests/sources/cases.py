@@ -11,7 +11,7 @@ from sulq.language.domain import Category, Int, Real, Schema, Text
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import RowFn, col, lit
 from sulq.language.tally import Tally
-from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
 from tests import random_tallies
@@ -57,8 +57,13 @@ def duck(
     return DuckEngine(dataset, **more)
 
 
-def memory(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> PlainEngine:
-    """The reference engine over data: cells and sums by plain Python."""
+def memory(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> MemoryEngine:
+    """The memory engine over data."""
+    return MemoryEngine(Dataset.one(Origin.of(data), schema, unit or Unit(), KEY), **more)
+
+
+def plain_engine(data: object, unit: Unit | None = None, schema: Schema = SCHEMA, **more: object) -> PlainEngine:
+    """What every engine is compared with: cells and sums by plain Python."""
     return PlainEngine(Dataset.one(Origin.of(data), schema, unit or Unit(), KEY), **more)
 
 

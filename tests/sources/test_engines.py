@@ -11,7 +11,7 @@ from sulq.language.domain import Category, Schema
 from sulq.language.privacy import Unit
 from sulq.sources.engines import ENGINES, open_engine
 from tests.loaded import loaded
-from tests.sources.cases import ASKED, KEY, SCHEMA, memory, parquet, sums, table
+from tests.sources.cases import ASKED, KEY, SCHEMA, parquet, plain_engine, sums, table
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "spark"])
@@ -29,7 +29,7 @@ def test_every_engine_opens_by_its_name(engine: str, tmp_path: Path) -> None:
         assert opened.fingerprint().startswith(said)
         opened.ready()
         found.append(sums(opened, *ASKED))
-    assert all(sums_ == sums(memory(table(), Unit("who", 2))) for sums_ in found)
+    assert all(sums_ == sums(plain_engine(table(), Unit("who", 2))) for sums_ in found)
 
 
 def test_a_prepared_copy_may_be_named_by_text(tmp_path: Path) -> None:

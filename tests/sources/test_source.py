@@ -23,7 +23,7 @@ from sulq.sources.source import Origin, suffix
 from sulq.sources.tables import Dataset, Given
 from tests import counts, generate, random_tallies
 from tests.counts import count
-from tests.sources.cases import KEY, SCHEMA, ask, duck, memory, parquet, sums, table
+from tests.sources.cases import KEY, SCHEMA, ask, duck, memory, parquet, plain_engine, sums, table
 
 TWO = Schema("data", (("a", Int(0, 9)), ("b", Text())))
 ASKED = [ask(lit(1), col("a"), schema=TWO), ask(lit(1), where=col("b").is_missing(), schema=TWO)]
@@ -107,9 +107,9 @@ def test_the_same_table_in_every_form(tmp_path: Path) -> None:
             file.execute("CREATE TABLE t AS SELECT * FROM frame")
         forms += [tmp_path / "t.csv.gz", tmp_path / "t.duckdb"]
         tallies = [random_tallies.tally(rng, data.schema, data.unit) for _ in range(3)]
-        want = sums(memory(data.arrow(), data.unit, data.schema), *tallies)
-        assert sums(memory(tmp_path / "t.csv", data.unit, data.schema), *tallies) == want
-        assert sums(memory(tmp_path / "t.parquet", data.unit, data.schema), *tallies) == want
+        want = sums(plain_engine(data.arrow(), data.unit, data.schema), *tallies)
+        assert sums(plain_engine(tmp_path / "t.csv", data.unit, data.schema), *tallies) == want
+        assert sums(plain_engine(tmp_path / "t.parquet", data.unit, data.schema), *tallies) == want
         for form in forms:
             for prepared in (None, False):
                 assert sums(duck(form, data.unit, data.schema, prepared=prepared), *tallies) == want, (seed, form)
@@ -123,7 +123,7 @@ def test_a_broken_csv_file_stops_its_owner_or_is_answered_T96(tmp_path: Path) ->
     for _ in range(count("broken CSV files", short=40, long=2_000)):
         path.write_bytes(b"a,b\n" + b"".join(rng.choice(letters) for _ in range(rng.randrange(30))))
         for unit in (Unit(), Unit(neighbors="zero_out")):
-            opened = partial(duck, path, unit, TWO, prepared=False), partial(memory, path, unit, TWO)
+            opened = partial(duck, path, unit, TWO, prepared=False), partial(plain_engine, path, unit, TWO)
             found = [_outcome(open_it) for open_it in opened]
             assert found[0] == found[1]
             assert isinstance(found[0], list) or "malformed-csv" in str(found[0])
@@ -189,7 +189,7 @@ def test_fingerprints_tell_of_the_file_and_nothing_else(tmp_path: Path) -> None:
 def test_a_source_that_changed_underneath_stops_its_owner(tmp_path: Path) -> None:
     """A file touched after it was opened is not read again until it is registered anew."""
     path = parquet(tmp_path)
-    for opened in (memory, duck, lambda path: duck(path, prepared=False)):
+    for opened in (plain_engine, memory, duck, lambda path: duck(path, prepared=False)):
         engine = opened(path)
         engine.ready()
         os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))
@@ -216,7 +216,7 @@ def test_parquet_statistics_without_nan_are_not_believed_T6(tmp_path: Path) -> N
         ask(lit(1), where=col("pay") <= 900),
         ask(lit(1), where=~col("age").is_missing()),
     )
-    want = sums(memory(data), *asked)
+    want = sums(plain_engine(data), *asked)
     assert [want[1], want[2]] == [[[3]], [[3]]]
     for prepared in (None, False):
         assert sums(duck(path, prepared=prepared), *asked) == want

@@ -25,7 +25,7 @@ from sulq.sources import stored_engine
 from sulq.sources.duckdb import engine as module
 from sulq.sources.duckdb import runner as runner_module
 from tests.certified import certified, certified_groups
-from tests.sources.cases import CANARY, ask, duck, memory, table
+from tests.sources.cases import CANARY, ask, duck, plain_engine, table
 
 ROWS = table([("ann", 40, 10.0, "x", CANARY), ("bob", 7, 1.0, "y", "1"), ("bob", 8, 9.0, "y", None)])
 
@@ -46,7 +46,7 @@ def test_an_error_of_the_engine_is_not_an_outcome_T30(
 ) -> None:
     """Where SQL without a certificate fails because of a row, the reference meaning answers; the log has its kind."""
     engine = broken(False, monkeypatch)
-    plain = memory(ROWS, Unit("who", 3))
+    plain = plain_engine(ROWS, Unit("who", 3))
     asked = (col("age"), lit(1), col("pay"), outer(["age", "pay"]))
     tallies = [ask(*asked), ask(*asked, where=bucket(2) == 1), ask(*asked, by=(col("city"),))]
     tallies.append(replace(tallies[0], over=Where(Table(), col("age") > 20)))
@@ -112,7 +112,7 @@ def test_several_tallies_take_one_pass(prepared: object, monkeypatch: pytest.Mon
         ask(outer(["pay"]), lit(1), by=(col("city"),)),
         replace(ask(outer(["age"])), over=Where(Table(), col("age") > 20)),
     ]
-    engine, plain = duck(ROWS, Unit("who", 3), prepared=prepared), memory(ROWS, Unit("who", 3))
+    engine, plain = duck(ROWS, Unit("who", 3), prepared=prepared), plain_engine(ROWS, Unit("who", 3))
     found = [sums.open().tolist() for sums in engine.sums_of(tallies)]
     assert found == [plain.sums(tally).open().tolist() for tally in tallies]
     assert sorted(passes) == [1, 2]
@@ -125,7 +125,7 @@ def test_an_error_in_a_shared_pass_is_not_an_outcome_T30(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Where the one pass without a certificate fails because of a row each tally is asked alone, and then by hand."""
-    engine, plain = broken(False, monkeypatch), memory(ROWS, Unit("who", 3))
+    engine, plain = broken(False, monkeypatch), plain_engine(ROWS, Unit("who", 3))
     tallies = [ask(col("age")), ask(lit(1), by=(col("city"),))]
     with caplog.at_level(logging.DEBUG):
         found = [sums.open().tolist() for sums in engine.sums_of(tallies)]

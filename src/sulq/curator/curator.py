@@ -1,6 +1,6 @@
 """Curator: the order of an ask. Plan, certify, debit, then run; asks that overlap are joined and answers are made.
 
-Privacy: the debit is durable before any row is read (SR8).
+Privacy: the debit is durable before any row is read (T43), and one debit buys one draw (SR24).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from sulq.sources import stored_engine
 from sulq.sources.duckdb import kept_rows
 from tests import counts, generate, random_tallies
 from tests.counts import count
-from tests.sources.cases import CANARY, SCHEMA, ask, duck, memory, sums, table
+from tests.sources.cases import CANARY, SCHEMA, ask, duck, plain_engine, sums, table
 
 NAME = re.compile(
     r"(?:[abcdfstk][0-9]+|[ahopuw]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key|who)"
@@ -98,7 +98,7 @@ def test_no_text_of_a_question_becomes_sql_T71(written: list[str]) -> None:
         ["who", "age", "pay", "city", name]
     )
     asked = ask(Lit(1), where=(col(name) == hostile) | IsIn(Col(name), (hostile, CANARY)), schema=schema)
-    assert sums(duck(data, schema=schema), asked) == sums(memory(data, schema=schema), asked) == [[[1]]]
+    assert sums(duck(data, schema=schema), asked) == sums(plain_engine(data, schema=schema), asked) == [[[1]]]
     assert written
     assert not any(CANARY in statement for statement in written)
 
@@ -109,7 +109,7 @@ def test_an_operand_is_written_once(written: list[str]) -> None:
     for _ in range(24):
         tower = Arith("/", Lit(1), Arith("+", tower, Lit(1e-3)))
     asked = ask(tower.clip(-5, 5))
-    assert sums(duck(table()), asked) == sums(memory(table()), asked)
+    assert sums(duck(table()), asked) == sums(plain_engine(table()), asked)
     assert len(written[0]) < 10_000
 
 
@@ -117,7 +117,7 @@ def test_an_operand_is_written_once(written: list[str]) -> None:
 def test_a_condition_is_filled_with_a_truth(value: object) -> None:
     """0 and 1 fill a condition as false and true do."""
     asked = ask(Lit(1), where=Fill(col("pay") > 15, value))
-    assert sums(duck(table()), asked) == sums(memory(table()), asked) == [[[1 + bool(value)]]]
+    assert sums(duck(table()), asked) == sums(plain_engine(table()), asked) == [[[1 + bool(value)]]]
 
 
 def test_a_column_meets_a_constant_in_integers_SR16() -> None:

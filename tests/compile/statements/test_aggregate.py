@@ -12,7 +12,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Bernstein, Lit, col
 from sulq.language.tally import Block, Tally
 from tests import random_tallies
-from tests.sources.cases import duck, memory, sums
+from tests.sources.cases import duck, plain_engine, sums
 
 BIG = Schema("data", (("n", Int(-(2**53), 2**53)),))
 
@@ -36,7 +36,9 @@ def test_the_clamp_sits_under_the_sum_T11() -> None:
         tally = Tally(Table(), (Block(fn, Fraction(1, 4), (-7,), (9,), vector=False),), None, (), 1)
         found = sums(duck(data, schema=schema), tally)
         assert (
-            found == sums(memory(data, schema=schema), tally) == sums(duck(data, schema=schema, prepared=False), tally)
+            found
+            == sums(plain_engine(data, schema=schema), tally)
+            == sums(duck(data, schema=schema, prepared=False), tally)
         )
         assert -7 * 4 <= found[0][0][0] <= 9 * 6
 
@@ -63,4 +65,4 @@ def test_a_constant_is_counted(value: object) -> None:
     """The sum of a constant is the count times its units."""
     tally = random_tallies.question([Lit(value)], BIG, where=col("n") > 0)
     data = pa.table({"n": [1, 2, -3, None]})
-    assert sums(duck(data, schema=BIG), tally) == sums(memory(data, schema=BIG), tally)
+    assert sums(duck(data, schema=BIG), tally) == sums(plain_engine(data, schema=BIG), tally)

@@ -16,7 +16,7 @@ from sulq.language.tally import Tally
 from sulq.sources.duckdb.runner import CursorRunner
 from tests import counts
 from tests.counts import count
-from tests.sources.cases import ask, duck, memory
+from tests.sources.cases import ask, duck, plain_engine
 
 SCHEMA = Schema.of(
     "data",
@@ -65,7 +65,7 @@ def asked(*values: RowFn, where: RowFn | None = None, by: tuple[RowFn, ...] = ()
 
 def statements(data: object, tallies: list[Tally], **more: object) -> list[str]:
     """The SELECTs that tallies take together; their sums are those of the reference."""
-    engine, plain = duck(data, schema=SCHEMA, **more), memory(data, schema=SCHEMA)
+    engine, plain = duck(data, schema=SCHEMA, **more), plain_engine(data, schema=SCHEMA)
     engine.ready()
     runner = CursorRunner(engine._cursor(engine._connection), *engine._over(tallies[0].over))
     proposal = engine.propose(*tallies)

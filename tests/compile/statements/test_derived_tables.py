@@ -17,7 +17,7 @@ from sulq.language.tally import Tally
 from tests import counts, random_tallies, relations
 from tests.compile.emit.test_emitter import functions
 from tests.counts import count
-from tests.sources.cases import CANARY, SCHEMA, duck, memory, table
+from tests.sources.cases import CANARY, SCHEMA, duck, plain_engine, table
 from tests.sources.reread import faults
 
 UNIT = Unit("who", 2)
@@ -67,7 +67,7 @@ def test_no_text_of_a_relation_becomes_sql_T71() -> None:
     assert CANARY not in rows.relation
     assert sorted(map(str, rows.parameters.values())) == sorted((hostile, CANARY))
     data = table([("ann", 40, 1.0, "x", hostile), ("ann", 1, 1.0, "x", CANARY), ("bob", 41, 1.0, "x", "b")])
-    for engine in (duck(data, UNIT), memory(data, UNIT)):
+    for engine in (duck(data, UNIT), plain_engine(data, UNIT)):
         assert engine.sums(over(join)).open().tolist() == [[2]]
         engine.close()
 
@@ -79,7 +79,7 @@ def test_what_has_no_sql_is_derived_by_hand(prepared) -> None:
     relation = PerPerson(Where(Table(), dot > 45), (), (("n", "count", None), ("d", "max", dot)))
     tally = over(relation, col("n"), col("d"))
     data = table()
-    both = [duck(data, UNIT, prepared=prepared), memory(data, UNIT)]
+    both = [duck(data, UNIT, prepared=prepared), plain_engine(data, UNIT)]
     found = [engine.sums(tally).open().tolist() for engine in both]
     assert found[0] == found[1]
     assert found[0][0][0] == 2

@@ -44,7 +44,7 @@ from tests import generate, random_tallies
 from tests.certified import certified, within
 from tests.counts import count, generator
 from tests.sources import oracle
-from tests.sources.cases import ask, duck, memory
+from tests.sources.cases import ask, duck, plain_engine
 
 KEY = b"k" * 32
 SCHEMA = Schema.of("data", {"x": Real(-1, 1), "y": Real(0.5, 1), "n": Int(-3, 9), "g": Category(("a", "b", "c"))})
@@ -117,7 +117,7 @@ def test_a_step_that_is_multiplied_with_last_changes_no_bit_SR16(grid: float, mi
         tallies = [ask(fn, schema=schema) for fn in (found, outer(found), squares, Dot(squares, (1, 1)))]
         for tally in tallies:
             assert engine.propose(tally).fold is not None
-            assert engine.sums(tally).open().tolist() == memory(data, schema=schema).sums(tally).open().tolist()
+            assert engine.sums(tally).open().tolist() == plain_engine(data, schema=schema).sums(tally).open().tolist()
     engine.close()
 
 
@@ -306,7 +306,7 @@ def test_a_tree_whose_keys_fill_several_words_sends_rows_where_the_oracle_does()
     ends = [i + 1 if i < 13 else -15 for i in range(14)]  # the next node, or the last leaf
     tree = tuple((key, *(-1 - i if code in (0, 19) else ends[i] for code in range(20))) for i, key in enumerate(asked))
     tally = ask(lit(1), by=(Route(tuple(col(name) for name in names), tree),), schema=schema)
-    engine, reference = duck(data, schema=schema), memory(data, schema=schema)
+    engine, reference = duck(data, schema=schema), plain_engine(data, schema=schema)
     assert engine.propose(tally).fold is not None
     found = engine.sums(tally).open().tolist()
     assert found == reference.sums(tally).open().tolist()

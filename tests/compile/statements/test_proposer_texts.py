@@ -33,7 +33,7 @@ from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.duckdb.runner import CursorRunner
 from tests import counts, relations
 from tests.counts import count
-from tests.sources.cases import ask, duck, memory
+from tests.sources.cases import ask, duck, plain_engine
 
 SCHEMA = Schema.of(
     "data", {"age": Int(0, 120), "pay": Real(0, 1000), "city": Category(("x", "y")), "wide": Int(0, 2**44)}
@@ -256,7 +256,7 @@ def rebuilt(values: dict[str, object]) -> Proposal:
 def test_a_proposal_is_plain_values_and_assembles_the_same() -> None:
     """Numbers, texts and bytes: taken apart and put together again it is the same, and gives the same sums."""
     data = rows(300)
-    engine, reference = duck(data, UNIT, SCHEMA), memory(data, UNIT, SCHEMA)
+    engine, reference = duck(data, UNIT, SCHEMA), plain_engine(data, UNIT, SCHEMA)
     engine.ready()
     tallies = asked()
     made = engine.propose(*tallies)

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from sulq.curator.ledger.history import load, of
-from sulq.curator.ledger.notes import LENGTH, compare, genesis, read_founding, refuse_lowered
+from sulq.curator.ledger.notes import KEY_BYTES, compare, genesis, read_founding, refuse_lowered
 from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
@@ -50,7 +50,7 @@ def test_an_old_ledger_has_a_key_that_follows_from_its_own() -> None:
     assert follows[0] == follows[1] != follows[2]
     assert follows[0] == hmac.new(bytes.fromhex("ab" * 32), b"sulq: signing key", hashlib.sha256).digest()
     assert drawn.signing_key != read_founding(body).signing_key
-    assert len(follows[0]) == LENGTH
+    assert len(follows[0]) == KEY_BYTES
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sulq.errors import SetupError
 from sulq.language.domain import Category, Date, Int, Schema, Text, Timestamp
 from sulq.language.rowfn import col, lit
 from sulq.sources.decode import frames
-from tests.sources.cases import ask, duck, memory, sums
+from tests.sources.cases import ask, duck, memory, plain_engine, sums
 
 SCHEMA = Schema("data", (("n", Int(0, 9)), ("c", Category(("1", "2", "x"))), ("d", Date("2020-01-01", "2020-12-31"))))
 TALLIES = [
@@ -27,7 +27,7 @@ TALLIES = [
 def both(data: object) -> list[list[list[int]]]:
     """The sums of both engines, which must agree."""
     found = sums(duck(data, schema=SCHEMA), *TALLIES)
-    assert found == sums(memory(data, schema=SCHEMA), *TALLIES)
+    assert found == sums(plain_engine(data, schema=SCHEMA), *TALLIES)
     assert found == sums(duck(data, schema=SCHEMA, prepared=False), *TALLIES)
     return found
 
@@ -73,7 +73,7 @@ def test_kinds_that_are_not_read_are_refused() -> None:
     """Lists, blobs and times of day are no columns of a question."""
     for cells in ([[1], [2]], [b"a", b"b"], [datetime.time(1), None]):
         data = pa.table({"n": [1, 2], "c": pa.array(cells), "d": ["2020-01-05"] * 2})
-        for opened in (duck, memory):
+        for opened in (duck, memory, plain_engine):
             with pytest.raises(SetupError) as refused:
                 opened(data, schema=SCHEMA).ready()
             assert refused.value.code == "bad-declaration"
@@ -104,5 +104,5 @@ def test_moments_of_every_unit_agree(unit: str) -> None:
     for zone in (None, "Asia/Tokyo"):
         data = pa.table({"t": pa.array(cells, pa.int64()).cast(pa.timestamp(unit, zone)), "w": ["a"] * 7})
         found = sums(duck(data, schema=schema), *asked)
-        assert found == sums(memory(data, schema=schema), *asked)
+        assert found == sums(plain_engine(data, schema=schema), *asked)
         assert found[1] == [[4]]

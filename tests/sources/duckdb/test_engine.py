@@ -24,7 +24,7 @@ from sulq.language.rowfn import (
     lit,
     vector,
 )
-from tests.sources.cases import ASKED, CANARY, ask, duck, memory, table
+from tests.sources.cases import ASKED, CANARY, ask, duck, plain_engine, table
 
 FAULTY = Schema.of(
     "data",
@@ -98,7 +98,7 @@ def test_no_expression_fails_because_of_a_row_T30(prepared: object) -> None:
     }
     there = pa.table({name: pa.array(cells, kinds[name]) for name, cells in WORST.items()})
     engines = [duck(data, schema=FAULTY, prepared=prepared) for data in (there, there.slice(0, 0), there.slice(1, 2))]
-    oracle = memory(there, schema=FAULTY)
+    oracle = plain_engine(there, schema=FAULTY)
     expressions = faults()
     assert len(expressions) >= 200
     for start in range(0, len(expressions), 12):

@@ -8,27 +8,24 @@ from pathlib import Path
 import pytest
 
 from sulq.errors import AccessDenied, CuratorError, SetupError
-from sulq.language.privacy import Unit
+from sulq.language.domain import Int, Schema
 from sulq.language.rowfn import bucket, lit
 from sulq.sources import stored_engine as module
-from sulq.sources.duckdb.engine import MemoryEngine
-from sulq.sources.source import Origin
-from sulq.sources.tables import Dataset
-from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, parquet, sums, table
-
-
-def memory(data: object, **more: object) -> MemoryEngine:
-    """The engine over data."""
-    return MemoryEngine(Dataset.one(Origin.of(data), SCHEMA, Unit(), KEY), **more)
+from tests.sources.cases import ASKED, CANARY, ask, memory, parquet, sums, table
 
 
 def test_it_reads_frames_and_files(tmp_path: Path) -> None:
-    """A frame and its Parquet file give the same sums; a DuckDB file is not for it."""
+    """A frame and its Parquet file give the same sums; a DuckDB file is not for it; a missing column is named."""
     assert sums(memory(parquet(tmp_path))) == sums(memory(table())) == sums(memory(table(), batch=1))
     (tmp_path / "x.duckdb").touch()
     with pytest.raises(SetupError) as refused:
         memory(tmp_path / "x.duckdb")
     assert refused.value.code == "engine-not-available"
+    declared = Schema("data", (("agee", Int(0, 9)),))
+    for data in (parquet(tmp_path), table()):
+        with pytest.raises(SetupError, match=r"no column .agee.+it has: .*age, ") as refused:
+            memory(data, schema=declared).ready()
+        assert refused.value.code == "missing-column"
 
 
 def test_a_failure_has_a_code_and_no_text_T31(

@@ -12,10 +12,10 @@ from tests import counts, generate, random_tallies
 from tests.counts import count
 from tests.sources import oracle
 from tests.sources import plain_reading as reading
-from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, memory, sums, table
+from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, memory, plain_engine, sums, table
 
-ENGINES = (memory, duck, lambda *given, **more: duck(*given, prepared=False, **more))
-IDS = ("memory", "duckdb", "duckdb unprepared")
+ENGINES = (plain_engine, memory, duck, lambda *given, **more: duck(*given, prepared=False, **more))
+IDS = ("plain", "memory", "duckdb", "duckdb unprepared")
 
 
 @pytest.mark.parametrize("opened", ENGINES, ids=IDS)
@@ -67,7 +67,7 @@ def test_the_key_decides_and_nothing_else_does_SR2() -> None:
     first = sums(duck(table(rows), Unit("who", 5)), tally)
     other = duck(table(rows), Unit("who", 5))
     object.__setattr__(other._tables[0], "key", b"another key")
-    assert first == sums(memory(table(rows), Unit("who", 5)), tally)
+    assert first == sums(plain_engine(table(rows), Unit("who", 5)), tally)
     assert first != sums(other, tally)
 
 

@@ -34,7 +34,7 @@ from sulq.sources import cell_reading
 from sulq.sources.duckdb import kept_rows, prepare
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.duckdb.runner import CursorRunner
-from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, memory, parquet, sums, table
+from tests.sources.cases import CANARY, KEY, SCHEMA, ask, duck, parquet, plain_engine, sums, table
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_categories_are_spelled_beside_their_codes(tmp_path: Path) -> None:
     tallies = [ask(lit(1), by=(col("city"),)), ask(lit(1), by=(col("city"), each("age")))]
     for tally, key in zip(tallies, ("d2", "c2"), strict=True):
         runner, proposal = CursorRunner(cursor, SCHEMA, engine._kept("data")), engine.propose(tally)
-        assert joined(proposal, summed(proposal, runner))[0].tolist() == memory(data).sums(tally).open().tolist()
+        assert joined(proposal, summed(proposal, runner))[0].tolist() == plain_engine(data).sums(tally).open().tolist()
         assert f"{key} AS k0" in runner.statements[0]
     many = Schema("data", (("city", Category(tuple(range(kept_table.SPELLED + 1)))),))
     assert kept_table.spelled(many) == {}

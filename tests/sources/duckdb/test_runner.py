@@ -12,7 +12,7 @@ from sulq.compile.statements import proposer
 from sulq.kernel import layout
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Bins, Col, Each, OrMissing, RowFn, bins, col, each, lit, lookup, nearest, outer, vector
-from tests.sources.cases import ask, duck, memory, parquet, sums, table
+from tests.sources.cases import ask, duck, parquet, plain_engine, sums, table
 
 
 def test_sql_and_batches_share_one_question() -> None:
@@ -32,7 +32,9 @@ def test_sql_and_batches_share_one_question() -> None:
         by=(col("city"),),
     )
     for prepared in (None, False):
-        assert sums(duck(table(), prepared=prepared, batch=1), tally, plain) == sums(memory(table()), tally, plain)
+        assert sums(duck(table(), prepared=prepared, batch=1), tally, plain) == sums(
+            plain_engine(table()), tally, plain
+        )
 
 
 def test_many_cells_come_back_in_their_places(tmp_path: Path) -> None:
@@ -42,7 +44,9 @@ def test_many_cells_come_back_in_their_places(tmp_path: Path) -> None:
     path = parquet(tmp_path)
     assert tally.cells == 12_100
     for prepared in (None, False):
-        assert sums(duck(path, schema=schema, prepared=prepared), tally) == sums(memory(path, schema=schema), tally)
+        assert sums(duck(path, schema=schema, prepared=prepared), tally) == sums(
+            plain_engine(path, schema=schema), tally
+        )
 
 
 def test_more_bins_than_sql_searches_go_by_batches() -> None:
@@ -57,7 +61,7 @@ def test_more_bins_than_sql_searches_go_by_batches() -> None:
         lookup([each("age"), Bins(Col("pay"), tuple(range(900)))], [[i % 7, -1] for i in range(121 * 899)]),
         by=(Each(Col("age")),),
     )
-    assert sums(duck(table()), tally, wide, large) == sums(memory(table()), tally, wide, large)
+    assert sums(duck(table()), tally, wide, large) == sums(plain_engine(table()), tally, wide, large)
 
 
 @pytest.mark.parametrize("together", [2**17, 1])
@@ -93,11 +97,13 @@ def test_several_tables_are_read_from_one_count(monkeypatch: pytest.MonkeyPatch,
         ask(pay, near, city_age),
     )
     monkeypatch.setattr(proposer, "TOGETHER", together)
-    true = sums(memory(table(rows)), *asked)
+    true = sums(plain_engine(table(rows)), *asked)
     for prepared in (None, False):
         assert sums(duck(table(rows), prepared=prepared), *asked) == true
     whole = [row for row in rows if row[2] is not None]
-    assert sums(memory(table(whole)), asked[0])[0][0][:3] != true[0][0][:3]  # control: rows that lack another's key
+    assert (
+        sums(plain_engine(table(whole)), asked[0])[0][0][:3] != true[0][0][:3]
+    )  # control: rows that lack another's key
 
 
 def test_keys_of_one_label_and_keys_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +129,7 @@ def test_keys_of_one_label_and_keys_asked_twice(monkeypatch: pytest.MonkeyPatch)
         ask(*tables, schema=schema, where=~(each("b4").is_missing() | each("b0").is_missing())),
         ask(*tables, twice, schema=schema),
     )
-    true = sums(memory(rows, schema=schema), *asked)
+    true = sums(plain_engine(rows, schema=schema), *asked)
     assert sums(duck(rows, schema=schema), *asked) == true
     monkeypatch.setattr(proposer, "TOGETHER", 0)
     assert sums(duck(rows, schema=schema), *asked) == true
@@ -151,7 +157,7 @@ def test_rows_that_lack_a_key_have_their_cell(key: RowFn) -> None:
     """Prepared or not, alone or beside another, in one statement with others: the cells of the reference."""
     data = table([("ann", 40, 10.0, "x", "a"), ("bob", 90, 20.5, None, "b"), ("eve", None, None, "y", "c")])
     tallies = (ask(lit(1), by=(key,)), ask(lit(1), by=(key, col("city"))), ask(lit(1), col("pay"), by=(col("city"),)))
-    want = sums(memory(data), *tallies)
+    want = sums(plain_engine(data), *tallies)
     for prepared in (None, False):
         engine = duck(data, prepared=prepared)
         assert [found.open().tolist() for found in engine.sums_of(tallies)] == want

@@ -28,11 +28,11 @@ from sulq.language.rowfn import Dot, Lit, bucket, col, lit, nearest, outer, posi
 from sulq.language.rowfn.scalar import First
 from sulq.language.tally import Tally
 from sulq.sources.duckdb import runner as module
-from sulq.sources.duckdb.connection import memory as machine
+from sulq.sources.duckdb.connection import plain_engine as machine
 from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.duckdb.runner import MAX_RESIDENT_BYTES, Resident, limit, named
 from sulq.testing import exact
-from tests.sources.cases import ask, duck, memory, parquet, table
+from tests.sources.cases import ask, duck, parquet, plain_engine, table
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZE = 3_000
@@ -87,7 +87,7 @@ def test_kept_or_streamed_the_sums_are_the_same_SR16(unit: Unit, most: int | Non
     """All, none or some of the columns in memory, from a frame or a prepared file, twice: the reference's sums."""
     data = numbers()
     tallies = asked(unit)
-    want = found(memory(data, unit, SCHEMA), tallies)
+    want = found(plain_engine(data, unit, SCHEMA), tallies)
     for source, prepared in ((data, None), (parquet(tmp_path, data), tmp_path / "prepared")):
         engine = duck(source, unit, SCHEMA, prepared=prepared, resident=most)
         assert found(engine, tallies) == want
@@ -126,7 +126,7 @@ def test_rows_keep_their_order_however_they_are_read(monkeypatch: pytest.MonkeyP
     """Columns read at different times, each in another order of batches and rows, still meet row by row."""
     data = numbers()
     tally = ask(outer(["x", "y", "h"]), schema=SCHEMA)
-    want = found(memory(data, schema=SCHEMA), [tally])
+    want = found(plain_engine(data, schema=SCHEMA), [tally])
     streamed = module.streamed
     rng = random.Random(1)
 
@@ -167,7 +167,7 @@ def test_vectors_that_come_again_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     rounds = [
         ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], centre]),), schema=schema) for centre in ([-0.5, 0], [0.2, 0.1])
     ]
-    want = found(memory(data, schema=schema), rounds)
+    want = found(plain_engine(data, schema=schema), rounds)
     for kept in (0, 1):
         assert found(engine, rounds[:1]) == want[:1]
         assert vectors(engine) == kept
@@ -186,7 +186,7 @@ def test_vectors_that_come_again_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     engine.sums(pair)
     with monkeypatch.context() as patch:
         patch.setattr(module, "vectors", fails)
-        assert found(engine, [pair]) == found(memory(data, schema=schema), [pair])
+        assert found(engine, [pair]) == found(plain_engine(data, schema=schema), [pair])
     assert (len(failed), vectors(engine)) == (1, 0)
     engine.sums(pair)
     assert vectors(engine) == 1  # the control
@@ -198,7 +198,7 @@ def test_where_a_vector_is_missing_is_read_of_its_columns() -> None:
     data, ball = numbers(), within_ball(PAIR, 0.7)
     engine = duck(data, schema=SCHEMA)
     tally = ask(lit(1), ball, by=(nearest(ball, [[0, 0.5], [0.2, 0.1]]),), schema=SCHEMA)
-    want = found(memory(data, schema=SCHEMA), [tally])
+    want = found(plain_engine(data, schema=SCHEMA), [tally])
     for kept in (0, 1, 1):
         assert found(engine, [tally]) == want
         assert (held(engine), vectors(engine)) == ({"c2", "c3"}, kept)
@@ -212,7 +212,7 @@ def test_a_vector_that_no_sum_looks_at_is_not_made(caplog: pytest.LogCaptureFixt
     for size in (0, SIZE):
         data = numbers(size)
         engine = duck(data, schema=SCHEMA)
-        assert found(engine, [tally]) == found(memory(data, schema=SCHEMA), [tally])
+        assert found(engine, [tally]) == found(plain_engine(data, schema=SCHEMA), [tally])
         assert held(engine) == {"c0", "c3"}
         engine.close()
     assert caplog.records == []
@@ -279,7 +279,7 @@ def test_columns_are_let_go_of(tmp_path: Path) -> None:
 def test_what_fails_in_memory_is_streamed_T30(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out depends on the rows, so it is no outcome: the same sums come from batches."""
     tallies = asked(Unit())
-    expected = found(memory(numbers(), schema=SCHEMA), tallies)
+    expected = found(plain_engine(numbers(), schema=SCHEMA), tallies)
     engine = duck(numbers(), schema=SCHEMA)
 
     def fails(*_: object, **__: object) -> None:
@@ -329,7 +329,7 @@ def test_asks_at_once_stay_within_the_limit_together(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(resident, "_take", watched)
     tallies = [ask(outer(list(names)), schema=SCHEMA) for names in itertools.permutations(["h", "x", "y", "wide"], 2)]
-    expected = found(memory(numbers(), schema=SCHEMA), tallies)
+    expected = found(plain_engine(numbers(), schema=SCHEMA), tallies)
     results: list[object] = [None] * 4
     threads = [threading.Thread(target=lambda i=i: results.__setitem__(i, found(engine, tallies))) for i in range(4)]
     for thread in threads:
@@ -367,7 +367,7 @@ def test_threads_share_the_columns() -> None:
     """Eight threads that ask for overlapping columns at once get the reference's sums."""
     data = numbers()
     tallies = asked(Unit())
-    want = found(memory(data, schema=SCHEMA), tallies)
+    want = found(plain_engine(data, schema=SCHEMA), tallies)
     engine = duck(data, schema=SCHEMA, resident=60_000)
     got: list[object] = []
     threads = [threading.Thread(target=lambda i=i: got.append((i, found(engine, tallies[i % 3 :])))) for i in range(8)]

@@ -20,7 +20,7 @@ from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
 from tests.loaded import address, loaded
 from tests.postgres import server
-from tests.sources.cases import ASKED, CANARY, ask, memory, sums, table
+from tests.sources.cases import ASKED, CANARY, ask, plain_engine, sums, table
 from tests.sources.postgres_cases import PostgresEngine, at, copies, engine, filled, named, owner
 
 ONE = Schema.of("data", {"x": Int(0, 10**6)})
@@ -30,7 +30,7 @@ ONE = Schema.of("data", {"x": Int(0, 10**6)})
 def test_the_copy_keeps_what_memory_keeps(unit: Unit) -> None:
     """The same rows by the same keyed choice, whatever the unit."""
     data = table([(f"p{i % 7}", i, float(i), "xyz"[i % 3], None if i % 5 else "a") for i in range(60)])
-    assert sums(engine(at(filled(data)), unit)) == sums(memory(data, unit))
+    assert sums(engine(at(filled(data)), unit)) == sums(plain_engine(data, unit))
 
 
 def test_a_copy_is_built_once_and_shared():
@@ -192,7 +192,7 @@ def test_any_number_of_rows(rows: int) -> None:
     data = pa.table({"n": pa.array(cells, pa.int64()), "r": pa.array(reals, pa.float64())})
     asked = [ask(lit(1), col("n"), col("r"), schema=schema), ask(col("n"), where=col("n") > 0, schema=schema)]
     url = loaded(data)
-    assert sums(engine(url, schema=schema), *asked) == sums(memory(data, schema=schema), *asked)
+    assert sums(engine(url, schema=schema), *asked) == sums(plain_engine(data, schema=schema), *asked)
 
 
 def test_progress_is_told():
@@ -200,4 +200,4 @@ def test_progress_is_told():
     told: list[float] = []
     engine(at(filled()), progress=told.append).ready()
     assert (told[0], told[-1]) == (0.0, 1.0)
-    assert sums(engine(address(table=filled())), *ASKED) == sums(memory(table()), *ASKED)
+    assert sums(engine(address(table=filled())), *ASKED) == sums(plain_engine(table()), *ASKED)

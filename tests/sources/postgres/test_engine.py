@@ -29,7 +29,7 @@ from sulq.sources.tables import Dataset, Given
 from tests.certified import certified, certified_groups
 from tests.loaded import address, loaded
 from tests.postgres import server
-from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
+from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, plain_engine, sums, table
 from tests.sources.duckdb.test_engine import FAULTY, WORST, faults, questions
 from tests.sources.postgres_cases import PostgresEngine, at, copies, engine, filled
 
@@ -44,7 +44,7 @@ def test_no_expression_fails_because_of_a_row_T30(caplog: pytest.LogCaptureFixtu
     worst = WORST | {"w": [CANARY, "", None, "\\", "'"]}
     there = pa.table({name: pa.array(cells, KINDS[name]) for name, cells in worst.items()})
     engines = [engine(loaded(data), schema=FAULTY) for data in (there, there.slice(0, 0), there.slice(1, 2))]
-    oracle = memory(there, schema=FAULTY)
+    oracle = plain_engine(there, schema=FAULTY)
     asked = faults()
     assert len(asked) > 200
     with caplog.at_level(logging.DEBUG):
@@ -167,7 +167,7 @@ def test_derived_rows_are_those_of_the_reference():
     """A relation that is no table has the integers of the reference."""
     over = Where(Table("data"), col("age") > 40)
     tallies = [Tally(over, tally.blocks, tally.where, tally.by, tally.cells) for tally in ASKED]
-    assert sums(engine(at(filled())), *tallies) == sums(memory(table()), *tallies)
+    assert sums(engine(at(filled())), *tallies) == sums(plain_engine(table()), *tallies)
 
 
 def test_every_statement_is_certified_before_the_debit_SR5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
 def test_questions_are_asked_side_by_side():
     """Threads have each their own cursor, and all the same integers."""
     opened = engine(at(filled()), Unit("who", 2))
-    wanted = sums(memory(table(), Unit("who", 2)))
+    wanted = sums(plain_engine(table(), Unit("who", 2)))
     found: list[list[list[list[int]]]] = []
 
     def work() -> None:

@@ -46,7 +46,7 @@ from sulq.sources.spark.runner import TablePart
 from sulq.sources.tables import Dataset, Given
 from tests import spark
 from tests.certified import certified
-from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, memory, sums, table
+from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, plain_engine, sums, table
 from tests.sources.executor_modules import loaded_there
 from tests.sources.test_tables import (
     DATA,
@@ -231,7 +231,7 @@ def test_a_job_without_executors_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_frames_of_spark_give_the_sums_of_the_reference() -> None:
     """A frame connects by itself, prepared in memory, in a folder or not at all; one job for many tallies."""
-    wanted = sums(memory(table(), Unit("who", 2)))
+    wanted = sums(plain_engine(table(), Unit("who", 2)))
     engine = open_engine(spark.frame(table(), 3), schema=SCHEMA, unit=Unit("who", 2), key=KEY)
     assert isinstance(engine, SparkEngine)
     assert engine.fingerprint() == "frame"
@@ -244,7 +244,7 @@ def test_frames_of_spark_give_the_sums_of_the_reference() -> None:
     spark.session().sparkContext.setLocalProperty("spark.jobGroup.id", None)
     tally = ask(col("age"), col("pay"))
     assert sorted(engine.listed(tally, blanks=True).open().tolist()) == sorted(
-        memory(table(), Unit("who", 2)).listed(tally, blanks=True).open().tolist()
+        plain_engine(table(), Unit("who", 2)).listed(tally, blanks=True).open().tolist()
     )
     engine.close()
     with pytest.raises(SulqError, match="closed"):
@@ -270,7 +270,7 @@ def test_rows_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None
     assert runner.tasks(100 * chunks.CHUNK_ROWS, 10, 2) == 100
     assert runner.tasks(100 * chunks.CHUNK_ROWS, most // 20, 2) == 20
     assert runner.tasks(100 * chunks.CHUNK_ROWS, most, 2) == runner.tasks(0, 0, 2) == runner.TASKS_PER_CORE * 2
-    wanted, seen = sums(memory(table(), Unit())), []
+    wanted, seen = sums(plain_engine(table(), Unit())), []
     monkeypatch.setattr(runner, "tasks", lambda *given: seen.append(given) or 7)
     for parts in (7, 9):  # 9 of them are put together
         engine = opened(spark.frame(table(), parts))
@@ -304,7 +304,7 @@ def test_executors_do_not_look_through_what_is_loaded() -> None:
 
 def test_a_copy_in_a_folder_goes_with_the_engine(tmp_path: Path) -> None:
     """Rows prepared into a folder that is the owner's alone lie there until the engine is closed."""
-    wanted = sums(memory(table(), Unit("who", 2)))
+    wanted = sums(plain_engine(table(), Unit("who", 2)))
     engine = opened(spark.frame(table()), Unit("who", 2), prepared=tmp_path / "copy")
     engine.ready()
     (folder,) = (tmp_path / "copy").iterdir()
@@ -339,7 +339,7 @@ def test_an_ask_reads_one_copy_to_its_end(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(TablePart, "send", swapped)
     tallies = [ask(lit(1)), ask(outer(["age", "pay"]))]  # a statement, and a program
-    assert [found.open().tolist() for found in engine.sums_of(tallies)] == sums(memory(table(), Unit()), *tallies)
+    assert [found.open().tolist() for found in engine.sums_of(tallies)] == sums(plain_engine(table(), Unit()), *tallies)
     assert seen == [first.tables["data"]] * 2
     engine._copy = first
     engine.close()
@@ -442,7 +442,7 @@ def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPa
     unit = Unit("who", 3)
     rows = table([(f"p{i % 7}", i % 90, float(i), "xy"[i % 2], "ab"[i % 2]) for i in range(60)])
     per = PerPerson(Table(), ("city",), (("total", "sum", col("age")), ("n", "count", None)))
-    other, jobs_of = memory(rows, unit), []
+    other, jobs_of = plain_engine(rows, unit), []
     send = TablePart.send
     monkeypatch.setattr(TablePart, "send", lambda part, *given: (jobs_of.append(part), send(part, *given))[1])
     for parts in (1, 5):
@@ -468,7 +468,7 @@ def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         return made
 
     monkeypatch.setattr(work.PartitionTask, "of", noted)
-    engine, other = opened(spark.frame(table()), Unit("who", 2)), memory(table(), Unit("who", 2))
+    engine, other = opened(spark.frame(table()), Unit("who", 2)), plain_engine(table(), Unit("who", 2))
     named = Select(Table(), (("secretname", col("age") + 1), ("town", col("city")), ("words", col("note"))))
     schema = shape(named, engine._facts).schema
     case = Choice(((col("age") > 30, 0),), ("secretold", "secretyoung"), 1)

@@ -1,4 +1,14 @@
-"""Signatures: whoever has a ledger's public key can tell what that ledger signed, with nothing else at hand."""
+"""What an entry notes besides what was spent: bodies as canonical JSON, signatures, idempotency keys, the first entry.
+
+register  data under a name; advances the public version
+answer    what was answered to a debit
+share     what one analyst may spend, and what is kept for it
+anchor    where the head is noted outside the ledger from here on
+burn      a charge for asks the ledger has lost, which the kernel reads
+cover     a private source whose people it protects (registry.py)
+
+A signature is checked with the ledger's public key alone.
+"""
 
 from __future__ import annotations
 
@@ -233,7 +243,6 @@ class Keys:
             claim.settled.set()
 
 
-LENGTH = 32  # bytes of a key
 SECRETS = ("hash_key", "receipt_key", "signing_key")
 
 
@@ -258,7 +267,7 @@ def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, 
     split = divided(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
     own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
     own |= {"unit": kernel_wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
-    return canonical(told | own | {name: random_bytes(LENGTH).hex() for name in SECRETS})
+    return canonical(told | own | {name: random_bytes(KEY_BYTES).hex() for name in SECRETS})
 
 
 def raised(budget: Budget, split: Split | None, *, time: str) -> str:
@@ -289,7 +298,7 @@ def read_founding(body: Body) -> Founding:
         signing_key = bytes.fromhex(optional(body, "signing_key") or _signing_key(receipt_key))
     except ValueError as error:
         raise damaged("entry 1", "has no keys") from error
-    if len(signing_key) != LENGTH:
+    if len(signing_key) != KEY_BYTES:
         raise damaged("entry 1", "has no keys")
     implied = "fold" not in cast("Body", body["unit"])
     return Founding(text(body, "space"), hash_key, receipt_key, signing_key, implied)

@@ -1,8 +1,11 @@
-"""The calls by which an owner brings data in: look at a file's columns, then register it with its public facts.
+"""Every call the clerk answers, in one table: who may make it, whether it is about a dataset, what it does.
 
-Files lie under the owner's `data_root` and nowhere else. What is looked at are
-names and kinds of columns; bounds and categories are asked for, never read off
-the rows (T17).
+The clerk believes no word of the web: each call carries the token itself, which is hashed and looked up in the access
+store here. So a web process that was broken into can do no more than the tokens it is shown, and whoever reads the
+store is not let in by it (T80). A dataset that does not exist and one of somebody else's are answered alike.
+
+Registering data is among them. Files lie under the owner's `data_root` and nowhere else; names and kinds of columns
+are looked at, bounds and categories are asked for, never read off the rows (T17).
 """
 
 from __future__ import annotations

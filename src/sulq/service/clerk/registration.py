@@ -1,4 +1,9 @@
-"""A dataset's registration: what it declares, the ledger it is charged to, who shares its rows, where it is stored."""
+"""A dataset's registration: what it declares, the ledger it is charged to, who shares its rows, where it is stored.
+
+Registered datasets are one file each below the server's state, there after a restart. Beside them a note of the ledger
+that each table's rows were put under stays when a dataset is taken away: who registers the rows again finds what was
+spent (T56).
+"""
 
 from __future__ import annotations
 

@@ -4,9 +4,14 @@ Two steps, since the kernel wants the first from a process of one thread:
 
     launcher.py COMMAND...     no network, no capabilities, no file but its own; then the command takes over
     confine(memory, files)     in the process that reads rows: limits, no core dumps, nobody looks into its memory, and
-                               a filter of system calls (`system_calls`)
+                               a filter of system calls
 
-Where the kernel allows one and not the other, the process says which.
+The filter refuses with EPERM: sockets, programs, new processes (threads pass), signals to others by any call that
+sends one, tracing and other processes' memory, mounts, modules, keys, io_uring. `clone3` hides its flags from a
+filter, so it is unknown (ENOSYS), and the C library falls back to `clone`. A process whose rows lie in a database may
+make TCP sockets (IPv4) and connect them: its network namespace holds nothing but its proxy.
+
+Where the kernel allows one step and not the other, the process says which.
 """
 
 from __future__ import annotations

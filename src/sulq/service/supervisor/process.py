@@ -1,4 +1,9 @@
-"""One process the supervisor keeps: a fresh interpreter, its settings through a pipe, its sockets by inheritance."""
+"""One process the supervisor keeps: a fresh interpreter, its settings through a pipe, its sockets by inheritance.
+
+Its folder holds the server's sockets and what workers spill, which is as private as the data (T90). A supervisor that
+is killed cannot remove its folder: it holds a lock on a file there, which the system lets go of with the process, and
+the next server to start removes the folders whose lock is free.
+"""
 
 from __future__ import annotations
 

@@ -20,9 +20,11 @@ from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
+from sulq.language.privacy import Unit
 from sulq.language.relation import Table
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
+from sulq.sources.cell_reading import places
 from sulq.sources.decode import files, frames
 from sulq.sources.duckdb import kept_rows as kept
 from sulq.sources.duckdb import prepare
@@ -280,7 +282,7 @@ class MemoryEngine(DuckEngine):
 
     def _described(self, dataset: Dataset) -> tuple[RegisteredTable, ...]:
         """Parquet files are read by Arrow, as frames: it knows ids exactly that DuckDB reads as doubles."""
-        given = [replace(each, origin=_by_arrow(each, each.unit(dataset.unit).column)) for each in dataset.tables]
+        given = [replace(each, origin=_by_arrow(each, each.unit(dataset.unit))) for each in dataset.tables]
         tables = zip(replace(dataset, tables=tuple(given)).registered(), dataset.tables, strict=True)
         return tuple(replace(item, origin=each.origin) for item, each in tables)
 
@@ -288,19 +290,19 @@ class MemoryEngine(DuckEngine):
         raise NotInSql("a sum of the reference meaning")
 
 
-def _by_arrow(given: Given, person: str | None) -> Origin:
+def _by_arrow(given: Given, unit: Unit) -> Origin:
     """A Parquet file's needed columns as a frame; any other origin as it is."""
     origin, path = given.origin, given.origin.path
     if path is None or suffix(path) != ".parquet":
         return origin
     found = origin.parquet()
-    wanted = dict.fromkeys([*given.facts.schema.names, *([] if person is None else [person])])
+    wanted = places(found.names, given.facts.schema, unit)
     for place, name in enumerate(found.names):
-        if name == person and found.stored[place] != found.schema.types[place]:  # INT96, read as microseconds
+        if name == unit.column and found.stored[place] != found.schema.types[place]:  # INT96, read as microseconds
             frames.check_stored(found.stored[place], "TIMESTAMP", name)
     try:
         with frames.open_parquet(path) as file:
-            return Origin(None, file.read(columns=[name for name in wanted if name in found.names]))
+            return Origin(None, file.read(columns=list(wanted)))
     except (pa.ArrowException, OSError, UnicodeError):
         pass
     raise SetupError("unreadable-data", "The Parquet file cannot be read.")

@@ -1,7 +1,8 @@
 """The PostgreSQL engine: a prepared copy in the same database, read once into a private DuckDB and asked there.
 
-What is asked is the text that the kernel certified, as of files and frames (decision 0036). The copy lies in a
-private schema beside the tables: that it is still the one is looked at before each debit.
+What is asked is the text that the kernel certified, as of files and frames (decision 0036). The copy lies in a private
+schema beside the tables: that it is still the one is looked at before each debit. It is read a few hundred pages a
+statement, each column of them packed into one string of bytes; all statements see one snapshot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Sessions with PostgreSQL: what is set on each, who may ask, and what its errors mean to an owner.
 
-No text of PostgreSQL's gets out: it may hold a cell (T31). An owner hears one of
-a few sentences, chosen by the error's class alone.
+No text of PostgreSQL's gets out: it may hold a cell (T31). An owner hears one of a few sentences, chosen by the error's
+class alone. The private schema of a prepared copy belongs to the role that built it: whatever default privileges that
+role or database has, nobody else may look into it but the reader, if there is one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Where Spark's rows come from: a frame the owner made, or a table named by its address."""
+"""Where Spark's rows come from: a frame the owner made, or a table named by its address; and what its session must be.
+
+Spark starts with everything open: anybody on the network may send it code, its pages show what it works on, what it
+spills to disk is in clear. A session that is not shut is refused before a row is read (T40, T78).
+"""
 
 from __future__ import annotations
 
