@@ -28,7 +28,7 @@ from sulq.language.rowfn import Dot, Lit, bucket, col, lit, nearest, outer, posi
 from sulq.language.rowfn.scalar import First
 from sulq.language.tally import Tally
 from sulq.sources.duckdb import runner as module
-from sulq.sources.duckdb.connection import plain_engine as machine
+from sulq.sources.duckdb.connection import memory as machine
 from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.duckdb.runner import MAX_RESIDENT_BYTES, Resident, limit, named
 from sulq.testing import exact
