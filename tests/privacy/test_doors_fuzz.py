@@ -397,6 +397,8 @@ ONCE: dict[str, Callable[[sulq.Database], object]] = {
     "the same in SQL": lambda db: db.sql(OWN[0], spend=EpsilonDelta(0.1, 1e-7)),
     "a remainder": lambda db: db.count(col("x") % 2 == 1, spend=Epsilon(1e-6)),
     "an operator of no meaning": lambda _: col("x") @ 2,
+    "a unit's column that is an array": lambda _: sulq.Unit(np.array([1.0, 2.0])),  # type: ignore[arg-type]
+    "a unit's rows that are an array": lambda _: sulq.Unit(None, np.array([1, 2])),  # type: ignore[arg-type]
     "a score of one row": lambda _: sulq.Linear((1,)),  # type: ignore[arg-type]
     "a width without end": lambda db: db.explain("SELECT COUNT(*) FROM data", within=10**400),
     "a probability that is none": lambda db: db.explain("SELECT AVG(x) FROM data", beta="x"),  # type: ignore[arg-type]

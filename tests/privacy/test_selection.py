@@ -72,7 +72,7 @@ def test_choices_are_told_apart_by_noise_alone_SR5(kind: str) -> None:
 
     Bar: 0 violations in 2e4 (choice, neighbour) pairs on each engine. Control: below.
     """
-    planned = counts.count(f"choices replayed on {kind}", short=300, long=20_000)
+    planned = counts.count(f"choices replayed on {kind}", short=160, long=20_000)
     rng = seeded(f"choices on {kind}")
     done, number, seen = 0, 0, set()
     while done < planned:

@@ -313,14 +313,14 @@ class Unit:
     fold: Fold | None = None
 
     def __post_init__(self) -> None:
-        column, fold = self.column, self.fold
+        column, fold, k = self.column, self.fold, self.rows if type(self.rows) is int else 0
         rules = {
             f"neighbors is one of {', '.join(NEIGHBORS)}.": isinstance(self.neighbors, str)
             and self.neighbors in NEIGHBORS,
             "fold is None, 'case' or 'spelling'.": fold is None or (isinstance(fold, str) and fold in get_args(Fold)),
-            "rows must be a whole number from 1 to 1e6.": type(self.rows) is int and 1 <= self.rows <= 10**6,
+            "rows must be a whole number from 1 to 1e6.": 1 <= k <= 10**6,
             "the unit's column must be a name.": column is None or (isinstance(column, str) and column != ""),
-            "rows and fold need the column that says whose row it is.": column or (self.rows == 1 and fold is None),
+            "rows and fold need the column that says whose row it is.": column is not None or (k == 1 and fold is None),
         }
         for rule, holds in rules.items():
             if not holds:

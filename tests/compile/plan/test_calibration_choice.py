@@ -103,7 +103,7 @@ def test_no_person_moves_the_scores_farther_than_planned_SR1(score, counts, k, n
     some = rng.permutation(len(pairs))[: count("pairs of persons exchanged in a choice", short=100, long=len(pairs))]
     exchanged = [*(pairs[i] for i in some), *itertools.product(extreme, repeat=2)]
     widest = [Fraction(0), Fraction(0)]
-    for _ in range(4):
+    for _ in range(count("tables beside which persons are exchanged", short=2, long=4)):
         others = tuple(kinds[i] for i in rng.integers(0, len(kinds), int(rng.integers(0, 12))))
         for out, come in exchanged if neighbors == "replace_one" else [((), p) for p in persons]:
             spans = moved(question, (*others, *out), (*others, *come))
