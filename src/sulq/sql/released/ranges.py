@@ -165,7 +165,8 @@ def _rising(op: str, low: float = -INF, limits: tuple[float, float] = (-INF, INF
     def act_(a: NumberRange, *rest: NumberRange) -> NumberRange:
         if any(digits.low != digits.high for digits in rest) or a.high < low:
             return NumberRange(-INF, INF, null=not rest)  # nobody knows to how many digits, or there is no value
-        return NumberRange(value(max(a.low, low), rest), value(a.high, rest), null=a.low < low)
+        none = a.low < low or (a.low == low > -INF and act(op, [low]) is None)  # LN(0) is missing, SQRT(0) is not
+        return NumberRange(value(max(a.low, low), rest), value(a.high, rest), null=none)
 
     return act_
 
@@ -174,7 +175,11 @@ _LN: Final = _rising("ln", 0.0)
 
 
 def _logarithm(*args: NumberRange) -> NumberRange:
-    return _over(_LN(args[1]), _LN(args[0])) if len(args) > 1 else _rising("log", 0.0)(*args)
+    if len(args) == 1:
+        return _rising("log", 0.0)(*args)
+    base, item = _LN(args[0]), _LN(args[1])
+    found = _over(item, base)
+    return NumberRange(found.low, found.high, null=found.null or base.null or item.null)
 
 
 _RANGES: Final[dict[str, Callable[..., NumberRange]]] = {
@@ -255,7 +260,8 @@ def _numeric(op: str, args: Sequence[NumberRange]) -> Outcome:
         pick = max if op == "greatest" else min
         return Anything() if null else NumberRange(pick(s.low for s in args), pick(s.high for s in args))
     if op == "in":
-        return _logic("or", [_compared("=", args[0], option) for option in args[1:]])
+        none = OneOf(frozenset((False, None) if args[0].null else (False,)))  # what it is of no options
+        return _logic("or", [none, *(_compared("=", args[0], option) for option in args[1:])])
     if op == "nullif":
         return NumberRange(args[0].low, args[0].high, null=True)
     if op not in _RANGES:
