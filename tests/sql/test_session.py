@@ -40,6 +40,9 @@ KNOWN = "SELECT city, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE city 
 
 
 NAMES = "SELECT name, COUNT(*) AS n, AVG(age) AS mean FROM people GROUP BY name"
+NESTED: list[object] = []
+for _ in range(100_000):  # too deep to be written out
+    NESTED = [NESTED]
 KEYS = EpsilonDelta(2, 1e-7)
 
 
@@ -185,6 +188,7 @@ def test_a_declared_size_prices_a_mean_at_once_SR7() -> None:
         (lambda db: db.sql("SELECT DISTINCT name FROM people", spend=KEYS, other="x"), "bad-question"),
         (lambda db: db.sql(f"{NAMES} HAVING COUNT(DISTINCT pid) > 9", spend=KEYS, other="x"), "open-keys"),
         (lambda db: db.explain(GROUPED, other="x"), "bad-question"),
+        (lambda db: db.explain(NAMES, spend=KEYS, other=NESTED), "bad-question"),
         (lambda db: db.plan("SELECT COUNT(*) FROM people", spend=Epsilon(1)), "bad-question"),
         (lambda db: db.plan([], spend=Epsilon(1)), "bad-question"),
         (lambda db: db.plan(["SELECT COUNT(*) FROM people"], spend=None), "spend-kind"),
@@ -223,6 +227,7 @@ def test_the_rest_is_explained_SR14() -> None:
     with opened() as db:
         told = db.explain(NAMES, spend=KEYS, other="(other)")
         assert "question 2 of 2, 16% of the spend: over people" in str(told)
+        assert f"row '{'x' * 60}': " in str(db.explain(NAMES, spend=KEYS, other="x" * 60))
         assert str(told).endswith("row '(other)': a total less the groups shown, so each group adds its noise")
         assert "no spend was named" in str(db.explain(NAMES, other="(other)"))
         assert str(db.sql(f"EXPLAIN {NAMES}", spend=KEYS, other="(other)")) == str(told)

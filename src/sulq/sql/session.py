@@ -7,7 +7,6 @@ gets wrong costs accuracy or money, never privacy (S0.29).
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final, cast
@@ -138,7 +137,7 @@ class Sql:
         self, forecast: ErrorForecast, spend: Loss | None, within: Within, beta: float, at_most: Loss | None
     ) -> Explanation:
         facts, other = forecast.facts, forecast.other
-        last = () if other is None else (f"row {reprlib.repr(other)}: {REST}",)
+        last = (f"row {other[:80]!r}: {REST}",) if isinstance(other, str) else ()  # what is no text is refused below
         notes: tuple[str, ...] = ()
         if within is not None:
             one_price(spend)

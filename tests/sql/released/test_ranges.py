@@ -110,6 +110,17 @@ def test_ranges_that_decide_are_certain():
     assert outcome("is null", [Anything()]) == OneOf(frozenset((True, False)))
 
 
+def test_what_may_be_missing_is_said_to_be():
+    """LN and LOG have no value at 0, SQRT has; nothing is in an empty list, but of a missing value nobody knows."""
+    zero, tiny = NumberRange(0, 2), NumberRange(0.5, 2)
+    for op, args in (("ln", [zero]), ("log", [zero]), ("log", [zero, tiny]), ("log", [tiny, zero])):
+        assert outcome(op, args).null, (op, args)
+    assert not outcome("sqrt", [zero]).null
+    assert not outcome("log", [NumberRange(2, 3), tiny]).null
+    assert outcome("in", [NumberRange(0, 2, null=True)]) == OneOf(frozenset((False, None)))
+    assert outcome("in", [zero]) == only(value=False)
+
+
 @pytest.mark.parametrize(
     ("op", "args", "low", "high"),
     [
