@@ -107,10 +107,14 @@ def test_spark_gives_the_integers_of_the_oracle_T4_T6_T11(ansi: str) -> None:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_engine_gives_the_integers_of_the_oracle_T4_T6_T11(part: int, tmp_path: Path) -> None:
-    """No mismatch in thousands of generated cases: all row functions, threads 1 and 2, batches from one row on."""
+    """No mismatch in generated cases: all row functions, threads 1 and 2, batches from one row on.
+
+    Which tallies a seed gives depends on the engines at hand, so a part goes on
+    until it has asked for every row function.
+    """
     planned = count(f"sums against big integers, part {part + 1} of {PARTS}", short=300, long=25_000)
     done, seen, seed = 0, set(), part * 10**6
-    while done < planned:
+    while done < planned or (set(ROW_FUNCTIONS) - seen and done < 4 * planned):
         rng = counts.generator(seed)
         data = generate.table(rng, text=rng.random() < 0.25)
         engines = opened(data, tmp_path, rng)
