@@ -7,7 +7,6 @@ tests/test_docs.py compares each committed page with what its function here give
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import re
@@ -32,10 +31,10 @@ from sulq.sql.released.render import prepare
 from sulq.sql.rows.arithmetic import CALLS
 from sulq.sql.rows.text_functions import NAMES as TEXTS
 from tests.sql import constructs
-from tools import http, threats
+from tools import http, papers, threats
+from tools.docstrings import ROOT, SRC, docstrings
 
-ROOT: Final = Path(__file__).resolve().parents[1]
-SRC: Final = ROOT / "src" / "sulq"
+MAP: Final = "../theory/papers.md"  # as pages of docs/reference see it
 NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"
 LABELS: Final = ("Privacy", "Accuracy", "Source")
 KEY: Final = re.compile(r"\b(?!SR\d)([A-Z][A-Za-z]+\d{2}[a-z]?)\b")
@@ -68,6 +67,11 @@ class Claim:
     def keys(self) -> list[str]:
         """The references it rests on."""
         return KEY.findall(self.text)
+
+    @property
+    def only_names_papers(self) -> bool:
+        """Whether it is a source line of the five papers alone: docs/theory/papers.md has it under the ids it names."""
+        return self.label == "Source" and bool(papers.named(self.text)) and not self.keys
 
 
 def errors_page() -> str:
@@ -249,9 +253,11 @@ def outcome(sql: str, public: Facts) -> str:
 def theorems_page() -> str:
     """Every claim of privacy or accuracy in the code: what it rests on, where it is, what tests it."""
     rows = [
-        f"| {', '.join(dict.fromkeys(claim.keys)) or 'sulq'} | {_cell(f'{claim.label}: {claim.text}')} "
+        f"| {', '.join(dict.fromkeys(claim.keys)) or 'sulq'} "
+        f"| {papers.linked(_cell(f'{claim.label}: {claim.text}'), 'papers.md')} "
         f"| `{claim.where}` | {_tests(claim.path)} |"
         for claim in claims()
+        if not claim.only_names_papers
     ]
     return "\n".join(
         [
@@ -259,6 +265,7 @@ def theorems_page() -> str:
             NOTE,
             "Each line is taken from a docstring. The first column names entries of [references](../references.bib);",
             "*sulq* marks one that rests on no outside source: its proof stands in docs/theory or beside the code.",
+            "Statements of the five papers themselves, by number, with their code and tests: [papers](papers.md).",
             "",
             "| rests on | claim | code | tests |",
             "|---|---|---|---|",
@@ -306,14 +313,6 @@ def claims() -> list[Claim]:
     return found
 
 
-def docstrings() -> Iterator[tuple[Path, str, str]]:
-    """File, dotted name and text of every docstring in src."""
-    for path in sorted(SRC.rglob("*.py")):
-        inside = path.relative_to(SRC).with_suffix("").parts
-        module = ".".join(("sulq", *(part for part in inside if part != "__init__")))
-        yield from _walk(path, module, ast.parse(path.read_text(encoding="utf-8")))
-
-
 def bibliography() -> set[str]:
     """The keys of docs/references.bib."""
     text = (ROOT / "docs" / "references.bib").read_text(encoding="utf-8")
@@ -329,6 +328,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/http.md": http.page,
     "docs/operate/threats.md": threats_page,
     "docs/theory/theorems.md": theorems_page,
+    papers.PAGE: lambda: papers.papers_page(NOTE),
 }
 
 
@@ -366,13 +366,13 @@ def _entry(name: str, thing: object, *, made: bool) -> Iterator[str]:
         return
     if callable(thing) and not (inspect.isclass(thing) and made):
         yield from ("```text", f"{name}{_signature(thing)}", "```", "")
-    yield from (inspect.getdoc(thing) or "", "")
+    yield from (papers.linked(inspect.getdoc(thing) or "", MAP), "")
     if inspect.isclass(thing):
         members = [(key, value) for key, value in inspect.getmembers(thing) if _is_shown(key, value)]
         for key, value in members:
             called = f"{key}{_signature(value)}" if callable(value) else key
             first = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
-            yield f"- `{called}`: {first}"
+            yield f"- `{called}`: {papers.linked(first, MAP)}"
         if members:
             yield ""
 
@@ -387,16 +387,6 @@ def _is_shown(key: str, value: object) -> bool:
 def _signature(thing: Callable[..., object]) -> str:
     text = str(inspect.signature(thing)).replace("(self, ", "(").replace("(self)", "()")
     return re.sub(r"""(: |-> )(['"])(.*?)\2""", r"\1\3", text)  # annotations are texts and show their quotes
-
-
-def _walk(path: Path, name: str, node: ast.AST) -> Iterator[tuple[Path, str, str]]:
-    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
-        text = ast.get_docstring(node)
-        if text:
-            yield path, name, text
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.ClassDef, ast.FunctionDef)):
-            yield from _walk(path, f"{name}.{child.name}", child)
 
 
 def _cell(text: str) -> str:

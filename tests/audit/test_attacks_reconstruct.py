@@ -13,6 +13,7 @@ from sulq import Epsilon, SubLinear
 from sulq.audit.attacks import METHODS, least_squares, linear_program, reconstruct, subsets
 from tests.audit.people import SEAT, SECRET, bits, people
 from tests.counts import count
+from tests.figures import figure
 
 N = 128
 
@@ -42,6 +43,7 @@ def test_the_part_recovered_falls_with_the_noise_S4_26(queries: int, noise: floa
         found.append((least_squares(matrix, answers) == secret).mean())
     off = 5 * np.std(found) / math.sqrt(trials)
     assert np.mean(found) == pytest.approx(recovered, abs=off + 0.01)
+    figure("S4.26", f"part recovered, n = 128, {queries} sums, noise {noise:.3g}", np.mean(found), recovered)
 
 
 def test_the_linear_program_recovers_as_well_and_bears_wild_answers_S4_26() -> None:

@@ -21,6 +21,7 @@ from sulq.audit.beliefs import (
 from sulq.audit.pmf import noisy, product
 from sulq.errors import QuestionError
 from sulq.language.law import LaplaceLaw
+from tests.figures import figure
 
 KEEP = Fraction(3, 4)
 
@@ -95,6 +96,7 @@ def test_semantic_security_is_the_groups_loss_S4_24(mechanism, people: int) -> N
     assert grid == sorted(grid)
     assert grid[-1] == pytest.approx(exact, abs=1e-3)
     assert grid[0] < 0.95 * exact
+    figure("S4.24", f"|ln(prior/posterior)| at .9999, {mechanism.__name__}, k = {people}", grid[-1], exact)
 
 
 def test_no_prior_and_no_property_beats_two_points_S4_24() -> None:

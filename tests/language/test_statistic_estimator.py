@@ -10,6 +10,7 @@ import pytest
 
 from sulq.errors import SetupError
 from sulq.language.statistic import CERTIFIES, Certificate, Estimator, sensitivity_from_sampler
+from tests.figures import figure
 
 
 def test_at_equality_the_lemma_is_false_and_refused_E41() -> None:
@@ -56,6 +57,7 @@ def test_the_sample_mean_has_the_sensitivity_that_hoeffding_gives_S4_13() -> Non
     assert claimed == pytest.approx(2 * within)
     assert claimed == pytest.approx(0.0548, abs=1e-3)
     assert 1 / n <= claimed
+    figure("S4.13", "sensitivity of a mean of 10,000 bits (certified: 2 sigma)", 1 / n, f"at most {claimed:.4f}")
 
 
 @pytest.mark.parametrize(

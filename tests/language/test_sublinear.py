@@ -18,6 +18,7 @@ from sulq.language import sublinear as sub
 from sulq.language.law import BinomialLaw, GaussianLaw
 from sulq.language.privacy import CALIBRATIONS, SubLinear
 from tests.counts import count
+from tests.figures import figure
 from tests.language import readings
 from tests.language.exact import gaussian_upper
 
@@ -103,6 +104,10 @@ def test_laplace_beats_the_gaussian_up_to_eight_queries_X3() -> None:
 def test_theorem_1_S0_6() -> None:
     """S0.6: 8 T ln^2(T/delta)/epsilon^2 at (1, 1e-6, 100), monotone, and above the tight need wherever delta <= .3."""
     assert sub.variance_theorem1(1, 1e-6, 100) == pytest.approx(271457.183, abs=1e-3)
+    figure("S0.6", "R at (1, 1e-6, 100)", sub.variance_theorem1(1, 1e-6, 100), 8 * 100 * math.log(1e8) ** 2)
+    figure(
+        "S0.6", "R of `posterior`, the same promise, at (1, 1e-6, 100)", sub.variance_posterior(1, 1e-6, 100), 271457
+    )
     for epsilon, delta, queries in itertools.product((0.1, 1, 10), (0.3, 1e-3, 1e-9), (1, 10, 100)):
         value = sub.variance_theorem1(epsilon, delta, queries)
         assert value >= sub.variance_posterior(epsilon, delta, queries)
@@ -254,7 +259,9 @@ def test_theorem_4_holds_for_a_stopping_adversary_S0_24() -> None:
     queries, trials = 50, 40_000
     for constant in (8, 4):
         variance = sub.variance_theorem4(1, 0.025, queries, gamma=0.025, constant=constant)
-        assert not fails(int((shifts(variance, queries, trials, 6).max(axis=1) > 1).sum()), trials, 0.05)
+        passed = int((shifts(variance, queries, trials, 6).max(axis=1) > 1).sum())
+        assert not fails(passed, trials, 0.05)
+        figure("S0.24", f"stopping walks past epsilon, constant {constant}, T = 50", passed / trials, "at most 0.05")
     variance = sub.variance_theorem4(1, 0.025, queries, gamma=0.025) / 100
     assert fails(int((shifts(variance, queries, trials, 7).max(axis=1) > 1).sum()), trials, 0.05)
 

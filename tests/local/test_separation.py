@@ -28,6 +28,7 @@ from sulq.local.separation import (
     release_bound,
     variance_bound,
 )
+from tests.figures import figure
 
 
 def parity(r: int, x: int) -> int:
@@ -57,6 +58,8 @@ def test_kary_distance_is_exact_S4_19() -> None:
         response = KaryResponse.of((2**bits,), Fraction(1))
         for r in (1, 2**bits - 1, 5):
             assert distance(response, bits, r) == pytest.approx(krr_distance(bits, 1.0), rel=1e-9)
+        paper = (math.e - 1) / (math.e + 2**bits - 1)
+        figure("S4.19", f"distance of k-ary reports of {bits} bits, epsilon 1", distance(response, bits, 5), paper)
 
 
 def test_bitwise_distance_is_exact_S4_19() -> None:
@@ -155,6 +158,8 @@ def test_the_chance_of_a_report_hardly_varies_S4_20(method: str) -> None:
         assert np.var(phat) <= sharper <= variance_bound(4, 1.0, float(np.mean(chances)))
         if method == "krr":  # the order of the paper's chain: 3.7e-5, 5.9e-4, 1.4e-3
             assert np.var(phat) == pytest.approx(3.67e-5, rel=5e-3)
+            paper = f"at most {2 * math.expm1(1) ** 2 / 16**2 / 16:.3g}"
+            figure("S4.20", "variance of a k-ary report's chance, d = 4, epsilon 1", np.var(phat), paper)
             assert sharper == pytest.approx(5.88e-4, rel=5e-3)
     assert variance_bound(4, 1.0, 1 / 16) == pytest.approx(1.44e-3, rel=5e-3)
 

@@ -81,7 +81,7 @@ PAIRS = {  # in a short run and in a long one, how many questions of one table, 
 @pytest.mark.audit
 @pytest.mark.parametrize("kind", PAIRS)
 def test_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
-    """Calls, bytes, errors, ledger and log are equal, inputs within the certificate (RP, T6, T11, T13, T14, T17).
+    """Calls, bytes, errors, ledger and log are equal, inputs within the certificate (trap 7, T6, T11, T13, T14, T17).
 
     Bar: 0 violations, and nothing refused, in 1e5 (question, neighbour) pairs on DuckDB and in memory, 2e4 in
     PostgreSQL, 5e3 on Spark. Control: the faults below.

@@ -18,6 +18,7 @@ from sulq.language.law import LaplaceLaw
 from sulq.language.rowfn import Bins, Lit
 from sulq.testing import exact
 from tests import counts
+from tests.figures import figure
 from tests.privacy.cases import ENGINES, asking, broken, engine, opened, people, run
 
 TABLE = pa.table({"x": [1, 2, 3], "pid": ["a", "b", "b"]})
@@ -130,7 +131,7 @@ def test_the_transcript_holds_every_ask_in_order_with_its_answer_S4_1() -> None:
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one"])
 def test_every_adaptive_conversation_of_two_asks_loses_no_more_than_it_paid_S4_1(relation: str) -> None:
-    """Over all transcripts of all strategies that choose the second ask by the first answer: at most the spend (S4.1).
+    """Over all transcripts of all strategies that choose the second ask by the first answer: at most the spend (S4.8).
 
     What a strategy does elsewhere does not enter the probability of a transcript, so all pairs of questions and
     outcomes are all strategies. Bar: the sum of both spends, exactly; met somewhere. Control: noise of half the scale.
@@ -154,6 +155,7 @@ def test_every_adaptive_conversation_of_two_asks_loses_no_more_than_it_paid_S4_1
 
     assert 0.999 < worst(1) <= 1 + 1e-9
     assert worst(2) > 1.9
+    figure("S4.8", f"largest log-ratio of all adaptive conversations at .3 and .7, {relation}", worst(1), "at most 1")
 
 
 @pytest.mark.parametrize("error", [ValueError, MemoryError, OSError, RecursionError, KeyboardInterrupt])

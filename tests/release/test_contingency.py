@@ -22,6 +22,7 @@ from sulq.release.tables import fourier, methods
 from sulq.release.tables.fourier import MAX_PROGRAM_NUMBERS, gamma_quantile
 from sulq.release.tables.methods import METHODS
 from tests.counts import count
+from tests.figures import figure
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays
 
@@ -177,6 +178,12 @@ def test_a_fitted_table_is_whole_and_its_marginals_agree() -> None:
     assert table.min() >= 0
     assert np.array_equal(table, np.rint(table))
     assert np.count_nonzero(table) <= 1 + 6 + 15
+    figure(
+        "S3.18",
+        "cells of the fitted table that are not zero, k = 6, all pairs",
+        np.count_nonzero(table),
+        "at most |B| = 22",
+    )
     for one, other in itertools.permutations(range(6), 2):
         pair = found.marginal([f"x{one}", f"x{other}"]).values
         assert np.array_equal(pair.sum(axis=1), found.marginal([f"x{one}"]).values)
@@ -231,6 +238,14 @@ def test_measured_error_of_the_fit_S3_19() -> None:
     assert np.sort(worst)[int(0.99 * len(worst)) - (len(worst) == 40) :].min() < 105 * 1.3
     assert found.bound(["x0", "x1"]) == pytest.approx(754.3, rel=1e-3)
     assert max(worst) < found.bound(["x0", "x1"])
+    theorem = 4 * 2 * 16 * math.log(16 / 0.05) + 16  # 2^|a| 2|B| ln(|B|/delta)/epsilon + |B|
+    assert found.bound(["x0", "x1"]) == pytest.approx(theorem, rel=1e-3)
+    figure(
+        "S3.19",
+        "worst pair of five bits off in L1, median of 40 runs, epsilon 1",
+        np.median(worst),
+        f"at most {theorem:.1f}",
+    )
     assert found.bound(["x0", "x1"]) < 1000 * 2  # less than any table of this size could be off
 
 
@@ -427,6 +442,10 @@ def test_the_shifted_table_of_ten_attributes_S3_21() -> None:
         plain += all(low >= 0 for low, _ in lowest)
     assert shifted == runs
     assert plain <= runs / 20
+    figure(
+        "S3.21", "tables of 10 bits, |B| = 56, without a negative cell: with the shift", shifted / runs, "at least 0.95"
+    )
+    figure("S3.21", "the same without the shift", plain / runs, "-")
     assert found.shift == pytest.approx(gamma_quantile(56, 0.95) * 56 + 56, rel=1e-3)
     assert found.shift / (gamma_quantile(56, 0.95) / 56) == pytest.approx(3136, rel=0.02)
     assert "tell little" in found.notes[0]

@@ -9,6 +9,7 @@ import pytest
 
 from sulq.errors import QuestionError
 from sulq.release.directions import Net, covers, net, relaxed, signs_cosine, spiral
+from tests.figures import figure
 
 POINTS = 100_000
 
@@ -33,6 +34,12 @@ def test_the_covering_radius_S3_26(dimension: int, sine: float, size: int) -> No
     assert np.linalg.norm(made.vectors, axis=1) == pytest.approx(np.ones(len(made.vectors)))
     assert 0.8 * made.sine < farthest(made.vectors) <= made.sine + 1e-9
     assert farthest(made.vectors[::2]) > made.sine  # the control: half of it
+    figure(
+        "S3.26",
+        f"farthest of 1e5 directions, k = {dimension}, {size} planes",
+        farthest(made.vectors),
+        f"at most {sine}",
+    )
 
 
 def test_angles_are_spaced_twice_the_radius_S3_26() -> None:

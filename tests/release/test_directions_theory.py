@@ -16,12 +16,16 @@ from sulq.release.directions import (
     projection_failure,
     projections_for,
 )
+from tests.figures import figure
 
 
 def test_the_dimension_S3_25() -> None:
     """18,528 dimensions for g = .5 and 451,542 for g = .1: no net has so many, so the dimension is a parameter."""
     assert projection_dimension(0.5, 0.1) == 18528
     assert projection_dimension(0.1, 0.1) == 451542
+    for g in (0.5, 0.1):
+        paper = 4 * math.log(8 / 0.1) / ((g / 16) ** 2 - (g / 16) ** 3)
+        figure("S3.25", f"dimensions for g = {g}, failure .1", projection_dimension(g, 0.1), math.ceil(paper))
     assert projection_failure(0.5, 18528) <= 0.1 / 4 < projection_failure(0.5, 18527)
     assert projection_failure(0.5, 3) > 1  # at a dimension that has a net it says nothing
     with pytest.raises(QuestionError):

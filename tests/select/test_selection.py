@@ -36,6 +36,7 @@ from sulq.language.law import ExponentialLaw, FlipLaw
 from sulq.language.question import Together
 from sulq.language.rowfn import Each, Lit
 from sulq.select import Selected, choose
+from tests.figures import figure
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.select.laws import by_orders, exponential, flip, law_of
 
@@ -48,6 +49,12 @@ def test_the_exponential_choice_of_the_paper_S3_9() -> None:
     found = exponential(np.array(DAGGER, dtype=float), 2.0)  # exp(epsilon u / (2 Du)), Du = 1
     assert found == pytest.approx([0.592, 0.359, 0.049, 0], abs=1e-3)
     assert found.argmax() == 0
+    figure(
+        "S3.9",
+        "chance of the best of u = (0, -1, -5, -20), epsilon 1",
+        found[0],
+        1 / sum(math.exp(u / 2) for u in DAGGER),
+    )
     law = ExponentialLaw(Fraction(2), 4)
     draws = release(law, Private(np.tile(np.array(DAGGER, dtype=np.int64), (40_000, 1))))
     for place, p in enumerate(found):

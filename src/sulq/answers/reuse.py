@@ -2,6 +2,7 @@
 
 All of this looks at questions, laws and losses, which are public, and at answers
 that have left the curator already; to give one of them again tells nothing new (T10, T39).
+It saves budget and protects nobody: a repeat in other words is charged [S3.7].
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ class LaplaceLaw(laws.LaplaceLaw):
 
     Accuracy: P(|Z| > t) = 2 a^(t+1)/(1 + a), a = exp(-1/scale) [X2].
     Source: DMNS06, Proposition 1, on the integers; the variance is 2a/(1-a)^2,
-    near 2 scale^2 and not scale^2 (E01).
+    near 2 scale^2 and not scale^2 (E01). The other papers' Laplace mechanisms are
+    this one, corrected [S2.4, S2.5, S3.5, S4.2; E25, E27, E28, E40].
     """
 
     def pmf(self, z: int) -> float:

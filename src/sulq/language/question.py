@@ -90,6 +90,9 @@ class Sums(_Grouped):
     condition; rows where it is false or unknown count nothing. `by`: keys; every
     combination of their labels is a cell of the answer, and a row lies in one
     cell or none. `shares`: how the spend is divided over the values (default evenly).
+
+    Source: the SuLQ primitive [S0.5]; histograms and disjoint regions cost as one cell,
+    or two where a row is replaced [S3.8, S4.6, S4.9; E46].
     """
 
     def __post_init__(self) -> None:
@@ -211,6 +214,8 @@ class Together:
     """Several questions at one debit, all or nothing; the answer is the tuple of theirs.
 
     `shares`: how the spend is divided over the questions (default evenly).
+
+    Source: [S3.6]; questions asked together cost no more than one after the other.
     """
 
     questions: tuple[Sums | OpenSums | Choose | Above | Holistic, ...]

@@ -1,7 +1,8 @@
 """How much noise the SuLQ policy needs: R(epsilon, delta, T) in the readings of SPEC X3 that calibrate.
 
 R is the noise variance of each of T noisy sums that one person moves by at most
-one; all logarithms are natural (E10). T Gaussian sums together are a Gaussian
+one; all logarithms are natural (E10). The papers' powers of logarithms [S1.8] are
+successive upper bounds of it (E02). T Gaussian sums together are a Gaussian
 mechanism of parameter mu = sqrt(T/R), however adaptively they are chosen.
 Proofs: docs/theory/sublinear.md.
 """

@@ -19,6 +19,7 @@ from sulq.kernel.whole.figure import Move
 from sulq.language.law import BitLaw, MetricLaw
 from sulq.language.privacy import Draw
 from sulq.language.space import DISTANCES, Box, Points, units
+from tests.figures import figure
 
 ALARM = 1e-8
 SQUARE = tuple(itertools.product(range(4), repeat=2))
@@ -144,6 +145,8 @@ def test_the_printed_flip_probability_leaks_twice_E43() -> None:
     assert cube(0.375, 4) == pytest.approx(2.043, abs=1e-3)
     assert BitLaw(Fraction(4)).flipped == pytest.approx(0.4378, abs=1e-4)
     assert cube(BitLaw(Fraction(4)).flipped, 4) == pytest.approx(1.000, abs=1e-3)
+    figure("S4.16", "loss of 4 flipped bits at epsilon 1", cube(BitLaw(Fraction(4)).flipped, 4), 1)
+    figure("S4.16", "loss by the printed 1/2 - epsilon/(2S)", cube(0.375, 4), 1)
     assert cube(0.5 - 0.5 / 2, 1) == pytest.approx(1.0986, abs=1e-3)  # epsilon .5, S 1
     assert BitLaw(Fraction(4)).flipped == pytest.approx(0.5 - 1 / (4 * 4), abs=1e-3)  # 1/2 - epsilon/(4S)
     with pytest.raises(ZeroDivisionError):

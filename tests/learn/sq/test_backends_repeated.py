@@ -17,6 +17,7 @@ from sulq.language.sublinear import noise_for
 from sulq.learn import StatisticalQueries, min_n
 from sulq.learn.sq.backends import often
 from tests.counts import count
+from tests.figures import figure
 from tests.learn.cases import opened
 from tests.learn.sq.noisy import Arrays
 
@@ -87,6 +88,7 @@ def test_at_the_size_it_names_all_answers_are_within_tau_S0_21() -> None:
         failed += bool(np.abs(oracle.stats(phis, tau) - truth).max() > tau)
         assert oracle.spent.queries <= 12
     assert failed <= binom.ppf(1 - FALSE_ALARM, runs, beta)
+    figure("S0.21", f"runs at n = {rows} with an answer past tau, T = 12, q = 4", failed / runs, f"at most {beta}")
     half = Arrays(*table(rows // 2), budget=budget, size=rows // 2, seed=1)
     refused("too-few-rows", StatisticalQueries(half, queries=queries, beta=beta).stats, phis, tau)
 

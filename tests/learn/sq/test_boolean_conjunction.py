@@ -17,6 +17,7 @@ from sulq.learn import MonotoneConjunction, load, min_n
 from sulq.learn.sq import Adversarial, Exact
 from sulq.learn.sq.boolean import queries
 from tests.counts import count
+from tests.figures import figure
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import ODD, Arrays, boolean, correlated, rows
 
@@ -62,6 +63,7 @@ def test_against_the_worst_oracle_S2_10() -> None:
         assert not np.any(said & ~y)
         tight = max(tight, error)
     assert tight > 0.01  # the oracle does harm
+    figure("S2.10", "largest error of 200 targets against the worst oracle, accuracy .1", tight, "at most 0.1")
 
 
 def test_the_tolerance_of_twelve_columns_S2_10() -> None:

@@ -21,6 +21,7 @@ from sulq.learn.sq.planning import (
     sample_block,
     sampling_error,
 )
+from tests.figures import figure
 from tests.learn.sq.noisy import Arrays
 
 
@@ -106,6 +107,7 @@ def test_a_block_for_each_query_S2_11() -> None:
         return 1 - (inside - binom.cdf(math.ceil(rows * (0.5 - tau)) - 1, rows, 0.5))
 
     assert off(block) <= beta / queries < off(block // 4)
+    figure("S2.11", "chance that a block of 1,199 is off by .05, 10 queries", off(block), f"at most {beta / queries}")
     assert sampling_error(block, queries, beta) == pytest.approx(tau, rel=1e-3)
 
 
@@ -117,6 +119,13 @@ def test_split_and_joint_S2_12() -> None:
     assert split == pytest.approx(9.49e6, rel=1e-3)
     assert joint == pytest.approx(0.79e6, rel=2e-3)
     assert split / joint >= 10
+    figure(
+        "S2.12",
+        "rows for 12 queries of .1/24 at alpha 1, in blocks",
+        split,
+        12 * math.ceil(2 * math.log(48 / 0.05) / tau**2),
+    )
+    figure("S2.12", "rows for the same, all queries of all rows", joint, math.ceil(2 * math.log(48 / 0.05) / tau**2))
 
 
 def test_the_noise_of_a_block_does_not_grow_with_their_number_E26() -> None:
@@ -166,6 +175,12 @@ def test_rows_for_the_noise_S3_27() -> None:
     draws = 200_000
     worst = np.abs(np.random.default_rng(13).laplace(0, 30, (draws, 30))).max(axis=1)
     assert np.mean(worst > 0.02 * rows) == pytest.approx(exact, abs=5 * math.sqrt(exact / draws))
+    figure(
+        "S3.27",
+        "30 answers, tau .02, epsilon 1, n = 9,596: some past tau",
+        np.mean(worst > 0.02 * rows),
+        1 - (1 - 0.05 / 30) ** 30,
+    )
 
 
 def test_both_failures_have_half_E50() -> None:

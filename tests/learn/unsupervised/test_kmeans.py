@@ -16,6 +16,7 @@ from sulq.learn.features import Features
 from sulq.learn.unsupervised.kmeans import KMeansTask, LloydRound, nearest_of
 from sulq.learn.unsupervised.space import ColumnSpace
 from tests.counts import count
+from tests.figures import figure
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.learn.matrices import POSTERIOR, theorem_1
 from tests.learn.noised import Noised, Replayed, columns
@@ -118,6 +119,7 @@ def test_the_error_of_a_mean_S0_14_E12() -> None:
             off = np.linalg.norm(model.cluster_centers_ - means, axis=1)
             ratios += list(off / ((np.linalg.norm(means, axis=1) + np.sqrt(2)) * deviation / sizes))
     assert np.mean(ratios) == pytest.approx(0.66, abs=0.08)
+    figure("S0.14", "error of a mean over (|m| + sqrt d) sqrt R/|S|, on average", np.mean(ratios), "O(1)")
     assert np.mean(np.array(ratios) <= 2) >= 0.99 - 5 * np.sqrt(0.99 * 0.01 / len(ratios))
     assert np.mean(np.array(ratios) <= 0.5) < 0.6  # a quarter of it is passed
 

@@ -16,6 +16,7 @@ from sulq.release.tables.design import MAX_PACK_CELLS, MAX_TABLE_NUMBERS, Coeffi
 from sulq.release.tables.interactions import cells, closure, inside, spread, wanted, width
 from sulq.release.tables.methods import Wish, method_of
 from sulq.release.tables.noisy_tables import Coefficients, variance
+from tests.figures import figure
 from tests.learn.sq.noisy import Arrays
 from tests.release.tables.test_interactions_basis import transform
 
@@ -92,6 +93,8 @@ def test_sensitivity_of_the_coefficients_S3_17_X1(neighbors: str, printed: float
     assert plan.parts[0].sensitivity == (most,)
     assert most * 2 ** (-5 / 2) == pytest.approx(printed, abs=1e-3)
     assert most * 2 ** (-5 / 2) < 5.657 - 1  # the crude 2|B|
+    paper = 16 * 2 ** (-5 / 2) if neighbors == "add_remove" else "at most 5.657"
+    figure("S3.17", f"L1 sensitivity of 16 coefficients of 5 bits, {neighbors}", most * 2 ** (-5 / 2), paper)
     squared = planned("fourier", made, Rho(1)).parts[0]
     assert float(squared.sensitivity[0]) == pytest.approx(math.sqrt((moves**2).sum(axis=1).max()))
 
@@ -188,6 +191,13 @@ def test_deviation_in_a_cell_S3_20() -> None:
         found[method] = variance(noisy, (0, 1)) ** 0.5
     assert found["fourier"] == pytest.approx(np.full((2, 2), 39.6), rel=1e-3)
     assert found["marginals"] == pytest.approx(np.full((2, 2), 63.6), rel=1e-3)
+    figure(
+        "S3.20",
+        "deviation of a pair's cell by coefficients, k = 10, epsilon 1",
+        found["fourier"].max(),
+        math.sqrt(2) * 56 / 2,
+    )
+    figure("S3.20", "the same by noisy marginals", found["marginals"].max(), math.sqrt(2) * 45)
     best = wish((2,) * 10, 2, "best")
     noisy = method_of("fourier", best[0]).foreseen(planned("fourier", best, Epsilon(1)))
     assert (variance(noisy, (0, 1)) ** 0.5).max() < 0.8 * 39.6

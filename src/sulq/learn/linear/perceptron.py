@@ -1,4 +1,7 @@
-"""The perceptron from sums of misclassified rows [S0.15, S0.16]."""
+"""The perceptron from sums of misclassified rows [S0.15, S0.16, S0.27].
+
+A row counts as misclassified where its score is 0 too, and is added with its sign (E13).
+"""
 
 from __future__ import annotations
 

@@ -128,7 +128,8 @@ class MonotoneConjunction(BooleanClassifier):
     Privacy: the spend's; the rule is computed from noisy means alone.
     Accuracy: with answers within tau = accuracy/(2d) the rule holds every column of the target conjunction, is
     wrong only where it says false, and on at most the part `accuracy` of the rows; so with probability 1 - beta.
-    Source: SQNotes, Theorem 5 (d = 12, accuracy .1: tau = .00417).
+    Source: SQNotes, Theorem 5 (d = 12, accuracy .1: tau = .00417) [S2.7, S2.9, S2.10]; to learn is to be wrong on
+    at most that part of the rows, not on all but it (E04).
 
     accuracy: The error rate that is good enough, such as 0.1: a fit that cannot promise it is refused with the
         number of rows it would need. Left out, the fit makes the best of its spend and says in `accuracy_`

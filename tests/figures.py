@@ -1,0 +1,25 @@
+"""What a test measured of a paper's statement, kept beside the paper's own figure: docs/theory/papers.md shows both.
+
+    SULQ_FIGURES=path     JSON lines of what was measured: {"id", "text", "value", "paper"}
+
+`python -m tools.papers --figures` runs the tests that record figures and writes tools/papers_figures.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+
+def figure(id: str, text: str, value: float | str, paper: float | str) -> None:  # noqa: A002
+    """Record the `value` measured for a statement, and what the `paper` (corrected) says; `text` says of what."""
+    path = os.environ.get("SULQ_FIGURES")
+    if path:
+        entry = {"id": id, "text": text, "value": _shown(value), "paper": _shown(paper)}
+        with Path(path).open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{float(value):.6g}"

@@ -1,0 +1,121 @@
+"""The map of the papers is whole: every id has its statement, code, a test and a page, and what it names exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from sulq.language.privacy import Epsilon
+from tools import papers
+from tools.docstrings import ROOT
+
+# Statements whose code is being written. The list may only shrink.
+BUILDING = {
+    "S0.30", "S2.16", "S3.31", "S3.32", "S4.27", "S4.28", "S4.29",
+    "S0.28", "S1.6", "S1.11", "S2.7", "S2.8", "S2.13", "S3.30", "E11", "E35", "E49", "trap 4",
+}  # fmt: skip
+
+# Theorems and lemmas that state a number: a test records what it measured beside it.
+MEASURED = {
+    "S0.6", "S0.14", "S0.16", "S0.19", "S0.21", "S0.24", "S2.4", "S2.10", "S2.11", "S2.12", "S2.14", "S3.9", "S3.10",
+    "S3.17", "S3.18", "S3.19", "S3.20", "S3.21", "S3.25", "S3.26", "S3.27", "S3.28", "S4.8", "S4.13", "S4.16", "S4.19",
+    "S4.20", "S4.24", "S4.26",
+}  # fmt: skip
+
+
+def test_the_map_has_every_statement_erratum_and_trap() -> None:
+    """118 statements, 50 errata, ten traps, numbered without a gap; errata and figures name known ids."""
+    counts = {"sulq": 30, "survey-sulq": 11, "lecture": 16, "survey": 32, "calibrating": 29}
+    assert {name: len(paper.statements) for name, paper in papers.papers().items()} == counts
+    numbers = [f"S{p}.{i + 1}" for p, count in enumerate(counts.values()) for i in range(count)]
+    assert papers.ids() == [
+        *numbers,
+        *(f"E{i:02}" for i in range(1, 51)),
+        *(f"trap {i}" for i in range(1, 11)),
+    ]
+    known = set(papers.ids())
+    assert [e.id for e in papers.errata().values() if not e.of or not set(e.of) <= known] == []
+    assert set(papers.figures()) <= known
+
+
+def test_every_id_has_code_and_a_test() -> None:
+    """A docstring of src names it, and a test does; nothing is excused but what is being built."""
+    silent = {key for key in papers.ids() if not key.startswith("trap") and not papers.implemented(key)}
+    untested = {key for key in papers.ids() if not papers.tested().get(key)}
+    assert sorted(silent - BUILDING) == []
+    assert sorted(untested - BUILDING) == []
+
+
+def test_an_erratum_that_changes_code_has_a_test_of_its_name() -> None:
+    """The test's name ends with the erratum's number, so that it is found when it fails."""
+    named = {key for tests in papers.tested().items() for key in papers.named(" ".join(name for _, name in tests[1]))}
+    assert sorted(key for key, erratum in papers.errata().items() if erratum.code and key not in named) == []
+
+
+def test_no_docstring_names_an_id_that_there_is_not() -> None:
+    """A number past the end of its paper is a slip."""
+    known = set(papers.ids())
+    assert sorted({*papers.places(), *papers.tested(), *papers.told()} - known) == []
+
+
+def test_every_use_is_a_public_name() -> None:
+    """What the map tells a reader to use can be imported, or asked of a database."""
+    for paper in papers.papers().values():
+        for one in paper.statements:
+            assert papers.used(one.use) is not None, one
+
+
+def test_every_page_of_a_paper_names_its_statements() -> None:
+    """A paper's page leads to each of its statements that it can show; between them they name all but a few."""
+    for name, paper in papers.papers().items():
+        text = (ROOT / "docs" / "papers" / paper.page).read_text(encoding="utf-8")
+        missing = [one.id for one in paper.statements if one.id not in papers.named(text) and one.id not in BUILDING]
+        assert missing == [], name
+
+
+def test_every_link_into_the_map_has_its_place() -> None:
+    """Links to papers.md#s0-6 from any page lead to an entry."""
+    anchors = set(re.findall(r'<a id="([\w-]+)"></a>', papers.papers_page("")))
+    asked = {
+        (page.name, target)
+        for page in (ROOT / "docs").rglob("*.md")
+        for target in re.findall(r"papers\.md#([\w-]+)", page.read_text(encoding="utf-8"))
+    }
+    assert sorted(pair for pair in asked if pair[1] not in anchors | {"errata", "traps"}) == []
+    assert len(asked) > 100
+
+
+def test_figures_are_recorded_by_tests() -> None:
+    """Every theorem of the list has its figure, each figure a test that records one of its id; refresh by --figures."""
+    calls = {
+        node.args[0].value
+        for path, _, text in papers.recorders()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "figure"
+        if isinstance(node.args[0], ast.Constant)
+    }
+    assert set(papers.figures()) == calls
+    assert sorted(MEASURED - calls) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("test_x_S0_12_E35", ["S0.12", "E35"]),
+        ("[S4.21-S4.23]; SR8, T7, X3 and trap 4", ["S4.21", "S4.22", "S4.23", "trap 4"]),
+        ("test_trap3_it_stops", ["trap 3"]),
+        ("S3.90 is S3.9 with a 0, E123 none, ES0.1 none", ["S3.90", "S3.9"]),
+    ],
+)
+def test_ids_are_found_in_names_and_texts(text: str, ids: list[str]) -> None:
+    """Dots or underscores, ranges, traps; other numbers are not ids."""
+    assert papers.named(text) == ids
+
+
+def test_an_id_in_a_docstring_becomes_a_link() -> None:
+    """Outside code, and only known ones; the reference of a public name has them."""
+    assert papers.linked("as in [S4.10] and `S4.10`, S9.1", "p.md") == "as in [[S4.10](p.md#s4-10)] and `S4.10`, S9.1"
+    assert "](../theory/papers.md#s" in (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
+    assert "S3.3" in papers.named(Epsilon.__doc__ or "")
