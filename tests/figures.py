@@ -9,11 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
+Value = float | str
 
-def figure(id: str, text: str, value: float | str, paper: float | str) -> None:  # noqa: A002
-    """Record the `value` measured for a statement, and what the `paper` (corrected) says; `text` says of what."""
+
+def figure(id: str, text: str, value: Value | Sequence[Value], paper: Value | Sequence[Value]) -> None:  # noqa: A002
+    """Record the `value` measured for a statement, and what the `paper` (corrected) says; `text` says of what.
+
+    Several numbers are shown side by side.
+    """
     path = os.environ.get("SULQ_FIGURES")
     if path:
         entry = {"id": id, "text": text, "value": _shown(value), "paper": _shown(paper)}
@@ -21,5 +27,7 @@ def figure(id: str, text: str, value: float | str, paper: float | str) -> None: 
             lines.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
-def _shown(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{float(value):.6g}"
+def _shown(value: Value | Sequence[Value]) -> str:
+    if isinstance(value, (list, tuple)):
+        return " / ".join(map(_shown, value))
+    return value if isinstance(value, str) else f"{float(value):.6g}"  # type: ignore[arg-type]

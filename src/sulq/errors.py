@@ -80,6 +80,7 @@ CODES: Final[dict[str, str]] = {
     "not-estimable": "Reports already collected answer sums of the reported columns alone; ask for a new round.",
     "bad-table": "Predict on an array or frame with the columns the model was learned from.",
     "too-few-rows": "Accept a wider tolerance, ask fewer queries, spend more, or learn from more rows.",
+    "size-secret": "The owner may declare the size (size=...); else ask a noisy count, and compare with that.",
     "small-cluster": "Learn fewer clusters, spend more, or let small ones be kept, dropped or reseeded.",
     "too-large": "Ask for fewer cells, values or a smaller expression.",
     "too-much-work": "Ask for fewer or shorter patterns; the owner may declare shorter texts: Text(longest=...).",

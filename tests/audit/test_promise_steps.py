@@ -19,7 +19,7 @@ from sulq.audit.promise import (
 )
 from sulq.errors import QuestionError
 from sulq.language import sublinear
-from sulq.language.sublinear import azuma
+from sulq.language.theorems import azuma
 
 
 def test_azuma_is_one_sided_and_needs_no_independence_S0_23_E06() -> None:

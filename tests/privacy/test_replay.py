@@ -30,6 +30,7 @@ from sulq.kernel import layout
 from sulq.kernel.moves import Norms
 from sulq.language.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.language.rowfn import Bins, Lit
+from sulq.language.sublinear import COINS
 from sulq.testing import neighbours
 from sulq.testing.exact import Late, silent
 from sulq.testing.questions import Drawer
@@ -183,9 +184,7 @@ def test_every_calibration_hides_each_persons_part_SR8(kind: str, calibration: s
     """Under each SubLinear calibration a person moves every scalar sum by no more than it is scaled for (SR8, S0.5)."""
     rng = seeded(f"{calibration} on {kind}")
     unit, budget = Unit("pid", 2, "replace_one"), SubLinear(1, 1e-3, 200, calibration)
-    values = (
-        (Lit(1), col("flag") & (col("age") > 20)) if calibration == "binomial" else (Lit(1), col("gain"), col("debt"))
-    )
+    values = (Lit(1), col("flag") & (col("age") > 20)) if calibration in COINS else (Lit(1), col("gain"), col("debt"))
     programs = [asking(Sums(values, None, (col("city"),)), None), asking(Sums(values, col("flag")), None)]
     rows = neighbours.table(rng, unit, 6)
     with engine(kind, rows, unit) as source:

@@ -21,7 +21,8 @@ from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.language.privacy import Budget, Unit
+from sulq.language.privacy import Budget, SubLinear, Unit
+from sulq.language.sublinear import check_size
 from sulq.sources.engines import Counting, Preparation, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
@@ -64,6 +65,8 @@ class Database(NamedAsks):
         given = [_given(table) for table in tables]
         first = given[0].facts
         own = load([item for table in given for item in table.facts.estimators])
+        if isinstance(budget, SubLinear):
+            check_size(budget, tables[0].size)
         self._process = os.getpid()
         self._closed = False
         self._ledger = Ledger.open(

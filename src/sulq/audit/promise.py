@@ -21,7 +21,7 @@ from sulq.audit.pmf import Noise, Pmf, checked
 from sulq.audit.statistics import binomial_interval
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
-from sulq.language.sublinear import azuma
+from sulq.language.theorems import azuma
 
 Adversary = Callable[[Sequence[int], float], Mapping[Hashable, int] | None]
 ALPHA: Final = 1e-7  # how often a promise that is just kept may seem broken

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, Generic, Self, TypeVar, cast, final
 
@@ -30,7 +30,7 @@ from sulq.kernel.run import Book, Checked, Draw, Kernel, Reveal
 from sulq.kernel.whole.functions import Function
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Budget, Event, SubLinear
-from sulq.language.sublinear import noise_for
+from sulq.language.sublinear import COINS, noise_for
 from sulq.language.tally import Engine
 
 __all__ = ["Release", "Reveal", "Rows", "reveal_groups"]
@@ -212,7 +212,10 @@ class _Remembered(Generic[K, V]):
 
 
 def _least(budget: SubLinear, move: int) -> Least:
-    noise = noise_for(budget, sensitivity=move if budget.calibration == "binomial" else 1)
+    coins = budget.calibration in COINS
+    # The survey's number of coins follows from a declared size; what the promise needs does not.
+    certified = replace(budget, calibration="binomial") if coins else budget
+    noise = noise_for(certified, sensitivity=move if coins else 1)
     return Least(noise.kind, noise.scale, noise.units)
 
 

@@ -263,7 +263,7 @@ class EpsilonDelta(_Approximate):
         return self.amount, delta
 
 
-CALIBRATIONS: Final = ("posterior", "dp", "theorem1", "theorem4", "laplace", "binomial")
+CALIBRATIONS: Final = ("posterior", "dp", "theorem1", "theorem4", "steps", "laplace", "binomial", "binomial-paper")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
-from sulq.errors import QuestionError
+from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
 from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
+from sulq.language.sampling import SamplingReport, sampling_report
 from sulq.language.statistic import Estimator, Graph
 from sulq.language.sublinear import noise_for
 
@@ -163,6 +164,24 @@ class Facts(Catalogue):
             found.append(f"a budget past epsilon {MUCH} protects little")
         return tuple(found)
 
+    @property
+    def sampling(self) -> SamplingReport:
+        """The noise of a SubLinear budget beside the sampling error of the declared number of people, by calibration.
+
+        Raises:
+            QuestionError: `size-secret`: no size is declared; `spend-kind`: the budget is no SubLinear one.
+        """
+        return sampling_report(self.budget, self.size)
+
+    def _noise(self, budget: SubLinear) -> str:
+        """How much noise a sum has, in words; or why none can be said."""
+        try:
+            told = noise_for(budget, self.size).report
+        except SetupError as refusal:
+            return f"{budget}: nothing can be answered. {refusal.message}"
+        most = None if self.size is None else dict(self.sampling.capacity).get(budget.calibration)
+        return told if most is None else f"{told} Up to {most:,} queries would have noise below the root of the size."
+
     def __str__(self) -> str:
         lines = [f"{self.table}: protects {self.unit}"]
         spent = f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
@@ -182,7 +201,7 @@ class Facts(Catalogue):
         if self.size is not None:
             lines.append(f"declared size {self.size}")
         if isinstance(self.budget, SubLinear):
-            lines.append(noise_for(self.budget, self.size).report)
+            lines.append(self._noise(self.budget))
         lines += [f"caution: {caution}" for caution in self.cautions]
         if not self.certified:
             lines.append(UNCERTIFIED)

@@ -1,10 +1,10 @@
-"""How much noise the SuLQ policy needs: R(epsilon, delta, T) in the readings of SPEC X3 that calibrate.
+"""How much noise the SuLQ policy needs: R(epsilon, delta, T), certified, for every calibration there is (X3).
 
 R is the noise variance of each of T noisy sums that one person moves by at most
 one; all logarithms are natural (E10). The papers' powers of logarithms [S1.8] are
 successive upper bounds of it (E02). T Gaussian sums together are a Gaussian
 mechanism of parameter mu = sqrt(T/R), however adaptively they are chosen.
-Proofs: docs/theory/sublinear.md.
+The papers' own formulas are in `theorems`. Proofs: docs/theory/sublinear.md.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ import numpy.typing as npt
 from sulq.errors import SetupError
 from sulq.language.law import LARGEST_COINS, BinomialLaw, round_up
 from sulq.language.privacy import SubLinear, plain
+from sulq.language.theorems import coins_paper, laplace_scale, variance_steps, variance_theorem1, variance_theorem4
 
 Guarantee = Literal["posterior", "dp"]
 Floats = npt.NDArray[np.float64]
+COINS: Final = ("binomial", "binomial-paper")  # calibrations whose noise is coins, for counts alone
 
 _GAUSS: Final = ((0.5 - math.sqrt(0.15), 5 / 18), (0.5, 8 / 18), (0.5 + math.sqrt(0.15), 5 / 18))
 _MARGIN: Final = 1e-9  # every formula below is accurate to 1e-11; its result is moved against the asker
@@ -61,34 +63,6 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return _upper(a) - density * _mills(b)
 
 
-def variance_theorem1(epsilon: float, delta: float, queries: int) -> float:
-    """R = 8 T ln^2(T/delta)/epsilon^2: the paper's Theorem 1 [S0.6].
-
-    False as printed where ln(T/delta) is near zero (E03): `noise_for` takes the
-    larger of this and `variance_posterior`.
-    """
-    return 8.0 * queries * math.log(queries / delta) ** 2 / epsilon**2
-
-
-def variance_theorem4(epsilon: float, delta: float, queries: int, *, gamma: float, constant: float = 8.0) -> float:
-    """R = 8 T ln(2/gamma) ln(T/delta)/epsilon^2 + (2 lam sqrt T + T)/epsilon, lam = sqrt(2 ln(2/gamma)) [S0.24].
-
-    Fails with probability gamma + delta in all; the constant 4 suffices (X3).
-    """
-    lam = math.sqrt(2.0 * math.log(2.0 / gamma))
-    leading = constant * queries * math.log(2.0 / gamma) * math.log(queries / delta) / epsilon**2
-    return leading + (2.0 * lam * math.sqrt(queries) + queries) / epsilon
-
-
-def azuma(lam: float, *, mean: float, bound: float, steps: int) -> tuple[float, float]:
-    """Height lam (a + b) sqrt T + T a that a walk passes with probability at most exp(-lam^2/2) [S0.23].
-
-    For T steps of conditional mean at most a = `mean` and size at most b =
-    `bound`; one-sided, and the steps need not be independent (E06).
-    """
-    return lam * (mean + bound) * math.sqrt(steps) + steps * mean, math.exp(-lam * lam / 2.0)
-
-
 def variance_posterior(epsilon: float, delta: float, queries: int, *, slack: float = 0.0) -> float:
     """R = T/mu^2 for the largest mu with min over e1 of d_G(e1, mu)/(1 - e^(e1 - epsilon)) <= delta.
 
@@ -104,14 +78,6 @@ def variance_posterior(epsilon: float, delta: float, queries: int, *, slack: flo
 def variance_dp(epsilon: float, delta: float, queries: int, *, slack: float = 0.0) -> float:
     """R = T/mu^2 for the mu with d_G(epsilon, mu) = delta: (epsilon, delta)-privacy, a weaker reading [BW18, X3]."""
     return queries / _mu("dp", epsilon, delta, slack) ** 2
-
-
-def laplace_scale(epsilon: Fraction, queries: int) -> Fraction:
-    """Scale T/epsilon of Theorem 5: no answer can move the log-odds by more than epsilon/T [S0.26].
-
-    The density is exp(-|x|/s)/(2s), of variance 2 s^2 (E07).
-    """
-    return queries / epsilon
 
 
 def gaussian_total_variation_bound(units: float) -> float:
@@ -213,11 +179,11 @@ class Calibration:
 def noise_for(budget: SubLinear, size: int | None = None, *, sensitivity: int = 1) -> Calibration:
     """The noise a SubLinear budget puts on each scalar sum, and what it promises (SR8).
 
-    Privacy: `posterior` for theorem1, theorem4, posterior, laplace and binomial,
-    `dp` for dp. theorem1 and theorem4 are never below `variance_posterior`
-    (E03). The Gaussians are discrete, on a grid of at least `units` to a scale,
-    and their variance makes up for the difference from a rounded normal.
-    `sensitivity` counts for binomial alone.
+    Privacy: `dp` for dp, `posterior` for all others. theorem1, theorem4 and steps
+    are never below `variance_posterior` (E03), nor is binomial-paper below
+    `coins_exact`. The Gaussians are discrete, on a grid of at least `units` to a
+    scale, and their variance makes up for the difference from a rounded normal.
+    `sensitivity` counts for coins alone, `size` for binomial-paper's number.
     """
     epsilon, delta, queries = float(budget.exact), float(budget.exact_delta), budget.queries
     if delta >= 1.0:
@@ -225,15 +191,35 @@ def noise_for(budget: SubLinear, size: int | None = None, *, sensitivity: int = 
     if budget.calibration == "laplace":
         scale = round_up(laplace_scale(budget.exact, queries))
         return _calibration(budget, "laplace", scale, 2.0 * float(scale) ** 2, size)
-    if budget.calibration == "binomial":
-        coins = coins_exact(epsilon, delta, queries, sensitivity=sensitivity)
+    if budget.calibration in COINS:
+        coins = 0 if budget.calibration == "binomial" else _survey_coins(budget, size, sensitivity)
+        coins = max(coins, coins_exact(epsilon, delta, queries, sensitivity=sensitivity))
         return _calibration(budget, "binomial", Fraction(coins), coins / 4.0, size)
     units = _units(epsilon, delta, queries)
     slack = queries * gaussian_total_variation_bound(units)
-    variance = _VARIANCES[budget.calibration](epsilon, delta, queries)
+    variance = VARIANCES[budget.calibration](epsilon, delta, queries)
     exact = (variance_dp if budget.calibration == "dp" else variance_posterior)(epsilon, delta, queries, slack=slack)
     scale = round_up(Fraction(math.sqrt(max(variance, exact)) * (1.0 + _MARGIN)))
     return _calibration(budget, "gaussian", scale, float(scale) ** 2, size, units=units)
+
+
+def check_size(budget: SubLinear, size: int | None) -> int | None:
+    """The public size, or a refusal of a calibration that needs one where none is declared (SR6, SR8)."""
+    if budget.calibration == "binomial-paper" and (size is None or size < 2):
+        raise SetupError(
+            "bad-declaration",
+            "calibration='binomial-paper' follows from the public number of people, two or more.",
+            "Declare it: size=...; calibration='binomial' needs none.",
+        )
+    return size
+
+
+def _survey_coins(budget: SubLinear, size: int | None, sensitivity: int) -> int:
+    """The survey's number for a count that one person moves by `sensitivity`, or a refusal."""
+    coins = coins_paper(float(budget.exact), budget.queries, check_size(budget, size) or 2) * sensitivity**2
+    if coins > LARGEST_COINS:
+        raise _too_many_coins()
+    return coins
 
 
 def _calibration(
@@ -283,11 +269,12 @@ def _units(epsilon: float, delta: float, queries: int) -> int:
     return 1 << bits
 
 
-_VARIANCES: Final[dict[str, Callable[[float, float, int], float]]] = {
+VARIANCES: Final[dict[str, Callable[[float, float, int], float]]] = {
     "posterior": variance_posterior,
     "dp": variance_dp,
     "theorem1": lambda e, d, t: max(variance_theorem1(e, d, t), variance_posterior(e, d, t)),
     "theorem4": lambda e, d, t: max(variance_theorem4(e, d / 2, t, gamma=d / 2), variance_posterior(e, d, t)),
+    "steps": lambda e, d, t: max(variance_steps(e, d, t), variance_posterior(e, d, t)),
     "laplace": lambda e, d, t: 2.0 * (t / e) ** 2,  # noqa: ARG005  one signature for all
 }
 

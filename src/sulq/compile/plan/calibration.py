@@ -33,7 +33,7 @@ from sulq.language.law import (
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 from sulq.language.question import OpenSums
 from sulq.language.score import Score, form
-from sulq.language.sublinear import noise_for
+from sulq.language.sublinear import COINS, noise_for
 from sulq.language.tally import Block
 
 
@@ -356,7 +356,7 @@ def _sublinear(draft: PlanDraft, budget: SubLinear) -> PlanDraft:
     norm = "l1"
     for block, coordinate in zip(draft.blocks, draft.coordinates, strict=True):
         move = max(coordinate, 1)
-        coins = budget.calibration == "binomial"
+        coins = budget.calibration in COINS
         if coins and (block.step != 1 or (*block.low, *block.high) not in ((0, 1), (1, 1))):
             raise QuestionError("boolean-only", "Binomial noise would show a real sum's fraction as it is.")
         noise = noise_for(budget, draft.facts.size, sensitivity=move if coins else 1)
