@@ -41,6 +41,7 @@ from sulq.audit.beliefs import (
 )
 from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
 from sulq.audit.meaning import Finding, Moved, allowed_by, allowed_chance, moved, report
+from sulq.audit.notions import Breach, Isolation, amplification, breach, breach_limit, isolation
 from sulq.audit.pmf import exact_epsilon, excess, mixture, noisy, product, renyi, statistical_distance
 from sulq.audit.promise import (
     Rate,
@@ -55,25 +56,34 @@ from sulq.audit.promise import (
     walk_bound,
 )
 from sulq.audit.statistics import Fit, binomial_interval, fit
-from sulq.language.sublinear import azuma, conf, inv_conf
+from sulq.language.sampling import Perturbation, SamplingReport, perturbation, sampling_report
+from sulq.language.sublinear import conf, inv_conf
+from sulq.language.theorems import azuma
 
 __all__ = [
     "ATTACKS",
     "Bound",
+    "Breach",
     "Finding",
     "Fit",
     "Heard",
+    "Isolation",
     "Moved",
+    "Perturbation",
     "Rate",
     "Safety",
+    "SamplingReport",
     "Tracker",
     "allowed_by",
     "allowed_chance",
+    "amplification",
     "answers",
     "audit_targets",
     "averaging",
     "azuma",
     "binomial_interval",
+    "breach",
+    "breach_limit",
     "canaries",
     "conf",
     "confidence",
@@ -89,6 +99,7 @@ __all__ = [
     "group_epsilon",
     "independent",
     "inv_conf",
+    "isolation",
     "largest_step",
     "learned_rule",
     "least_squares",
@@ -100,6 +111,7 @@ __all__ = [
     "moved",
     "noisy",
     "one_run_epsilon",
+    "perturbation",
     "posterior",
     "product",
     "random_row",
@@ -108,6 +120,7 @@ __all__ = [
     "renyi",
     "report",
     "rewording",
+    "sampling_report",
     "semantic_shift",
     "shift",
     "shift_chance",
