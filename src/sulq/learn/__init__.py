@@ -23,6 +23,7 @@ from sulq.learn.linear.regression import LinearRegression
 from sulq.learn.model_json import unreadable
 from sulq.learn.sq.backends import StatisticalQueries
 from sulq.learn.sq.boolean import DecisionList, MonotoneConjunction
+from sulq.learn.sq.local_search import HillClimbing
 from sulq.learn.sq.planning import min_n, plan
 from sulq.learn.trees.id3 import ID3
 from sulq.learn.unsupervised.components import PCA, SVD
@@ -36,6 +37,7 @@ __all__ = [
     "AdditiveClassifier",
     "AdditiveRegressor",
     "DecisionList",
+    "HillClimbing",
     "KMeans",
     "Learner",
     "LinearRegression",
@@ -54,6 +56,7 @@ LEARNERS: Final[tuple[type[Learner], ...]] = (
     AdditiveClassifier,
     AdditiveRegressor,
     DecisionList,
+    HillClimbing,
     ID3,
     KMeans,
     LinearRegression,

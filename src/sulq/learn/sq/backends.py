@@ -81,6 +81,11 @@ class JointQueries(PricedOracle):
         prices, size, tau = self._shared(tables, part)
         return self._counts(tables, prices, size), tau
 
+    def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
+        """Refuse what the rest of the spend does not buy, before the first is asked."""
+        tau = checked_tolerance(tau)
+        self._bought(self._queries(phis, tau), len(phis), tau, times)
+
     def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
         """Refuse what the rest of the spend does not buy, before the first is asked."""
         tau = checked_tolerance(tau)
