@@ -129,7 +129,7 @@ def test_separable_data_are_learned_S2_16(push: str) -> None:
     assert model.converged_
     assert model.score(X, y) == 1
     assert (model.queries_, model.tolerance_) == (1 + 4 * 12, 0.005)  # M and the least tau [S2.9]
-    figure("S2.16", "queries and true error of the climb on a conjunction of 3 of 6, answers pushed by tau = .005",
+    figure("S2.16", f"queries and error of a climb to 3 of 6 columns, tau .005, push {push}",
            [model.queries_, float(np.mean(model.predict(X) != y))], "at most 1 + 6 * 12, error 0")  # fmt: skip
 
 
