@@ -342,9 +342,12 @@ def vectors(depth: int = 1, width: int | None = None) -> st.SearchStrategy[rowfn
 
 
 def balls(vector: rowfn.Vector) -> st.SearchStrategy[rowfn.RowFn]:
-    """A vector in a ball of 1 to 100 times its step."""
+    """A vector in a ball, or an L1 ball, of 1 to 100 times its step."""
     step = float(vector.kind(SCHEMA).step)
-    return st.integers(1, 100).map(lambda units: rowfn.WithinBall(vector, min(units * step, 1e60)))
+    radii = st.integers(1, 100).map(lambda units: min(units * step, 1e60))
+    return st.builds(
+        lambda made, radius: made(vector, radius), st.sampled_from([rowfn.WithinBall, rowfn.WithinL1]), radii
+    )
 
 
 def multiples(vector: rowfn.RowFn) -> st.SearchStrategy[rowfn.RowFn]:
@@ -392,6 +395,7 @@ EXAMPLES: dict[type[rowfn.RowFn], rowfn.RowFn] = {
     rowfn.Position: rowfn.Position(),
     rowfn.Vector: rowfn.Vector((rowfn.Col("few"), rowfn.Col("above"), rowfn.Col("flag"))),
     rowfn.WithinBall: rowfn.WithinBall(rowfn.Vector((rowfn.Col("few"), rowfn.Col("above"))), 3),
+    rowfn.WithinL1: rowfn.WithinL1(rowfn.Vector((rowfn.Col("few"), rowfn.Col("above"))), 3),
     rowfn.Choice: rowfn.Choice(((rowfn.Col("few") < 0, 1), (rowfn.Col("flag"), None)), ("old", "young"), 0),
     rowfn.Concat: rowfn.Concat((rowfn.Col("name"), rowfn.Lit("-"), rowfn.Col("name"))),
     rowfn.DatePart: rowfn.DatePart("week", rowfn.Col("day")),

@@ -158,6 +158,14 @@ def within_ball(fn: rowfn.WithinBall, schema: Schema, row: Row) -> tuple[int, ..
     return tuple((1 if q > 0 else -1) * (abs(q) * ball // norm) for q in found)
 
 
+def within_l1(fn: rowfn.WithinL1, schema: Schema, row: Row) -> tuple[int, ...] | None:
+    found = meaning(fn.vector, schema, row)
+    if found is None:
+        return None
+    most, norm = math.floor(Fraction(fn.radius) / fn.vector.kind(schema).step), sum(map(abs, found))
+    return found if norm <= most else tuple((1 if q > 0 else -1) * (abs(q) * most // norm) for q in found)
+
+
 def dot(fn: rowfn.Dot, schema: Schema, row: Row) -> float | None:
     found = meaning(fn.vector, schema, row)
     if found is None:
@@ -540,4 +548,5 @@ _MEANINGS = {
     rowfn.Value: value,
     rowfn.Vector: vector,
     rowfn.WithinBall: within_ball,
+    rowfn.WithinL1: within_l1,
 }

@@ -304,7 +304,7 @@ class Language:
             items = tuple(self.number(rng.choice((0, 0, 0, depth))) for _ in range(rng.randint(1, 4)))
             fn: rowfn.RowFn = rowfn.Vector(items, rng.choice((1, 4, 11, 11, 15)))
             if rng.random() < 0.3:
-                fn = rowfn.WithinBall(fn, rng.choice((0.5, 1, 10, 1000, 2**30)))
+                fn = rng.choice((rowfn.WithinBall, rowfn.WithinL1))(fn, rng.choice((0.5, 1, 10, 1000, 2**30)))
             try:
                 if isinstance(fn.kind(self.schema), Grid):
                     return fn

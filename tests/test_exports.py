@@ -77,6 +77,7 @@ def test_the_public_names() -> None:
         "sensitivity_from_sampler",
         "vector",
         "within_ball",
+        "within_l1",
     ]
 
 

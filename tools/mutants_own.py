@@ -12,7 +12,25 @@ FILES: Final = "tests/privacy/test_files.py"
 TEXTS: Final = "tests/language/rowfn/test_texts.py"
 LEDGER: Final = "tests/kernel/ledger"
 
+FOLDS: Final = "tests/kernel"
+
 OWN: Final = (
+    Mutant(
+        "sulq kernel, the L1 guard",
+        "coordinates of opposite signs cancel in the length that a guard looks at",
+        "kernel/matrix.py",
+        "        past |= np.abs(units).sum(axis=0) > step.l1",
+        "        past |= np.abs(units.sum(axis=0)) > step.l1",
+        (f"{FOLDS}/test_matrix.py::test_an_L1_guard_holds_whatever_was_worked_out_S4_10",),
+    ),
+    Mutant(
+        "sulq kernel, products of an L1 ball",
+        "all products of a guarded vector are taken to add up to its length, not to the square of it",
+        "kernel/programs.py",
+        "        norms = Norms(min((len(self.low) + 1) * s // 2 + 1, (self.norms.l1**2 + s) // 2), s**2, s)",
+        "        norms = Norms(min((len(self.low) + 1) * s // 2 + 1, self.norms.l1), s**2, s)",
+        (f"{FOLDS}/test_programs.py::test_norms_are_those_of_every_guarded_vector_SR1",),
+    ),
     Mutant(
         "sulq 0.1.0, CSV quotes",
         "a quote that no field begins with takes the lines after it for text",

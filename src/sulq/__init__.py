@@ -32,6 +32,7 @@ from sulq.language.rowfn import (
     scaled,
     vector,
     within_ball,
+    within_l1,
 )
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.language.space import Box, Cube, Points
@@ -118,6 +119,7 @@ __all__ = [
     "sensitivity_from_sampler",
     "vector",
     "within_ball",
+    "within_l1",
 ]
 
 

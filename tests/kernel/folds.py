@@ -116,7 +116,8 @@ def _stack(rng: random.Random, number) -> Stack:
             Unit(number(), low, low + rng.choice((0, rng.randint(0, 6))), rng.choice((1.0, 0.5, 2.0, -1.0, 1e300)))
         )
     l1, ball = rng.choice((None, None, rng.randint(0, 9))), rng.choice((None, rng.randint(0, 6)))
-    return Stack(tuple(units), rng.choice((None, number())), l1, ball, ball is not None and rng.random() < 0.6)
+    shorten = (l1, ball) != (None, None) and rng.random() < 0.6
+    return Stack(tuple(units), rng.choice((None, number())), l1, ball, shorten)
 
 
 def _sum(rng: random.Random, steps: list[Step | Stack], number, stacks: list[int]) -> Sum:

@@ -153,6 +153,41 @@ def test_a_mistake_in_shortening_meets_the_guard(monkeypatch: pytest.MonkeyPatch
     assert fold(short, given([90.0, 3.0]))[0].tolist() == [[3, 3]]
 
 
+def test_an_L1_guard_holds_whatever_was_worked_out_S4_10(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vector past its sum of absolute coordinates is zero, or shortened toward zero first; signs do not cancel.
+
+    Control: a guard that adds the coordinates with their signs lets a vector of zero sum by, past every bound.
+    """
+    opposite = Stack((Unit(0, -99, 99), Unit(2, -99, 99)), l1=20)
+    steps = (column(0), constant(0), Step("subtract", (1, 0)), opposite)
+    program = one(steps, Sum("vectors", 3), Sum("products", 3))
+    bounds = [each.moves.single for each in certify(program, (folds.COLUMNS[2],), 1, every=True)]
+    assert [(bound.l1, bound.l2_squared) for bound in bounds] == [(20, 400), (400, 160_000)]
+    assert [found.tolist() for found in fold(program, given([90.0, 10.0]))] == [[[10, -10]], [[100, -100, 100]]]
+    short = replace(program, steps=(*steps[:3], replace(opposite, shorten=True)))
+    assert fold(short, given([90.0]))[0].tolist() == [[10, -10]]
+    assert fold(short, given([0.0, 11.0]))[0].tolist() == [[10, -10]]
+    with monkeypatch.context() as patch:
+        patch.setattr(matrix, "_shorten", lambda *_: None)  # shortening is not believed
+        assert fold(short, given([90.0, 3.0]))[0].tolist() == [[3, -3]]
+    monkeypatch.setattr(np, "abs", lambda values: values)
+    assert past(norms(fold(program, given([90.0]))[:1]), bounds[0])
+
+
+def test_vectors_are_shortened_toward_zero_exactly_S4_10_SR16() -> None:
+    """trunc(q c / |q|_1) of whole numbers, whatever their size; the control: rounded, some leave the ball."""
+    rng, left = generator("shortened in L1"), 0
+    for _ in range(300):
+        width, top = rng.randint(1, 6), rng.choice((3, 50, 2**15, 2**22))
+        length, row = rng.randint(1, top), [rng.randint(-top, top) for _ in range(width)]
+        steps = (*map(constant, row), Stack(tuple(Unit(i, -top, top) for i in range(width)), l1=length, shorten=True))
+        norm = sum(map(abs, row))
+        wanted = row if norm <= length else [(abs(q) * length // norm) * (1 if q > 0 else -1) for q in row]
+        assert fold(one(steps, Sum("vectors", width)), [Batch(1, [None])])[0].tolist() == [wanted]
+        left += norm > length and sum(abs(round(q * length / norm)) for q in row) > length
+    assert left > 10
+
+
 def test_sums_that_pass_2_53_are_cut_before_they_do() -> None:
     """Exact where a careless sum of doubles loses rows; and saturated, not wrapped, past 2^62."""
     program = one((column(0), Stack((Unit(0, 0, 2**52),))), Sum("vectors", 1))

@@ -43,6 +43,7 @@ WRONG = {
     "a grid of no size": (column(0), Stack((Unit(0, 0, 1, float("nan")),))),
     "a length of squares past 2^53": (column(0), Stack((Unit(0, 0, 2**27),), ball=1)),
     "shortened to no length": (column(0), Stack((Unit(0, 0, 2),), shorten=True)),
+    "shortened past what is exact": (column(0), Stack((Unit(0, 0, 2**30),) * 4, l1=2**31, shorten=True)),
     "a norm below zero": (column(0), Stack((Unit(0, 0, 2),), l1=-1)),
     "weights for other coordinates": (column(0), VECTOR, least(1, (1, 0))),
     "a product past 2^53": (column(0), VECTOR, least(1, (2**50, 2**50, 0))),
@@ -158,6 +159,35 @@ def _largest(vectors: list[tuple[int, ...]], kind: str) -> tuple[Norms, Norms]:
 
 def _within(found: Norms, bound: Norms) -> bool:
     return all(getattr(found, each) <= getattr(bound, each) for each in Norms.__slots__)
+
+
+GUARDED = Stack(tuple(Unit(0, 0, 1) for _ in range(20)), l1=1, shorten=True)
+PLAIN = Stack(GUARDED.units)
+ONE_BY_ONE = tuple(least(1, (*(int(i == j) for j in range(20)), 0)) for i in range(20))
+DECEIVERS = {
+    "the guard stands on another vector of the same numbers": ((column(0), GUARDED, PLAIN), Sum("products", 2), 210),
+    "its coordinates one by one, each plus one": (
+        (column(0), GUARDED, *ONE_BY_ONE, constant(1), *(Step("add", (i + 2, 22)) for i in range(20)),
+         Stack(tuple(Unit(23 + i, 0, 2) for i in range(20)))),
+        Sum("vectors", 43), 40,
+    ),
+    "its coordinates one by one, without a guard again": (
+        (column(0), GUARDED, *ONE_BY_ONE, Stack(tuple(Unit(i + 2, 0, 1) for i in range(20)))), Sum("vectors", 22), 20,
+    ),
+    "times a number": ((column(0), GUARDED, Stack((Unit(0, -3, 2),))), Sum("vectors", 1, 2), 3),
+    "a guard past the box": ((column(0), Stack(GUARDED.units, l1=99)), Sum("products", 1), 210),
+    "a ball instead": ((column(0), Stack(GUARDED.units, ball=1)), Sum("products", 1), 11),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DECEIVERS)
+def test_what_looks_guarded_in_L1_and_is_not_moves_farther_S4_10(name: str) -> None:
+    """Its own norms are certified, not those of a guard that stands elsewhere; the control: the guarded vector's."""
+    steps, asked, l1 = DECEIVERS[name]
+    assert certify(Program(("a",), steps, (asked,)), (CELL,), 1, every=True)[0].moves.single.l1 == l1
+    for kind in ("vectors", "products"):  # free of the number of coordinates
+        moved = certify(Program(("a",), (column(0), GUARDED), (Sum(kind, 1),)), (CELL,), 1, every=True)[0].moves
+        assert (moved.single, moved.pair) == (Norms(1, 1, 1), Norms(2, 2, 1))
 
 
 def test_a_number_times_a_vector_moves_by_their_product() -> None:

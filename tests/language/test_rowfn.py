@@ -45,6 +45,7 @@ from sulq.language.rowfn import (
     Scaled,
     Vector,
     WithinBall,
+    WithinL1,
     bins,
     bucket,
     case,
@@ -61,6 +62,7 @@ from sulq.language.rowfn import (
     scaled,
     vector,
     within_ball,
+    within_l1,
 )
 from sulq.language.rowfn.base import evaluate
 from tests import expressions
@@ -299,6 +301,7 @@ def test_numbers_out_of_all_measure_cannot_stand_in_a_question_T51(bad):
         lambda: Col("few").fill(bad),
         lambda: bins("few", [0, bad]),
         lambda: within_ball(["few"], bad),
+        lambda: within_l1(["few"], bad),
         lambda: dot(["few"], [bad]),
         lambda: nearest(["few"], [[bad]]),
         lambda: scaled(["few"], bad),
@@ -343,6 +346,7 @@ def test_nodes_are_built_from_row_functions_only(bad):
         lambda: Bins(bad, (0, 1)),
         lambda: Vector((bad,)),
         lambda: WithinBall(bad, 1),
+        lambda: WithinL1(bad, 1),
         lambda: Outer(bad),
         lambda: Scaled(bad, Col("few")),
         lambda: Scaled(Vector((Col("few"),)), bad),
@@ -420,6 +424,7 @@ def test_an_unknown_column_is_refused_and_the_declared_ones_are_named():
         Bins(Col("flag"), (0, 1)),
         Outer(Col("few")),
         WithinBall(Col("few"), 1),
+        WithinL1(Col("few"), 1),
         Dot(Col("few"), (1,)),
         Nearest(Col("few"), ((1,),)),
         Scaled(Col("few"), Col("few")),
@@ -534,6 +539,7 @@ def test_the_builders_build_the_nodes():
         Position: position(),
         Vector: vector(["few", col("part")]),
         WithinBall: within_ball(["few"], 2),
+        WithinL1: within_l1(["few"], 2),
         Dot: dot(["few"], np.array([2.5])),
         Nearest: nearest(vector(["few"]), np.array([[0.5]])),
         Outer: outer(["few", "part"]),

@@ -28,7 +28,20 @@ ASK = re.compile(
     r"(?: of (?P<value>.+?))?(?: in bins (?P<bins>.+?))?(?: where (?P<where>.+?))?(?: by (?P<by>.+?))?"
     r" (?:spending (?P<spend>.+)|for nothing)"
 )
-FUNCTIONS = ("bins", "bucket", "case", "dot", "each", "lit", "lookup", "nearest", "outer", "vector", "within_ball")
+FUNCTIONS = (
+    "bins",
+    "bucket",
+    "case",
+    "dot",
+    "each",
+    "lit",
+    "lookup",
+    "nearest",
+    "outer",
+    "vector",
+    "within_ball",
+    "within_l1",
+)
 
 
 def table(text: str) -> Schema:

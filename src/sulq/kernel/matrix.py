@@ -232,26 +232,29 @@ def _guard(step: Stack, units: Floats) -> None:
 
     Privacy: this alone is believed of a vector's length, not how it came about.
     """
+    if step.shorten:
+        _shorten(step, units)
     past = np.zeros(units.shape[1], dtype=np.bool_)
     if step.ball is not None:
-        if step.shorten:
-            _shorten(step.ball, units)
         past |= np.einsum("ij,ij->j", units, units) > step.ball**2
     if step.l1 is not None:
         past |= np.abs(units).sum(axis=0) > step.l1
     units[:, past] = 0.0
 
 
-def _shorten(ball: int, units: Floats) -> None:
-    """Make vectors outside the ball trunc(q * ball / norm), norm = |q| rounded up; a float root is looked at twice.
+def _shorten(step: Stack, units: Floats) -> None:
+    """Make vectors longer than r trunc(q * r / norm); an L2 norm is rounded up.
 
     For whole a, b with a + b < 2^53 the double nearest a/b never reaches the whole number above.
     """
-    squares = np.einsum("ij,ij->j", units, units)
-    outside, norm = squares > ball**2, np.floor(np.sqrt(squares))
-    norm += norm * norm < squares
-    norm += norm * norm < squares
-    units *= np.where(outside, ball, 1.0)
+    if step.ball is None:
+        length, norm = step.l1 or 0, np.abs(units).sum(axis=0)
+    else:
+        squares = np.einsum("ij,ij->j", units, units)
+        length, norm = step.ball, np.ceil(np.sqrt(squares))
+        norm += norm * norm < squares  # a float root may be one short
+    outside = norm > length
+    units *= np.where(outside, length, 1.0)
     units /= np.where(outside, norm, 1.0)
     np.trunc(units, out=units)
 

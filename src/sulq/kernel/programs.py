@@ -51,7 +51,7 @@ class Unit:
 class Stack:
     """A vector of whole numbers, zero where the step `missing` is true.
 
-    `shorten`: to the L2 norm `ball` where it is longer. *The guard*: a vector past `l1` or `ball` is zero.
+    `shorten`: where it is longer to the L2 norm `ball`, else the L1 norm `l1`. *The guard*: past either it is zero.
     """
 
     units: tuple[Unit, ...]
@@ -68,10 +68,7 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a partition: the codes of a step from 0 and below `size` are cells, all else is none.
-
-    One of size 1 is a condition.
-    """
+    """A key of a partition: a step's codes from 0 and below `size` are cells, all else none; of size 1: a condition."""
 
     of: int
     size: int
@@ -270,7 +267,7 @@ class Box:
         every = np.concatenate([ends[:, i] * ends[0, j], ends[:, i] * ends[1, j]])
         low = np.where((i == j) & (ends[0, i] <= 0) & (ends[1, i] >= 0), 0, every.min(axis=0))  # no square is below 0
         s = self.norms.l2_squared
-        norms = Norms((len(self.low) + 1) * s // 2 + 1, s**2, s)
+        norms = Norms(min((len(self.low) + 1) * s // 2 + 1, (self.norms.l1**2 + s) // 2), s**2, s)
         return Box.of(low.tolist(), every.max(axis=0).tolist(), norms, zero=self.zero, right=True)
 
     def moves(self, rows: int) -> Moves:
@@ -285,7 +282,7 @@ def _root_up(square: int) -> int:
 
 def box_of(step: Stack) -> Box:
     """Where a vector lies once it is guarded."""
-    units, ball = step.units, step.ball
+    units, ball, length = step.units, step.ball, step.l1 if step.ball is None else step.ball
     require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
     bounded = all(type(u) is Unit and are_whole(u.low, u.high) and u.low <= u.high for u in units)
     require(bounded, "a coordinate without bounds")
@@ -300,10 +297,10 @@ def box_of(step: Stack) -> Box:
         require(free.l2_squared < EXACT, "a length that is not exact")
         norms.append(Norms(free.l1, ball**2, ball))
     past = any(free.l1 > norm.l1 or free.l2_squared > norm.l2_squared for norm in norms)
-    require(not step.shorten or ball is not None, "a vector shortened to no length")
-    if step.shorten and ball is not None and past:  # a coordinate may then be anything between itself and zero
-        require(free.coordinate * ball + _root_up(free.l2_squared) < EXACT, "a vector shortened that is not exact")
-        low, high = [max(min(a, 0), -ball) for a in low], [min(max(b, 0), ball) for b in high]
+    require(not step.shorten or length is not None, "a vector shortened to no length")
+    if step.shorten and length is not None and past:  # a coordinate may then be anything between itself and zero
+        require(free.coordinate * length + free.l1 < EXACT, "a vector shortened that is not exact")
+        low, high = [max(min(a, 0), -length) for a in low], [min(max(b, 0), length) for b in high]
     return Box.of(low, high, *norms, zero=past or step.missing is not None)
 
 

@@ -74,7 +74,7 @@ class Words:
 class Grid:
     """A vector of integers on one grid: coordinate i within [low[i], high[i]] units of `step`.
 
-    `ball` is the L2 norm in units that no vector passes, where one is enforced.
+    `ball` and `l1` are the L2 and the L1 norm in units that no vector passes, where one is enforced.
     """
 
     step: Fraction
@@ -82,6 +82,7 @@ class Grid:
     high: tuple[int, ...]
     ball: int | None = None
     nullable: bool = True
+    l1: int | None = None
 
     @property
     def width(self) -> int:

@@ -212,12 +212,14 @@ class Drawer:
         return self._pick(
             self._coordinates,
             lambda: rowfn.WithinBall(self._coordinates(), float(self._one((0.5, 3, 40)))),
+            lambda: rowfn.WithinL1(self._coordinates(), float(self._one((0.5, 3, 40)))),
             lambda: rowfn.Scaled(self._coordinates(), rowfn.Lookup((rowfn.Col("city"),), ((1,), (-1,), (0,)))),
             lambda: rowfn.Scaled(
                 rowfn.WithinBall(self._coordinates(), 3.0), self.number(depth - 1), int(self.rng.integers(1, 12))
             ),
             lambda: rowfn.Outer(self._coordinates()),
             lambda: rowfn.Outer(rowfn.WithinBall(self._coordinates(), float(self._one((0.5, 3, 40))))),
+            lambda: rowfn.Outer(rowfn.WithinL1(self._coordinates(), float(self._one((0.5, 3, 40))))),
             lambda: rowfn.Bernstein(self.number(depth - 1), 1, bool(self.rng.integers(2))),
             lambda: rowfn.Bernstein(self.number(depth - 1), 2, bool(self.rng.integers(2))),
             lambda: rowfn.Lookup((rowfn.Col("city"),), ((1, -1), (0.5, 2), (0, 3))),

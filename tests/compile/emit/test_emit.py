@@ -15,7 +15,18 @@ from tests.frames import Row
 from tests.sources.rowwise import filled, in_numpy, in_sql
 
 CASES = count("row functions as SQL, row by row", short=150, long=20_000)
-LEFT_TO_BATCHES = {"Bernstein", "Dot", "Lookup", "Nearest", "Outer", "Route", "Scaled", "Vector", "WithinBall"}
+LEFT_TO_BATCHES = {
+    "Bernstein",
+    "Dot",
+    "Lookup",
+    "Nearest",
+    "Outer",
+    "Route",
+    "Scaled",
+    "Vector",
+    "WithinBall",
+    "WithinL1",
+}
 EXPRESSIONS = st.one_of(
     expressions.numbers(),
     expressions.conditions(),

@@ -14,7 +14,7 @@ from sulq.compile.plan.draft import _block
 from sulq.compile.plan.extent import Extent, extent
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.relation import Table
-from sulq.language.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall
+from sulq.language.rowfn import Bernstein, Col, Lit, Lookup, Outer, RowFn, Vector, WithinBall, WithinL1
 from sulq.language.rowfn.maths import Maths
 from sulq.language.tally import Tally
 from tests.frames import Frame, terms
@@ -103,7 +103,8 @@ def test_balls_and_their_products_are_covered_SR16(x, y, bits, radius):
     vector = Vector((Col("x"), Col("y")), bits)
     if radius < vector.kind(schema).step:
         return
-    for fn in (vector, Outer(vector), WithinBall(vector, radius), Outer(WithinBall(vector, radius))):
+    short = (WithinBall(vector, radius), WithinL1(vector, radius))
+    for fn in (vector, Outer(vector), *short, *map(Outer, short)):
         told, found = extent(_block(fn, schema), schema), enumerated(fn, schema)
         for name in Extent.__slots__:
             assert getattr(told, name) >= getattr(found, name)
@@ -119,6 +120,25 @@ def test_rows_of_norm_one_cost_one_and_the_root_of_two_X1():
         assert told.pair_l2_squared == (4 if fn is ball else 2) * square
     told = extent(_block(Outer(ball), schema), schema)
     assert told.single_l1 <= (6 + 1) / 2 * 2**20 + 1
+
+
+@pytest.mark.parametrize("d", [2, 6, 20])
+def test_sums_and_products_of_an_L1_ball_are_free_of_the_dimension_S4_10(d):
+    """Rows of L1 norm at most g: sums move by g, or 2g, products by g^2, or 2g^2, for any number of columns [S4.10].
+
+    Control: in an L2 ball of that radius both grow with the number of columns.
+    """
+    schema = Schema.of("t", {f"x{i}": Int(-1, 1) for i in range(d)})
+    vector = Vector(tuple(Col(f"x{i}") for i in range(d)), 10)
+    g = 2**10
+    found = {
+        fn: [extent(_block(each, schema), schema) for each in (fn(vector, 1), Outer(fn(vector, 1)))]
+        for fn in (WithinL1, WithinBall)
+    }
+    for told, norm in zip(found[WithinL1], (g, g**2), strict=True):
+        assert (told.single_l1, told.pair_l1) == (norm, 2 * norm)
+        assert told.single_l2_squared == norm**2
+    assert all(ball.single_l1 > l1.single_l1 for ball, l1 in zip(found[WithinBall], found[WithinL1], strict=True))
 
 
 def test_missing_values_may_count_as_zero():

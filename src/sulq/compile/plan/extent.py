@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -88,10 +89,10 @@ def _present(block: Block, kind: Kind, *, pairs: bool) -> Extent:
         return _bernstein(box, block.high[0])
     if isinstance(block.fn, Lookup) and block.vector:
         return _table(box, block.fn.units()[0], pairs=pairs)
-    if isinstance(kind, Grid) and kind.ball is not None:
-        products = isinstance(block.fn, Outer)
-        return _outer(box, kind.ball, kind.width) if products else _ball(box, kind.ball, kind.width)
-    return box
+    if not isinstance(kind, Grid) or (kind.ball is None and kind.l1 is None):
+        return box
+    length = cast("int", kind.l1 if kind.ball is None else kind.ball)  # of L1 norm c, the L2 norm is at most c too
+    return (_outer if isinstance(block.fn, Outer) else _ball)(box, kind, length)
 
 
 def _box(low: tuple[int, ...], high: tuple[int, ...]) -> Extent:
@@ -110,28 +111,33 @@ def _bernstein(box: Extent, whole: int) -> Extent:
     return Extent(whole, whole * whole, box.single_coordinate, 2 * whole, 2 * whole * whole, box.pair_coordinate)
 
 
-def _ball(box: Extent, ball: int, width: int) -> Extent:
-    """Vectors of L2 norm at most `ball`: L1 at most sqrt(width)*ball; differences at most twice that."""
-    root = _root_up(width * ball * ball)
+def _ball(box: Extent, kind: Grid, ball: int) -> Extent:
+    """Vectors of L2 norm at most `ball`: L1 at most sqrt(width)*ball, or what is enforced; differences twice that.
+
+    Where the signs of coordinates are known two vectors are at most a right angle apart: sqrt(2)*ball in L2.
+    """
+    l1 = _root_up(kind.width * ball * ball) if kind.l1 is None else kind.l1
+    angle = 4 if any(a < 0 < b for a, b in zip(kind.low, kind.high, strict=True)) else 2
     return Extent(
-        min(box.single_l1, root),
+        min(box.single_l1, l1),
         min(box.single_l2_squared, ball * ball),
         min(box.single_coordinate, ball),
-        min(box.pair_l1, 2 * root),
-        min(box.pair_l2_squared, 4 * ball * ball),
+        min(box.pair_l1, 2 * l1),
+        min(box.pair_l2_squared, angle * ball * ball),
         min(box.pair_coordinate, 2 * ball),
     )
 
 
-def _outer(box: Extent, square: int, width: int) -> Extent:
+def _outer(box: Extent, kind: Grid, square: int) -> Extent:
     """Upper triangles of x x^T with |x|^2 at most `square`.
 
     The triangle is part of the whole matrix, whose Frobenius norm is |x|^2; two
     of them differ by at most sqrt(2)*square, since |xx^T - yy^T|^2 = |x|^4 + |y|^4 -
-    2(x.y)^2. In L1 the triangle is (|x|_1^2 + |x|_2^2)/2 <= (d + 1)/2 * square.
+    2(x.y)^2. In L1 the triangle is (|x|_1^2 + |x|_2^2)/2 <= (d + 1)/2 * square; where |x|_1 is at
+    most c it is at most (c^2 + square)/2, free of d [S4.10].
     """
-    d = (math.isqrt(8 * width + 1) - 1) // 2
-    l1 = (d + 1) * square // 2 + 1
+    d = (math.isqrt(8 * kind.width + 1) - 1) // 2
+    l1 = (d + 1) * square // 2 + 1 if kind.l1 is None else (kind.l1 + square) // 2
     return Extent(
         min(box.single_l1, l1),
         min(box.single_l2_squared, square * square),

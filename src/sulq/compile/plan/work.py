@@ -62,7 +62,7 @@ TEXTS: Final = (
 )  # fmt: skip
 VECTORS: Final = (
     rowfn.Bernstein, rowfn.Dot, rowfn.Lookup, rowfn.Nearest, rowfn.Outer, rowfn.Scaled, rowfn.Vector,
-    rowfn.WithinBall,
+    rowfn.WithinBall, rowfn.WithinL1,
 )  # fmt: skip
 SLOWER: Final = (
     rowfn.Bins, rowfn.Choice, rowfn.DatePart, rowfn.DateTrunc, rowfn.Maths, rowfn.Moment, rowfn.Power,

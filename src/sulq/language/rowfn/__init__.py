@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from sulq.errors import QuestionError
+from sulq.language.rowfn.balls import WithinBall, WithinL1
 from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, figures, row, several
 from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
@@ -29,16 +30,16 @@ from sulq.language.rowfn.texts import (
     Uppered,
     like,
 )
-from sulq.language.rowfn.vectors import Bernstein, Dot, Lookup, Nearest, Outer, Vector, WithinBall, entries
+from sulq.language.rowfn.vectors import Bernstein, Dot, Lookup, Nearest, Outer, Vector, entries
 
 __all__ = [
     "ROW_FUNCTIONS", "Arith", "Bernstein", "Bins", "Bucket", "Case", "Choice", "Clip", "Col", "Compare", "Concat",
     "DatePart", "DateTrunc", "Dot", "Each", "Fill", "First", "Greatest", "IndexOf", "IsIn", "IsMissing", "Least",
     "Length", "Like", "Lit", "Logic", "Lookup", "Lowered", "Maths", "Modulo", "Moment", "Nearest", "Not", "NullIf",
     "OrMissing", "Outer", "Position", "Power", "Relabel", "Round", "Route", "RowFn", "Scaled", "StartsWith",
-    "Substring", "ToDate", "ToTimestamp", "Trimmed", "Uppered", "Value", "Vector", "WithinBall", "bins", "bucket",
-    "case", "col", "dot", "each", "like", "lit", "lookup", "named", "nearest", "outer", "periods", "position",
-    "route", "row", "scaled", "vector", "within_ball",
+    "Substring", "ToDate", "ToTimestamp", "Trimmed", "Uppered", "Value", "Vector", "WithinBall", "WithinL1", "bins",
+    "bucket", "case", "col", "dot", "each", "like", "lit", "lookup", "named", "nearest", "outer", "periods", "position",
+    "route", "row", "scaled", "vector", "within_ball", "within_l1",
 ]  # fmt: skip
 
 ROW_FUNCTIONS: Final[tuple[type[RowFn], ...]] = tuple(
@@ -111,6 +112,11 @@ def _as_vector(value: object) -> RowFn:
 def within_ball(items: object, radius: float) -> WithinBall:
     """A vector shortened to an L2 norm of at most `radius`."""
     return WithinBall(_as_vector(items), radius)
+
+
+def within_l1(items: object, radius: float) -> WithinL1:
+    """A vector shortened to an L1 norm, the sum of its absolute coordinates, of at most `radius`."""
+    return WithinL1(_as_vector(items), radius)
 
 
 def dot(items: object, weights: Iterable[float]) -> Dot:

@@ -23,8 +23,8 @@ class Scaled(RowFn, vector="The vector", factor="The factor"):
     """Each coordinate of a vector times a bounded number, the number on a grid of at most 2^bits units.
 
     Both are whole before they meet (SR16): coordinate i is q_i * f with |f| at most
-    F units, so it lies in the hull of the products of the ends, and a vector of L2
-    norm at most r has norm at most r * F. A number whose own lattice is no finer
+    F units, so it lies in the hull of the products of the ends, and a vector of L2 or
+    L1 norm at most r has norm at most r * F. A number whose own lattice is no finer
     than the grid, as a sign or a label, keeps it and is exact. Missing if either is.
     """
 
@@ -57,9 +57,9 @@ class Scaled(RowFn, vector="The vector", factor="The factor"):
                 "too-large", "A coordinate times the factor would pass 2^30 units.", "Give either fewer bits."
             )
         corners = [(a * least, a * most, b * least, b * most) for a, b in zip(inner.low, inner.high, strict=True)]
-        ball = None if inner.ball is None else inner.ball * largest
+        ball, l1 = (None if norm is None else norm * largest for norm in (inner.ball, inner.l1))
         low, high = tuple(map(min, corners)), tuple(map(max, corners))
-        return Grid(inner.step * step, low, high, ball, inner.nullable or factor.nullable)
+        return Grid(inner.step * step, low, high, ball, inner.nullable or factor.nullable, l1)
 
     def cells(self, frame: Frame) -> Cells:
         units, missing = vector_cells(self.vector, frame)

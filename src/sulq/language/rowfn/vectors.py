@@ -117,48 +117,6 @@ class Vector(RowFn, items="A coordinate"):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WithinBall(RowFn, vector="The vector", radius=figure):
-    """A vector shortened, if need be, to an L2 norm of at most `radius`.
-
-    Coordinates round toward zero, so the integer vector itself lies in the ball
-    (SR16): with c >= |q| whole and r the radius in units, |trunc(q r / c)| <= r.
-    """
-
-    vector: RowFn
-    radius: float | int
-
-    def __post_init__(self) -> None:
-        RowFn.__post_init__(self)
-        if self.radius <= 0:
-            raise QuestionError("bad-literal", "A radius is a positive number.")
-
-    def kind(self, schema: Schema) -> Grid:
-        inner = grid_vector(self.vector, schema)
-        ball = math.floor(Fraction(self.radius) / inner.step)
-        largest = reach(inner)
-        if ball < 1 or len(inner.low) * largest**2 >= EXACT or largest * ball >= EXACT:
-            raise QuestionError("too-large", "The ball is too small or too large for the vector's grid.")
-        corner = sum(max(a * a, b * b) for a, b in zip(inner.low, inner.high, strict=True))
-        if corner <= ball * ball:  # nothing is ever shortened
-            return Grid(inner.step, inner.low, inner.high, ball, inner.nullable)
-        # A shortened coordinate may be anything between itself and zero.
-        low = tuple(max(min(a, 0), -ball) for a in inner.low)
-        high = tuple(min(max(b, 0), ball) for b in inner.high)
-        return Grid(inner.step, low, high, ball, inner.nullable)
-
-    def cells(self, frame: Frame) -> Cells:
-        units, missing = vector_cells(self.vector, frame)
-        ball = cast("int", self.kind(frame.schema).ball)
-        squares = np.einsum("ij,ij->i", units, units)
-        norm = np.floor(np.sqrt(squares.astype(np.float64))).astype(np.int64)
-        norm += (norm * norm < squares).astype(np.int64)  # rounded up: a float root may be one short
-        norm += (norm * norm < squares).astype(np.int64)
-        outside = squares > ball * ball
-        shrunk = np.sign(units) * (np.abs(units) * ball // np.maximum(norm, 1)[:, None])
-        return Cells(np.where(outside[:, None], shrunk, units), missing)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Dot(RowFn, vector="The vector", weights=figures):
     """The inner product of a vector with public weights on a grid of 2^bits units; exact."""
 
@@ -253,8 +211,8 @@ class Outer(RowFn, vector="The vector"):
                 square = i == j and inner.low[i] <= 0 <= inner.high[i]
                 low.append(0 if square else min(corners))
                 high.append(max(corners))
-        ball = None if inner.ball is None else inner.ball**2
-        return Grid(inner.step**2, tuple(low), tuple(high), ball, inner.nullable)
+        ball, l1 = (None if norm is None else norm**2 for norm in (inner.ball, inner.l1))
+        return Grid(inner.step**2, tuple(low), tuple(high), ball, inner.nullable, l1)
 
     def cells(self, frame: Frame) -> Cells:
         units, missing = vector_cells(self.vector, frame)

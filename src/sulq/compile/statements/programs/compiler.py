@@ -29,6 +29,7 @@ from sulq.kernel.programs import (
 from sulq.language.domain import Bool, Category, Text, power_of_two
 from sulq.language.kinds import Cells, Integers, Truths, entry, union
 from sulq.language.rowfn import Arith, Col, Dot, IsIn, Lit, Nearest, RowFn
+from sulq.language.rowfn.balls import WithinBall, WithinL1
 from sulq.language.rowfn.base import evaluate, known, numbers, truths
 from sulq.language.rowfn.keys import Route, code
 from sulq.language.rowfn.maths import Power
@@ -39,7 +40,6 @@ from sulq.language.rowfn.vectors import (
     Lookup,
     Outer,
     Vector,
-    WithinBall,
     grid_vector,
     to_grid,
 )
@@ -123,7 +123,7 @@ class ProgramCompiler(Trace):
                 return Cells(self._nearest(self.stack(vector), fn.units(self.schema).tolist()), self._gone(vector))
             case Route():
                 return self._route(fn)
-            case Vector() | WithinBall() | Outer() | Bernstein() | Scaled():
+            case Vector() | WithinBall() | WithinL1() | Outer() | Bernstein() | Scaled():
                 return Cells(np.empty(0), self._gone(fn))
             case Lookup() if len(fn.table[0]) > 1:
                 return Cells(np.empty(0), self._gone(fn))
@@ -178,11 +178,11 @@ class ProgramCompiler(Trace):
     def stack(self, fn: RowFn) -> int:
         """A vector of whole numbers."""
         kind = grid_vector(fn, self.schema)
-        if isinstance(fn, WithinBall):
+        if isinstance(fn, (WithinBall, WithinL1)):
             units, missing = self._units(fn.vector)
-            return self.put(Stack(units, missing, ball=kind.ball, shorten=True))
+            return self.put(Stack(units, missing, kind.l1, kind.ball, shorten=True))
         units, missing = self._units(fn)
-        l1 = kind.high[0] if isinstance(fn, Bernstein) else None  # its terms are not negative and sum to that
+        l1 = kind.high[0] if isinstance(fn, Bernstein) else kind.l1  # its terms are not negative and sum to that
         return self.put(Stack(units, missing, l1, kind.ball))
 
     def _gone(self, fn: RowFn) -> Truths | None:
@@ -219,7 +219,7 @@ class ProgramCompiler(Trace):
                 each = self._coordinates(vector)
                 values = [a * b for i, a in enumerate(each) for b in each[i:]]
                 missing = self._gone(vector)
-            case WithinBall():
+            case WithinBall() | WithinL1():
                 values, missing = self._coordinates(fn), self._gone(fn)
             case _:
                 raise NotInSql(type(fn).__name__)
