@@ -149,6 +149,11 @@ class Facts(Catalogue):
         return Tables(self.unit, self.every)
 
     @property
+    def fixed_size(self) -> int | None:
+        """The declared number of rows, where no neighbour has another: each row is a person and stays one (SR6)."""
+        return self.size if self.unit.neighbors == "replace_one" and self.unit.column is None else None
+
+    @property
     def table(self) -> str:
         """The name the data was registered under."""
         return self.schema.table

@@ -27,7 +27,8 @@ from sulq.language.facts import Facts
 from sulq.language.kinds import Cells, Integers
 from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import Question
-from sulq.language.rowfn.base import evaluate, numbers
+from sulq.language.relation import Table
+from sulq.language.rowfn.base import evaluate, numbers, walk
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import shape
 from sulq.sql.compile import Compiled
@@ -108,12 +109,25 @@ def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released
     terms = np.concatenate(columns, axis=1)
     sums = np.zeros((fold, terms.shape[1]), dtype=object)
     np.add.at(sums, cells[cells >= 0], terms[cells >= 0])
-    sums = np.clip(sums * rows // POINTS, -LIMIT, LIMIT).astype(np.int64)
+    sums = np.clip(sums * np.array(_rows(part, facts, rows), dtype=object) // POINTS, -LIMIT, LIMIT).astype(np.int64)
     if part.people is None:
         return Released(np.tile(sums, (part.cells // fold, 1)), part.noise)
     people = max(rows, part.people.threshold + 1)
     label = tuple(None for _ in tally.by)
     return Released(np.array([[people, *sums[0].tolist()]], dtype=np.int64), part.noise, (label,))
+
+
+def _rows(part: Part, facts: Facts, rows: int) -> list[int]:
+    """How many rows each column sums: as supposed, but all of a table of public size where no row lacks the value."""
+    tally = part.tally
+    table = isinstance(tally.over, Table) and tally.over.name in ("", facts.table)
+    known = facts.fixed_size if table and tally.where is None and not tally.by else None
+    found = []
+    for block in tally.blocks:
+        kept = known is not None and not block.vector
+        kept = kept and not any(fn.kind(facts.schema).nullable for fn in walk(block.fn))
+        found += [known if known is not None and kept else rows] * block.width
+    return found
 
 
 def _cells(part: Part, frame: TrialRows, fold: int) -> Integers:

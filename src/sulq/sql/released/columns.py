@@ -37,7 +37,7 @@ from sulq.language.kinds import Code, Floats, Integers, Scalar, Truth, Truths
 from sulq.language.law import GaussianLaw, Law, round_up
 from sulq.language.privacy import EpsilonDelta, Loss, Rho, SubLinear
 from sulq.language.question import Choose, OpenSums, Sums, Together
-from sulq.language.relation import Relation
+from sulq.language.relation import Relation, Table
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import walk
 from sulq.language.shape import shape
@@ -247,6 +247,11 @@ class SumCollector:
                 question = Choose(question, asked.score)
             made.append((question, sum(shares, Fraction(0))))
         return Together(tuple(question for question, _ in made), tuple(share for _, share in made))
+
+    def size(self, rows: RowGroups) -> int | None:
+        """The number of these rows, where it is public: all rows of the table whose size is declared (SR6)."""
+        table = isinstance(rows.over, Table) and rows.over.name in ("", self.facts.table)
+        return self.facts.fixed_size if table and rows.where is None and not rows.keys and not rows.open else None
 
     def put(self, rows: RowGroups, fn: RowFn, weight: Fraction | int = 1) -> tuple[int, int]:
         """Ask for the sum of a value, once: the places of its question and of its block there."""

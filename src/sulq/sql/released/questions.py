@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
+from sulq.answers.estimators import Average, CentredMean, Mean, Plain, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
 from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.errors import QuestionError
@@ -124,6 +124,7 @@ def binned(fn: RowFn, bins: Bed, together: int, size: int) -> RowFn:
 
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
+KNOWN_COUNT_WEIGHT: Final = Fraction(1, 8)  # of a count, beside a sum, where the number of rows is public
 
 
 def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[StatColumn]:
@@ -253,7 +254,10 @@ def _moments(
         return _constant(asking, rows, fn, names, lo), None
     whole = is_whole(fn, schema)
     split = count_rows and kind.nullable
-    if asking.gaussian and not spread:
+    size = None if spread or kind.nullable else asking.size(rows)
+    if size is not None:
+        found = _average(asking, rows, fn, (lo, hi), size, counted=count_rows or "count" in names)
+    elif asking.gaussian and not spread:
         found = _centred(asking, rows, fn, (lo, hi), schema, split=split)
     else:
         found = _bernstein(asking, rows, fn, kind, schema, degree=2 if spread else 1, split=split)
@@ -289,6 +293,19 @@ def _constant(
 
 
 Found = tuple[dict[str, ColumnReading], dict[str, AnswerSlice], ColumnReading]
+
+
+def _average(
+    asking: SumCollector, rows: RowGroups, fn: RowFn, ends: tuple[Fraction, Fraction], size: int, *, counted: bool
+) -> Found:
+    """The sum alone, over the public number of rows: the paper's mean [S2.3]; a count, if wanted, for little more."""
+    lo, hi = ends
+    lattice = bounded(fn, asking.schema(rows))[2].step
+    total = slice_at(asking.put(rows, fn))
+    count = slice_at(asking.put(rows, rowfn.Lit(1), KNOWN_COUNT_WEIGHT)) if counted else total
+    mean = Average(size, lo, hi, rounding(lattice, scalar_grid(lo, hi, lattice)[0]))
+    readings: dict[str, ColumnReading] = {"count": Plain(), "sum": Plain(), "mean": mean}
+    return readings, {"count": count, "sum": total, "mean": total, "rows": count}, Plain()
 
 
 def _bernstein(
