@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.estimators import Average, Plain
@@ -190,14 +190,27 @@ class NamedAsks:
         *,
         where: Where = None,
         by: By = None,
+        norm: Literal["l1", "l2"] | None = None,
+        bound: float | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
     ) -> Answer:
-        """The covariance matrix of bounded numbers over the rows where all are present."""
+        """The covariance matrix of bounded numbers over the rows where all are present.
+
+        Args:
+            columns: the numbers, each within its declared bounds.
+            where: rows that count.
+            by: groups.
+            norm: "l1" or "l2", where no row has a larger norm than
+            bound: this; rows past it are shortened to it. In L1 the noise then does not grow with the number of
+                columns: rows of indicators of which one is 1 have `norm="l1", bound=1` [S4.10].
+            spend: what to pay.
+            fresh: new noise although the same was answered before.
+        """
         items = [named(column) for column in several(columns, "Columns")]
         if not items:
             raise QuestionError("bad-question", "A covariance needs at least one column.")
-        question, reading = questions.covariance(self.facts, items, where, self._keys(by))
+        question, reading = questions.covariance(self.facts, items, where, self._keys(by), norm=norm, bound=bound)
         names = [questions.title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
         return self._answer(question, Pay(spend, fresh=fresh)).read(reading, pairs, square=True)

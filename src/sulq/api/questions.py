@@ -15,9 +15,22 @@ from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.privacy import EpsilonDelta, Loss, Rho
 from sulq.language.question import Sums
-from sulq.language.rowfn import Bernstein, Bins, Each, IsMissing, Not, Outer, RowFn, Vector, named
+from sulq.language.rowfn import (
+    Bernstein,
+    Bins,
+    Each,
+    IsMissing,
+    Not,
+    Outer,
+    RowFn,
+    Vector,
+    WithinBall,
+    WithinL1,
+    named,
+)
 from sulq.language.rowfn import bins as edges
-from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+from sulq.language.rowfn.base import figure
+from sulq.language.rowfn.vectors import MAX_BITS, bounded, grid_vector, rounding, scalar_grid
 
 By = Sequence[object] | str | RowFn | None
 Where = RowFn | None
@@ -64,17 +77,59 @@ def spread(facts: Facts, fn: RowFn, where: Where, by: Keys, *, root: bool, ddof:
     return Sums((terms,), where, by), Spread((high - low) * step, root, ddof, away)
 
 
-def covariance(facts: Facts, items: Sequence[RowFn], where: Where, by: Keys) -> tuple[Sums, Covariance]:
-    """Sums of centred values and of their products, with a count where the number of values is not public."""
-    middles, halves = zip(*(_centre(facts, item) for item in items), strict=True)
-    scaled = tuple((item - float(m)) / float(h) for item, m, h in zip(items, middles, halves, strict=True))
-    vector = Vector(scaled, MAX_BITS)
-    kind = vector.kind(facts.schema)
+def covariance(
+    facts: Facts,
+    items: Sequence[RowFn],
+    where: Where,
+    by: Keys,
+    *,
+    norm: str | None = None,
+    bound: float | None = None,
+) -> tuple[Sums, Covariance]:
+    """Sums of centred values and of their products, with a count where the number of values is not public.
+
+    With a `norm` the values are about zero, in rows shortened to that norm: of L1 norm g the sums move by g and the
+    products by g^2, each twice that under replace_one, however many columns there are.
+    Source: DMNS06, section 3.2 [S4.10, E35].
+    """
+    vector: RowFn
+    if norm is None and bound is None:
+        middles, halves = zip(*(_centre(facts, item) for item in items), strict=True)
+        scaled = tuple((item - float(m)) / float(h) for item, m, h in zip(items, middles, halves, strict=True))
+        vector = Vector(scaled, MAX_BITS)
+    else:
+        vector, halves = _shortened(facts, items, norm, bound)
+    kind = grid_vector(vector, facts.schema)
     size = _public_size(facts, where, by, nullable=kind.nullable)
     count = () if size is not None else (Not(IsMissing(vector)),)
     shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
     question = Sums((*count, vector, Outer(vector)), where, by, shares)
-    return question, Covariance(tuple(halves), size, rounding(None, kind.step))
+    away = rounding(None, kind.step) if norm is None else kind.step  # shortened coordinates round toward zero
+    return question, Covariance(tuple(halves), size, away)
+
+
+BALLS: Final = {"l1": WithinL1, "l2": WithinBall}
+
+
+def _shortened(
+    facts: Facts, items: Sequence[RowFn], norm: str | None, bound: float | None
+) -> tuple[RowFn, tuple[Fraction, ...]]:
+    """Rows as parts of the largest norm they may have; a value past it is that, so that the grid is fine enough."""
+    if not isinstance(norm, str) or norm not in BALLS or bound is None:
+        raise QuestionError(
+            "bad-question",
+            'norm is "l1" or "l2" and bound the largest norm of a row, both together.',
+            'Rows of indicators of which one is 1 have: norm="l1", bound=1.',
+        )
+    most = float(figure(bound))
+    if most <= 0:
+        raise QuestionError("bad-literal", "bound is a positive number.")
+    parts = []
+    for item in items:
+        lo, hi, _ = bounded(item, facts.schema)
+        scaled = item if most == 1 else item / most
+        parts.append(scaled.clip(-1, 1) if max(-lo, hi) > Fraction(most) else scaled)
+    return BALLS[norm](Vector(tuple(parts), MAX_BITS), 1), (Fraction(most),) * len(parts)
 
 
 def binned(facts: Facts, fn: RowFn, bins: int | Sequence[float | int | str] | None) -> RowFn:
@@ -103,8 +158,7 @@ def title(fn: RowFn) -> str:
 
 def _public_size(facts: Facts, where: Where, by: Keys, *, nullable: bool) -> int | None:
     """The number of values, where it is public: every row is a person that stays, and has its value (SR6)."""
-    fixed = facts.unit.neighbors == "replace_one" and facts.unit.column is None
-    return facts.size if fixed and where is None and not by and not nullable else None
+    return facts.fixed_size if where is None and not by and not nullable else None
 
 
 def _rounding(facts: Facts, fn: RowFn) -> Fraction:
