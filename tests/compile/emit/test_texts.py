@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import time
 
+import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.language.rowfn import Col, IndexOf, Length, Like, Lowered, RowFn, Substring, Trimmed, Uppered
+from sulq.compile.emit.conditions import THERE
+from sulq.language.rowfn import (
+    Col,
+    IndexOf,
+    Length,
+    Like,
+    Lowered,
+    NullIf,
+    RowFn,
+    StartsWith,
+    Substring,
+    Trimmed,
+    Uppered,
+)
 from tests import expressions
 from tests.counts import count
 from tests.meaning import like
@@ -26,6 +40,24 @@ def test_a_pattern_means_the_same_everywhere(text, pattern):
     fn = Like(Col("name"), pattern)
     rows = filled({"name": [text, None]})
     assert in_sql(fn, rows) == in_numpy(fn, rows) == [like(fn, text), None]
+
+
+def test_a_text_that_is_missing_begins_with_nothing():
+    """Not even with the empty text: as a condition DuckDB takes starts_with(x, '') for true without looking at x.
+
+    The control is that statement itself.
+    """
+    fn = StartsWith(NullIf(Col("name"), Col("name")), "")
+    rows = filled({"name": ["a", "b", None]})
+    assert in_sql(fn, rows) == in_numpy(fn, rows) == [None] * 3
+    with duckdb.connect() as plain:
+        plain.execute("CREATE TABLE t AS SELECT 'a' || i AS x FROM range(2) r(i)")
+        counted = "SELECT count(*) FROM t WHERE {}"
+        (careless,), (ours,) = (
+            plain.execute(counted.format(condition.format("nullif(x, x)"))).fetchone()
+            for condition in ("starts_with({}, '')", THERE)
+        )
+    assert (careless, ours) == (2, 0)
 
 
 @pytest.mark.parametrize("sign", [chr(i) for i in range(1, 128)])

@@ -86,7 +86,12 @@ def _logic(writer: Emitter, fn: Logic) -> Piece:
     return joined(f"({form})", *map(writer.truth, fn.items))
 
 
+THERE: Final = "CASE WHEN {0} IS NOT NULL THEN TRUE END"
+
+
 def _starts_with(writer: Emitter, fn: StartsWith) -> Piece:
+    if not fn.prefix:  # DuckDB takes the condition for true then, also where the text is NULL
+        return joined(THERE, writer.words(fn.item))
     return joined("starts_with({0}, {1})", writer.words(fn.item), writer.parameter(fn.prefix))
 
 
@@ -100,7 +105,7 @@ def _like(writer: Emitter, fn: Like) -> Piece:
             case [text]:
                 return joined("({0} = {1})", item, writer.parameter(text))
             case ["", ""]:
-                return joined("CASE WHEN {0} IS NOT NULL THEN TRUE END", item)
+                return joined(THERE, item)
             case [text, ""]:
                 return joined("starts_with({0}, {1})", item, writer.parameter(text))
             case ["", text]:
