@@ -188,6 +188,7 @@ class SpendPlan:
         self._receipts: list[Receipt] = []
         self.guarantee = "dp"
         self.facts: Facts = oracle.facts  # read once: at a far curator each reading is a call
+        self._most = spend
         if isinstance(self.facts.budget, SubLinear):
             if spend is not None and not isinstance(spend, Queries):
                 raise QuestionError("spend-kind", "A SubLinear budget is counted in queries; leave spend out.")
@@ -219,6 +220,13 @@ class SpendPlan:
         """Whether the papers' own noise is used, at a price in queries."""
         return self.whole is None
 
+    @property
+    def queries(self) -> int:
+        """How many queries of a SubLinear budget may be asked: what remained before the first, or the spend if less."""
+        left = self.facts.remaining
+        counts = [loss.queries for loss in (left, self._most) if isinstance(loss, Queries)]
+        return min(counts, default=0)
+
     def plan(self, steps: int, *questions: Question) -> None:
         """Say how many asks there will be at most; `questions` are asked once each, or stand for one step each.
 
@@ -228,9 +236,10 @@ class SpendPlan:
         self._planned = steps
         self._tell()
         if self.sublinear and questions:
-            needed = sum(queries(self.oracle, question) for question in questions)
-            left = self.facts.remaining
-            if isinstance(left, Queries) and needed > left.queries:
+            prices = {each: queries(self.oracle, question) for each, question in {id(q): q for q in questions}.items()}
+            needed = sum(prices[id(question)] for question in questions)
+            if needed > self.queries:
+                left = Queries(self.queries)
                 raise BudgetExceeded("budget-exceeded", f"This would ask {needed:,} queries; {left} is left.")
 
     def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,7 +103,19 @@ def test_bad_parameters_cost_nothing() -> None:
     """No components, more than columns, a radius of nothing, a column of text: refused, nothing spent."""
     with opened(COLUMNS, DATA, Epsilon(1)) as db:
         X = db[["age", "income"]]
-        for model in (SVD(0), SVD(3), SVD(True), SVD(1.5), SVD(1, radius=0), SVD(1, radius="wide"), SVD(1, scale=1)):
+        for model in (
+            SVD(0),
+            SVD(3),
+            SVD(True),
+            SVD(1.5),
+            SVD(1, radius=0),
+            SVD(1, radius="wide"),
+            SVD(1, scale=1),
+            SVD(1, bound=0),
+            SVD(1, bound=math.nan),
+            SVD(1, bound="one"),
+            SVD(1, bound=1, radius=1),
+        ):
             refused("bad-parameter", model.fit, X, spend=Epsilon(1))
         refused("wrong-kind", SVD(1).fit, db[["name"]], spend=Epsilon(1))
         refused("budget-exceeded", SVD(1).fit, X, spend=Epsilon(2))
@@ -128,6 +142,26 @@ def test_categories_and_truth_values_are_coordinates_too() -> None:
         model = SVD(2, scale=True).fit(exact(db)[["city", "smoker", "age"]], spend=Epsilon(1))
         assert model.components_.shape == (2, 5)
         assert model.transform(pd.DataFrame(DATA)).shape == (4, 2)
+
+
+def test_indicators_of_categories_have_noise_free_of_their_number_S4_10() -> None:
+    """By public facts one of them is 1: products move by 1, of 5 values as of 50, and no row is shortened.
+
+    The same with a bound of 1 on columns of numbers. Control: without it noise grows with the square of their number.
+    """
+    noise = {}
+    for d in (5, 50):
+        code = np.arange(400) % d
+        data = {"c": [f"v{i}" for i in code], **table(np.eye(d)[code])}
+        names, values = [f"x{i}" for i in range(d)], [f"v{i}" for i in range(d)]
+        columns = {"c": sulq.Category(values)} | dict.fromkeys(names, sulq.Real(0, 1))
+        with opened(columns, data, Epsilon(100)) as db:
+            noise[d] = [SVD(2).fit(db[["c"]], spend=Epsilon(1)).noise_]
+            noise[d] += [SVD(2, bound=bound).fit(db[names], spend=Epsilon(1)).noise_ for bound in (1, None)]
+            found = SVD(d).fit(exact(db)[["c"]], spend=Epsilon(1))
+        assert found.eigenvalues_ == pytest.approx(np.full(d, 400 / d), rel=1e-3)
+    assert noise[5][:2] + noise[50][:2] == pytest.approx([np.sqrt(2)] * 4, rel=0.01)
+    assert noise[50][2] > 50 * noise[5][2]
 
 
 def test_nothing_but_the_answer_makes_the_model_S0_29() -> None:

@@ -15,7 +15,7 @@ from tests.learn.matrices import DP, POSTERIOR, captured, cube, mirrored, same_s
 from tests.learn.noised import Noised, Replayed, columns
 from tests.learn.unsupervised.test_components import NAMES, UNIT, gridded, table
 
-VERSIONS = ["auto", "centred", "midpoint", "0", "1"]
+VERSIONS = ["auto", "centred", "midpoint", "l1", "0", "1"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -25,7 +25,8 @@ def test_without_noise_it_is_the_textbooks_S1_9(version: str, *, scale: bool) ->
     points = gridded(500) * np.arange(1, 11)
     columns = {name: sulq.Real(0, i + 1) for i, name in enumerate(NAMES)}
     with opened(columns, table(points)) as db:
-        model = PCA(3, version=version, scale=scale, radius=2.0).fit(exact(db)[NAMES], spend=Epsilon(100))
+        radius = None if version == "l1" else 2.0
+        model = PCA(3, version=version, scale=scale, radius=radius).fit(exact(db)[NAMES], spend=Epsilon(100))
     told = 2 * points / np.arange(1, 11) - 1 if scale else points
     matrix = np.cov(told.T, bias=True)
     assert np.allclose(model.mean_, told.mean(axis=0), atol=1e-3)
@@ -177,6 +178,29 @@ def test_the_default_is_better_than_one_question_about_the_middle(spend: object)
     assert mean["centred"] > mean["midpoint"] + 0.1
 
 
+def test_categories_are_asked_within_an_L1_norm_S4_10() -> None:
+    """40 values of a category, 5,000 rows, epsilon .3: nearly all that three directions hold, and auto takes it.
+
+    Control: about a mean and within a ball, where noise grows with the number of values, less than half.
+    """
+    rng = np.random.default_rng(8)
+    code = rng.choice(40, 5000, p=np.arange(1, 41) / 820)
+    truth = np.cov(np.eye(40)[code].T, bias=True)
+    values = [f"v{i}" for i in range(40)]
+    best = np.linalg.eigvalsh(truth)[-3:].sum()
+    held = {}
+    with opened({"c": sulq.Category(values)}, {"c": np.array(values)[code]}, Epsilon(100)) as db:
+        for version in ("auto", "l1", "centred"):
+            runs = [PCA(3, version=version).fit(db[["c"]], spend=Epsilon(0.3)) for _ in range(3)]
+            held[version] = np.mean([np.trace(run.components_ @ truth @ run.components_.T) / best for run in runs])
+            assert all(run.spent_ == Epsilon(0.3) for run in runs)
+        assert PCA(1).fit(db[["c"]], spend=Epsilon(0.3)).radius_ == pytest.approx(1, abs=0.01)
+    assert min(held["auto"], held["l1"]) > 0.9
+    assert held["centred"] < 0.5
+    with opened(UNIT, table(gridded(300)), Epsilon(1)) as db:  # of numbers no L1 norm is smaller than the box's
+        assert PCA(3).fit(db[NAMES], spend=Epsilon(1)).radius_ < 1
+
+
 def test_an_indefinite_matrix_is_reported() -> None:
     """Where noise is all there is, negative eigenvalues are shown; ratios and singular values stay finite."""
     with opened(UNIT, table(cube(20))) as db:
@@ -217,7 +241,18 @@ def test_bad_parameters_cost_nothing() -> None:
     """An unknown version, a radius of nothing, too many components: refused, nothing spent."""
     with opened(COLUMNS, DATA, Epsilon(1)) as db:
         X = db[["age", "income"]]
-        for model in (PCA(0), PCA(3), PCA(1, version="2"), PCA(1, version=0), PCA(1, radius=-1), PCA(1, scale="no")):
+        for model in (
+            PCA(0),
+            PCA(3),
+            PCA(1, version="2"),
+            PCA(1, version=0),
+            PCA(1, radius=-1),
+            PCA(1, scale="no"),
+            PCA(1, bound=-1),
+            PCA(1, bound=1, radius=1),
+            PCA(1, bound=1, version="1"),
+            PCA(1, radius=1, version="l1"),
+        ):
             refused("bad-parameter", model.fit, X, spend=Epsilon(1))
         refused("bad-question", PCA(1).fit, np.zeros((3, 2)), spend=Epsilon(1))
         refused("unknown-column", lambda: db[["age", "wealth"]])

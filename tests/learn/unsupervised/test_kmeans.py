@@ -13,7 +13,7 @@ from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
 from sulq.answers.oracle import SpendPlan
 from sulq.learn import KMeans
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.kmeans import KMeansTask, LloydRound, nearest_of
+from sulq.learn.unsupervised.kmeans import KMeansTask, LloydRound, Rounds, nearest_of
 from sulq.learn.unsupervised.space import ColumnSpace
 from tests.counts import count
 from tests.figures import figure
@@ -97,6 +97,48 @@ def test_the_price_in_queries_S0_13() -> None:
             else:
                 refused("budget-exceeded", KMeans(4).fit, db[TWO])
                 assert db.spent == Queries(0)
+
+
+@pytest.mark.parametrize("inertia", [False, True])
+def test_rounds_go_on_until_the_query_cap_S0_13_S1_10(*, inertia: bool) -> None:
+    """As many rounds of k(1 + d) as the budget's queries allow, and no query more is asked or refused.
+
+    The last round asks k more where the inertia is wanted. A spend in queries, and what was asked before, count.
+    Control: one query less leaves a round less.
+    """
+    k, d, more = 4, 2, 4 * inertia
+    for queries in (1000, k * (1 + d) * 7 + more, k * (1 + d) * 7 + more - 1):
+        budget = SubLinear(epsilon=1, delta=1e-6, queries=queries)
+        rounds = (queries - more) // (k * (1 + d))
+        with opened(SQUARE, table(square(50)), budget, unit=Unit(neighbors="replace_one"), size=50) as db:
+            model = KMeans(k, max_iter="budget", inertia=inertia).fit(db[TWO])
+            assert model.n_iter_ == rounds == len(model.history_) - 1
+            assert model.spent_ == db.spent == Queries(rounds * k * (1 + d) + more)
+            assert db.remaining.queries < k * (1 + d)
+            refused("budget-exceeded", KMeans(k, max_iter="budget", inertia=inertia).fit, db[TWO])
+    budget = SubLinear(epsilon=1, delta=1e-6, queries=100)
+    with opened(SQUARE, table(square(50)), budget, unit=Unit(neighbors="replace_one"), size=50) as db:
+        db.count()
+        refused("budget-exceeded", KMeans(k, max_iter="budget").fit, db[TWO], spend=Queries(11))
+        assert KMeans(k, max_iter="budget").fit(db[TWO], spend=Queries(30)).spent_ == Queries(24)
+        assert KMeans(k, max_iter="budget").fit(db[TWO]).spent_ == Queries(72)  # of 75 that are left
+
+
+@pytest.mark.parametrize("k", [2, 4, 30])
+def test_a_tight_round_costs_1_and_d_for_any_k_S0_13_X1(k: int) -> None:
+    """Under a budget of loss a row is in one cell: squared L2 sensitivities of 1 for the size and d for the sums.
+
+    So a round of any number of clusters costs 1 + d where the papers' costs k(1 + d); "budget" has no meaning there.
+    """
+    with opened(SQUARE, table(square(50)), Rho(1)) as db:
+        X = db[TWO]
+        space = ColumnSpace(Features.of(X), scale=False)
+        rounds = Rounds(space, SpendPlan(X.oracle, Rho(1)), space.middle - space.half, np.inf, 1.0)
+        (part,) = db.foresee(rounds.question(np.tile(space.middle, (k, 1))), spend=Rho(1)).parts
+        assert [float(moved) ** 2 for moved in part.sensitivity] == pytest.approx([1, 2], rel=1e-6)
+        refused("bad-parameter", KMeans(k, max_iter="budget", init="spread").fit, X, spend=Rho(1))
+        refused("bad-parameter", KMeans(k, max_iter="all").fit, X, spend=Rho(1))
+        assert db.spent.amount == 0
 
 
 def test_the_error_of_a_mean_S0_14_E12() -> None:

@@ -15,11 +15,20 @@ from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
 from sulq.language.question import Question, Sums
-from sulq.language.rowfn import Outer
+from sulq.language.rowfn import Outer, RowFn
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations, divisor_of, public, symmetric
-from sulq.learn.unsupervised.space import ColumnSpace, Location, ball, locate, location_question, read_count, with_count
+from sulq.learn.unsupervised.space import (
+    ColumnSpace,
+    Location,
+    ball,
+    l1_ball,
+    locate,
+    location_question,
+    read_count,
+    with_count,
+)
 
 Places = npt.NDArray[np.intp]
 
@@ -32,7 +41,7 @@ MAX_BLUR: Final = 0.01  # the noise, as part of the spread, up to which a radius
 DROWNING_NOISE: Final = 0.6  # the noise, as part of the spread, at which half of what a matrix tells is lost
 MIDPOINT_RADIUS: Final = 0.5  # the usual radius about the middle
 MAX_COMPONENTS: Final = 1000  # components
-Version = Literal["auto", "centred", "midpoint", "0", "1"]
+Version = Literal["auto", "centred", "midpoint", "l1", "0", "1"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,7 @@ class MomentsTask:
     spending: SpendPlan
     k: int
     radius: float | None = None
+    bound: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +151,48 @@ def kept(space: ColumnSpace, blur: Blur, k: int) -> Places:
 
 def midpoint(task: MomentsTask) -> Moments:
     """One question about the middle of the bounds: number, sums and products."""
-    reach = (MIDPOINT_RADIUS if task.radius is None else task.radius) * float(np.linalg.norm(task.space.half))
-    return _raw(task, task.space.middle, reach)
+    space = task.space
+    reach = (MIDPOINT_RADIUS if task.radius is None else task.radius) * float(np.linalg.norm(space.half))
+    return _raw(task, space.middle, ball(space.vector(space.middle), reach, space.half), reach)
 
 
 def raw(task: MomentsTask) -> Moments:
     """Version 1 of the papers: sums and products as they are, from the lower ends of the bounds [S1.9]."""
-    low = task.space.middle - task.space.half
-    corner = float(np.linalg.norm(task.space.away(low)))
-    return _raw(task, low, np.inf if task.radius is None else task.radius * corner)
+    space = task.space
+    low = space.middle - space.half
+    away = space.away(low)
+    reach = np.inf if task.radius is None else task.radius * float(np.linalg.norm(away))
+    return _raw(task, low, ball(space.vector(low), reach, away), reach)
 
 
-def _raw(task: MomentsTask, centre: Floats, reach: float) -> Moments:
+def in_l1(task: MomentsTask) -> Moments:
+    """Raw moments about zero of rows within an L1 norm: the noise does not grow with the number of columns [S4.10]."""
+    space = task.space
+    zero = np.zeros(len(space))
+    bound = space.longest if task.bound is None else task.bound
+    return _raw(task, zero, l1_ball(space.vector(zero), bound, space.away(zero)), bound)
+
+
+def best_version(task: MomentsTask) -> str:
+    """The version that public facts speak for.
+
+    Of rows on a ball of radius r the products have a trace of r^2, and one row moves them by (d + 1)/2 r^2 in L1: the
+    noise is the same part of it for every r. Rows of L1 norm g that spread by s, if evenly, move them by g^2.
+    """
+    space, spending = task.space, task.spending
+    if task.bound is not None:
+        return "l1"
+    if spending.sublinear:
+        return "0"
+    spread = spending.pure and task.radius is None and space.even_spread / space.longest**2 > 2 / (len(space) + 1)
+    return "l1" if spread else "centred"
+
+
+def _raw(task: MomentsTask, centre: Floats, short: RowFn, reach: float) -> Moments:
+    """Number, sums and products of rows about a centre, shortened to a radius, in one question."""
     space, spending = task.space, task.spending
     d, vector, away = len(space), space.vector(centre), space.away(centre)
     corner = float(np.linalg.norm(away))
-    short = ball(vector, reach, away)
     question = with_count(spending, MOMENT_SHARES, short, Outer(short), counted=vector)
     spending.foresee(question)
     spending.plan(1, question)
@@ -209,6 +245,7 @@ def _can_shorten(task: MomentsTask, ask: Callable[[float], Question], part: Frac
 
 VERSIONS: Final[dict[str, Callable[[MomentsTask], Moments]]] = {
     "centred": centred,
+    "l1": in_l1,
     "midpoint": midpoint,
     "0": mean_first,
     "1": raw,
@@ -231,6 +268,14 @@ def radius_of(value: object) -> float | None:
     """A radius as part of the half-diagonal; None: left to the learner."""
     good = value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0)
     checked(good, "radius is a number above 0, as part of the half-diagonal of the declared bounds.")
+    return None if value is None else float(value)  # type: ignore[arg-type]
+
+
+def bound_of(value: object, radius: float | None) -> float | None:
+    """The largest L1 norm of a row, in the units of the model; None: not said."""
+    good = value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 1e60)
+    checked(good, "bound is a number above 0: the largest sum of a row's absolute values.")
+    checked(value is None or radius is None, "Give a radius or a bound, not both.")
     return None if value is None else float(value)  # type: ignore[arg-type]
 
 
@@ -279,6 +324,9 @@ class SVD(Projection):
     Args:
         n_components: How many directions.
         radius: Rows farther from zero are shortened to this part of the largest possible norm; left open, none is.
+        bound: Rows are shortened to this L1 norm, the sum of their absolute values; 1 where one of many indicators
+            is 1. The noise then does not grow with the number of columns [S4.10]. Left open, what the declared
+            columns allow: of a category's indicators one is 1.
         scale: Whether each column is scaled by its declared bounds to [-1, 1]; else in its own units.
 
     Learned: `components_`, a row a direction, in the columns' units; `singular_values_`; `eigenvalues_`, all of the
@@ -289,15 +337,19 @@ class SVD(Projection):
     n_components: int = 2
     _: KW_ONLY
     radius: float | None = None
+    bound: float | None = None
     scale: bool = False
 
     def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         space, k = self._space(X)
         radius = radius_of(self.radius)
+        bound = bound_of(self.bound, radius)
         zero = np.zeros(len(space))
-        away = space.away(zero)
-        reach = np.inf if radius is None else radius * float(np.linalg.norm(away))
-        question = Sums((Outer(ball(space.vector(zero), reach, away)),))
+        away, vector = space.away(zero), space.vector(zero)
+        short: RowFn = l1_ball(vector, space.longest if bound is None else bound, away)
+        if radius is not None:
+            short = ball(vector, radius * float(np.linalg.norm(away)), away)
+        question = Sums((Outer(short),))
         spending.foresee(question)  # what the language refuses is refused before anything is spent
         spending.plan(1, question)
         released = spending.one(question, Fraction(1)).released
@@ -330,9 +382,13 @@ class PCA(Projection):
 
     Args:
         n_components: How many directions.
-        version: "centred" as above; "midpoint" one question about the middle of the bounds; "0" and "1" as in the
-            papers, the mean first or raw moments; "auto" is "centred", under a SubLinear budget "0".
+        version: "centred" as above; "midpoint" one question about the middle of the bounds; "l1" raw moments of rows
+            within `bound`; "0" and "1" as in the papers, the mean first or raw moments. "auto" is "l1" with a bound, or
+            for an epsilon where most columns are categories; under a SubLinear budget "0"; else "centred".
         radius: Rows farther from the centre are shortened to this part of the half-diagonal; left open, by rule.
+        bound: Of "l1": rows are shortened to this L1 norm, the sum of their absolute values; 1 where one of many
+            indicators is 1. The noise then does not grow with the number of columns [S4.10]. Left open, what the
+            declared columns allow.
         scale: Whether each column is scaled by its declared bounds to [-1, 1]; else in its own units.
 
     Learned: `components_`, `explained_variance_`, `explained_variance_ratio_`, `singular_values_`, `mean_`; `count_`,
@@ -344,14 +400,20 @@ class PCA(Projection):
     _: KW_ONLY
     version: Version = "auto"
     radius: float | None = None
+    bound: float | None = None
     scale: bool = False
 
     def _fit(self, X: ColumnChoice, y: ColumnChoice, spending: SpendPlan) -> None:
         space, k = self._space(X)
         radius = radius_of(self.radius)
+        bound = bound_of(self.bound, radius)
         checked(self.version in VERSIONS or self.version == "auto", f"version is auto or {', '.join(VERSIONS)}.")
-        version = self.version if self.version != "auto" else "0" if spending.sublinear else "centred"
-        self._learn(VERSIONS[version](MomentsTask(space, spending, k, radius)), k)
+        checked(bound is None or self.version in ("auto", "l1"), 'A bound is for version "l1" alone.')
+        checked(radius is None or self.version != "l1", 'Version "l1" has a bound, and no radius.')
+        version: str = self.version
+        if version == "auto":
+            version = best_version(MomentsTask(space, spending, k, radius, bound))
+        self._learn(VERSIONS[version](MomentsTask(space, spending, k, radius, bound)), k)
 
     def _learn(self, found: Moments, k: int) -> None:
         kept = np.ix_(found.keep, found.keep)

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.oracle import ColumnChoice, SpendPlan
+from sulq.answers.oracle import ColumnChoice, SpendPlan, queries
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
@@ -217,14 +217,20 @@ class KMeansTask:
     spending: SpendPlan
     k: int
 
-    def plain(self, start: Floats | None, rounds: int, *, inertia: bool) -> Plan:
-        """Lloyd's iteration from given centres, or points spread over the box, in equal parts."""
+    def plain(self, start: Floats | None, rounds: int | None, *, inertia: bool) -> Plan:
+        """Lloyd's iteration from given centres, or points spread over the box, in equal parts.
+
+        Without a number of rounds, as many as there are queries for [S0.13, S1.10].
+        """
         space = self.space
         typical = float(np.linalg.norm(space.half)) / np.sqrt(3)
         origin = space.middle - space.half if self.spending.sublinear else space.middle  # the papers' cube begins at 0
         asked = Rounds(space, self.spending, origin, np.inf, typical)
         centres = cover(space.middle, space.half, self.k) if start is None else start
         usual, last = asked.question(centres), asked.question(centres, inertia=inertia)
+        if rounds is None:
+            each, end = (queries(self.spending.oracle, question) for question in (usual, last))
+            rounds = 1 + max(self.spending.queries - end, 0) // each
         part = Fraction(1, rounds)
         self.spending.foresee(last, part)
         self.spending.plan(rounds, *[usual] * (rounds - 1), last)
@@ -304,7 +310,8 @@ class KMeans(Learner):
         n_clusters: How many centres.
         init: Centres to begin with (an array, one a row), or "spread" for points spread over the declared bounds; left
             open, as above. With either, plain Lloyd: what the papers do, and what a SubLinear budget gets.
-        max_iter: How many rounds; left open, 5 from given centres, else as many as the noise allows, at most 3.
+        max_iter: How many rounds; left open, 5 from given centres, else as many as the noise allows, at most 3. Under a
+            SubLinear budget "budget" is as many as its queries, or those of spend=Queries(n), allow.
         small: What becomes of a cluster whose noisy size is too small to tell it from none: "keep" its centre, "drop"
             it, "move" it elsewhere, or "raise" an error (what was asked stays paid).
         threshold: That size, in deviations of its noise; the papers' own sqrt(T) is below the noise (E22).
@@ -319,7 +326,7 @@ class KMeans(Learner):
     n_clusters: int = 8
     _: KW_ONLY
     init: np.ndarray[Any, Any] | Literal["spread"] | None = None
-    max_iter: int | None = None
+    max_iter: int | Literal["budget"] | None = None
     small: Small = "keep"
     threshold: float = 5.0
     inertia: bool = False
@@ -329,12 +336,16 @@ class KMeans(Learner):
         features = Features.of(X)
         space = ColumnSpace(features, scale=self.scale)
         start = self._checked(space)
+        unbounded = self.max_iter == "budget" and not spending.sublinear
+        checked(not unbounded, 'max_iter="budget" counts the queries of a SubLinear budget; say how many rounds.')
         self._features = features
         task = KMeansTask(space, spending, self.n_clusters)
+        most = None if isinstance(self.max_iter, str) else self.max_iter
         if self.init is None and not spending.sublinear:
-            rounds, centres, parts, shrink = task.sketched(self.max_iter)
+            rounds, centres, parts, shrink = task.sketched(most)
         else:
-            rounds, centres, parts, shrink = task.plain(start, self.max_iter or PLAIN_ROUNDS, inertia=self.inertia)
+            turns = PLAIN_ROUNDS if self.max_iter is None else most
+            rounds, centres, parts, shrink = task.plain(start, turns, inertia=self.inertia)
         self.history_ = [centres]
         for i, part in enumerate(parts):
             asked = self.inertia and i == len(parts) - 1
@@ -355,7 +366,7 @@ class KMeans(Learner):
     def _checked(self, space: ColumnSpace) -> Floats | None:
         """The parameters, and the centres to begin with where they are given."""
         k = whole(self.n_clusters, "n_clusters", 1, 1000)
-        if self.max_iter is not None:
+        if self.max_iter not in (None, "budget"):
             whole(self.max_iter, "max_iter", 1, 100)
         checked(self.small in ("keep", "drop", "move", "raise"), "small is keep, drop, move or raise.")
         checked(0 <= number(self.threshold) < 1e6, "threshold is a number of deviations, 0 or more.")

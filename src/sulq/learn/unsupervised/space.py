@@ -8,6 +8,7 @@ values, 0 or 1. Bounds and lists are public: nothing here is read off the data (
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,7 +21,7 @@ from sulq.answers.released import Released
 from sulq.language.domain import Bool
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
-from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, case, lit
+from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, WithinL1, case, lit
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import divisor_of
 
@@ -75,6 +76,24 @@ class ColumnSpace:
         rows = self.rows(centre, unit)
         return Vector(rows if keep is None else tuple(rows[i] for i in keep), BITS)
 
+    @property
+    def longest(self) -> float:
+        """The largest L1 norm of a row, by public facts: of a category's indicators, where they are 0 or 1, one is 1.
+
+        With a unit of the grid for each coordinate, so that rounding takes no row past it.
+        """
+        away = self.away(np.zeros(len(self)))
+        whole = np.array([self.scale or item.label is None for item in self.features.items])
+        lists = {item.column for item in self.features.items if not self.scale and item.label is not None}
+        return float(away[whole].sum()) + len(lists) + len(self) * float(away.max()) / 2**BITS
+
+    @property
+    def even_spread(self) -> float:
+        """The sum of the variances of rows spread evenly over the bounds, and over the values of each category."""
+        labels = Counter(item.column for item in self.features.items if item.label is not None)
+        numbers = [half for half, item in zip(self.half, self.features.items, strict=True) if item.label is None]
+        return float(sum(half**2 for half in numbers)) / 3 + sum(1 - 1 / size for size in labels.values())
+
     def even(self, *, pure: bool) -> Floats:
         """Units in which equal noise on all coordinates of a sum makes the sum of their squared errors smallest.
 
@@ -93,6 +112,11 @@ class ColumnSpace:
 def ball(vector: Vector, radius: float, away: Floats) -> Vector | WithinBall:
     """A vector shortened to a radius; as it is where its box lies within."""
     return vector if radius >= float(np.linalg.norm(away)) else WithinBall(vector, radius)
+
+
+def l1_ball(vector: Vector, bound: float, away: Floats) -> Vector | WithinL1:
+    """A vector shortened to an L1 norm; as it is where its box lies within."""
+    return vector if bound >= float(away.sum()) else WithinL1(vector, bound)
 
 
 def moved(away: Floats, radius: float, *, pure: bool) -> float:
