@@ -30,4 +30,7 @@ def figure(id: str, text: str, value: Value | Sequence[Value], paper: Value | Se
 def _shown(value: Value | Sequence[Value]) -> str:
     if isinstance(value, (list, tuple)):
         return " / ".join(map(_shown, value))
-    return value if isinstance(value, str) else f"{float(value):.6g}"  # type: ignore[arg-type]
+    if isinstance(value, str):
+        return value
+    number = float(value)  # type: ignore[arg-type]
+    return f"{number:,.0f}" if abs(number) >= 1e5 else f"{number:.5g}"

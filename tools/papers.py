@@ -232,7 +232,9 @@ def papers_page(note: str) -> str:
         parts += _erratum(erratum)
     parts += ["## Traps", ""]
     for key, text in traps().items():
-        parts += [f'<a id="{anchor(key)}"></a>', f"**{key.capitalize()}.** {text}", f"- tests: {_tests(key)}", ""]
+        parts += [f'<a id="{anchor(key)}"></a>', f"**{key.capitalize()}.** {text}"]
+        parts += [f"- code: {_places(places()[key])}"] if key in places() else []
+        parts += [f"- tests: {_tests(key)}", ""]
     return "\n".join(parts)
 
 

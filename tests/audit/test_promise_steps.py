@@ -20,6 +20,7 @@ from sulq.audit.promise import (
 from sulq.errors import QuestionError
 from sulq.language import sublinear
 from sulq.language.theorems import azuma
+from tests.figures import figure
 
 
 def test_azuma_is_one_sided_and_needs_no_independence_S0_23_E06() -> None:
@@ -72,7 +73,9 @@ def test_no_step_of_T_is_larger_but_for_delta_S0_25() -> None:
     variance, queries, delta, trials = 30.0, 50, 0.05, 20_000
     steps = np.diff(gaussian_walks(variance, queries, trials, np.random.default_rng(3)), axis=1, prepend=0)
     bound = largest_step(variance, queries, delta)
-    assert rate(steps.max(axis=1), bound, delta).holds
+    found = rate(steps.max(axis=1), bound, delta)
+    assert found.holds
+    figure("S0.25", "walks of 50 with a step past sqrt(2 ln(T/delta)/R) + 1/(2R)", found.rate, f"at most {delta}")
     assert not rate(steps.max(axis=1), bound / 2, delta).holds
 
 

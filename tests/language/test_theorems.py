@@ -158,6 +158,8 @@ def test_azuma_holds_and_a_lower_bar_does_not_S0_23() -> None:
     walks = np.random.default_rng(1).random((trials, steps)) < (1 + a) / 2
     ends = b * (2 * walks.sum(axis=1) - steps)
     assert not fails(int((ends > height).sum()), trials, chance)
+    paper = f"at most exp(-2) = {math.exp(-2):.4f}"
+    figure("S0.23", "walks of 100 past the height at lambda 2", (ends > height).mean(), paper)
     assert fails(int((ends > height / 2).sum()), trials, chance)
 
 

@@ -218,6 +218,7 @@ def test_a_database_answers_any_parity_S4_17() -> None:
     for exact in (0, 1000):
         found = release(LaplaceLaw(1 / epsilon), Private(np.full(draws, exact, dtype=np.int64)))
         missed = float(np.mean(np.abs(found - exact) > reach))
+        figure("S4.17", f"answers to a parity past ln(100)/epsilon, f = {exact}", missed, f"at most {delta}")
         assert missed <= delta + 5.5 * math.sqrt(delta / draws)
         assert np.mean(np.abs(found - exact) > reach / 2) > delta  # control: half of it is not enough
 

@@ -120,7 +120,7 @@ def test_derived_statistics_follow_from_the_released_integers_alone_T2(spend: ob
 
 @pytest.mark.parametrize("kind", ENGINES)
 def test_order_and_splitting_of_rows_change_no_integer_T4(kind: str) -> None:
-    """Shuffled, reversed and chunked rows have the same exact sums (T4, SR16).
+    """Shuffled, reversed and chunked rows have the same exact sums (trap 8, T4, SR16).
 
     Control: the float sum of the same column changes with its order.
     """

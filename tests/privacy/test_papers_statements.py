@@ -15,6 +15,7 @@ from sulq import Epsilon, SubLinear, Unit, audit, col
 from sulq.language.law import BinomialLaw, LaplaceLaw
 from sulq.language.question import Sums
 from sulq.language.rowfn import Clip, Lit, each, vector
+from sulq.learn.sq import Sample
 from tests.figures import figure
 
 REPLACE = Unit(neighbors="replace_one")
@@ -146,3 +147,93 @@ def test_the_error_of_a_count_is_passed_with_probability_delta_S2_4() -> None:
     assert abs(seen - exact) < 6 * error
     assert (np.abs(noise) > bound / 2).mean() - exact > 6 * error
     figure("S2.4", "part of 200,000 errors past scale ln(1/.05)", seen, delta)
+
+
+def test_each_step_is_the_ratio_of_the_two_sides_mixtures_S0_22() -> None:
+    """Eq. 11: ln of the mixture of densities over D1 by that over D0, the weights renewed by every answer before.
+
+    Control: with the prior's weights kept, later steps differ.
+    """
+    rng = np.random.default_rng(11)
+    law, prior = LaplaceLaw(Fraction(3)), {0: 0.4, 1: 0.1, 2: 0.3, 3: 0.2}
+    inside = {1, 3}
+    walk, weights, kept = audit.Tracker(prior, lambda value: value in inside), dict(prior), []
+    for _ in range(12):
+        counts = {value: int(rng.integers(0, 2)) for value in prior}
+        answer = int(rng.integers(-6, 7))
+        density = {value: law.pmf(answer - counts[value]) for value in prior}
+
+        def mixture(w: dict[int, float], side: set[int], density: dict[int, float] = density) -> float:
+            return sum(w[v] * density[v] for v in side) / sum(w[v] for v in side)
+
+        outside = set(prior) - inside
+        step = math.log(mixture(weights, inside) / mixture(weights, outside))
+        kept.append(math.log(mixture(prior, inside) / mixture(prior, outside)))
+        assert walk.hear_sum(counts, law, answer) == pytest.approx(step, abs=1e-12)
+        weights = {value: w * density[value] for value, w in weights.items()}
+    assert max(abs(a - b) for a, b in zip(walk.steps, kept, strict=True)) > 0.01
+
+
+@pytest.mark.parametrize("odds", [1 / 99, 1.0, 9.0])
+def test_posterior_odds_are_the_ratio_times_the_prior_odds_S2_2(odds: float) -> None:
+    """P(1 | a)/P(0 | a) = (P(a | 1)/P(a | 0)) (P(1)/P(0)), within e^alpha of the prior odds, at every outcome."""
+    alpha = 0.5
+    law = LaplaceLaw(Fraction(2))
+    prior = {0: 1 / (1 + odds), 1: odds / (1 + odds)}
+    factors = []
+    for answer in range(-15, 17):
+        after = audit.posterior(audit.independent([prior]), [audit.Heard({0: 0, 1: 1}, law, answer)], 0)
+        ratio = math.exp((abs(answer) - abs(answer - 1)) / 2)  # of densities exp(-|z|/2)
+        assert after[1] / after[0] == pytest.approx(odds * ratio, rel=1e-9)
+        factors.append(after[1] / after[0] / odds)
+    assert max(factors) == pytest.approx(math.exp(alpha), rel=1e-9) == pytest.approx(1 / min(factors), rel=1e-9)
+
+
+def test_a_query_is_answered_by_rows_of_its_own_S2_11() -> None:
+    """Theorem 6: answer i is the mean over block i alone, of ln(2M/delta)/(2 tau^2) rows or more; else refused.
+
+    Control: the mean of all rows is another number, and one row less is too few.
+    """
+    queries, tau, delta = 4, 0.1, 0.05
+    block = math.ceil(math.log(2 * queries / delta) / (2 * tau**2))
+    bits = np.random.default_rng(12).random(queries * block) < np.repeat([0.1, 0.4, 0.6, 0.9], block)
+    sample = Sample({"x": sulq.Bool()}, {"x": bits}, queries=queries, beta=delta)
+    for i in range(queries):
+        own = bits[i * block : (i + 1) * block].mean()
+        assert sample.stat(col("x"), tau) == pytest.approx(own, abs=1e-12)
+        assert abs(own - bits.mean()) > 0.05
+    short = Sample({"x": sulq.Bool()}, {"x": bits[:-1]}, queries=queries, beta=delta)
+    with pytest.raises(sulq.errors.QuestionError) as refused:
+        short.stat(col("x"), tau)
+    assert refused.value.code == "too-few-rows"
+
+
+@pytest.mark.parametrize("people", [1, 2])
+def test_who_lacks_k_rows_makes_the_transcript_itself_S4_21_S4_22_S4_23(people: int) -> None:
+    """Randomised response of three bits, by hand: the simulator fills in zeros and is off by the group's loss at most.
+
+    (1, eps) gives (k, k eps); (k, eps)-simulatable gives (k, 2 eps). Control: without the fill-in's own loss it fails.
+    """
+    epsilon = 0.6
+    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
+    databases = list(itertools.product((0, 1), repeat=3))
+
+    def chance(database: tuple[int, ...], told: tuple[int, ...]) -> float:
+        return math.prod(keep if a == b else 1 - keep for a, b in zip(database, told, strict=True))
+
+    def apart(x: tuple[int, ...], y: tuple[int, ...]) -> float:
+        return max(abs(math.log(chance(x, t) / chance(y, t))) for t in databases)
+
+    group = max(apart(x, y) for x in databases for y in databases if sum(map(int.__ne__, x, y)) <= people)
+    simulated = max(
+        apart(x, tuple(0 if i in hidden else bit for i, bit in enumerate(x)))
+        for x in databases
+        for hidden in itertools.combinations(range(3), people)
+    )
+    assert group == pytest.approx(people * epsilon)
+    assert simulated <= group + 1e-12 <= 2 * simulated + 1e-9
+    laws = audit.enumerated(lambda x: {t: chance(x, t) for t in databases}, (0, 1), 3)
+    assert audit.group_epsilon(laws, people) == pytest.approx(group, abs=1e-9)
+    assert audit.simulation_epsilon(laws, people, 0) == pytest.approx(simulated, abs=1e-9)
+    assert simulated > people * epsilon * 0.9
+    figure("S4.23", f"loss of a simulator that lacks {people} of 3 rows, epsilon .6", simulated, f"at most {group:.6g}")

@@ -279,6 +279,7 @@ def test_cells_of_a_one_way_marginal_E30() -> None:
         drawn += [np.mean([found.marginal([name]).values ** 2 for name in names])]
     slack = 6 * math.sqrt(2 / (3.5 * runs))
     assert np.mean(drawn) == pytest.approx(2**8 / 0.1**2, rel=slack)
+    figure("S3.13", "variance of a one-way cell, k = 8, epsilon .1", np.mean(drawn), 2**8 / 0.1**2)
     assert np.mean(drawn) > (1 + slack) * 2**7 / 0.1**2
     told = found.marginal(["x3"]).standard_error ** 2
     assert told == pytest.approx(np.full(2, 2**8 / 0.1**2), rel=1e-3)

@@ -91,7 +91,7 @@ def test_parts_change_no_bit_T4() -> None:
 
 
 def test_float_sums_would_not_agree_T4() -> None:
-    """Control: the same terms as doubles, with their fractions, give other bits in another order."""
+    """Control: the same terms as doubles, with their fractions, give other bits in another order (trap 8)."""
     rng = np.random.default_rng(4)
     terms = rng.random(5_000) * 1e3
     assert len({float(np.cumsum(rng.permutation(terms))[-1]) for _ in range(20)}) > 1

@@ -111,7 +111,7 @@ def test_the_distance_from_order_is_exact_and_moves_by_one_S4_11() -> None:
 
 
 def test_an_approximate_distance_may_move_by_anything_S4_11() -> None:
-    """T9, control: a greedy matching is within a factor of two of the largest, and one edge moves it by more."""
+    """Trap 9, control: a greedy matching is within a factor of two of the largest, and one edge moves it by more."""
 
     def greedy(rows: list[tuple[int, int]]) -> int:
         seen: set[int] = set()

@@ -12,6 +12,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, SubLinear, Unit, learn
 from sulq.learn import SVD
 from tests.counts import count
+from tests.figures import figure
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.learn.matrices import POSTERIOR, captured, cube, mirrored, same_space, theorem_1, top
 from tests.learn.noised import Noised, columns
@@ -71,6 +72,12 @@ def test_the_bound_holds_and_a_smaller_one_fails_S0_10() -> None:
     noises = [mirrored(rng, 10, variance) for _ in range(300)]
     short = [best - np.trace(v @ matrix @ v.T) for v in (top(matrix + noise, 3) for noise in noises)]
     assert np.mean(np.array(short) <= bound) >= 0.99
+    figure(
+        "S0.10",
+        "captured sum short of the best, worst of 300, Theorem 1's noise",
+        max(short),
+        f"at most 2k|E| = {bound:.0f}",
+    )
     assert np.mean(np.array(short) <= bound / 500) < 0.5
     norms = [
         np.linalg.norm(mirrored(rng, 50, 1.0), 2) / np.sqrt(50) for _ in range(count("svd norms", short=100, long=1000))

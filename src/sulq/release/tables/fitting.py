@@ -28,7 +28,7 @@ m the number of coefficients: what was told itself has f = m and the distance m.
 noise the fit has taken in. The condition c + r (theta - base) = y gives, along any change dy, (H + R) dtheta = dy + R
 dbase and dc = dy - R (dtheta - dbase), H the covariances of the vectors over the fitted table's rows, R the diagonal of
 r. The sum of derivatives is the mean of z' dc for dy = z of random signs. Linear fits need no normal noise, variances
-alone. All of it is made from noisy answers and the plan's noise [T6].
+alone. All of it is made from noisy answers and the plan's noise (trap 6).
 """
 
 from __future__ import annotations

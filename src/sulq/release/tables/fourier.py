@@ -8,15 +8,15 @@ among them, which costs nothing of the theorem and in measurements a third less 
 Both answers are vertices: the solver is a simplex method. The second program has |B| rows, hence at most |B| basic
 variables and at most |B| cells that are not zero; of the first one's N + 1 tight constraints at most |B| are about
 coefficients, hence the same. So rounding moves at most |B| cells by at most 1/2 each; an interior point has no such
-bound [T6]. Whatever the noisy numbers are, the programs are feasible and bounded, and nothing is drawn again. A solver
-may still fail by its arithmetic: then others are tried, which end at a vertex too, and if none gets there no table is
-made.
+bound (trap 6). Whatever the noisy numbers are, the programs are feasible and bounded, and nothing is drawn again. A
+solver may still fail by its arithmetic: then others are tried, which end at a vertex too, and if none gets there no
+table is made.
 
 The constant of `fourier-shift` is so many rows, spread evenly, that a non-negative table very likely exists [S3.21].
 Noise z_b on coefficient b moves each cell by at most |z_b| max|f_b| / length_b; adding S to the count of rows moves
 each of N cells up by S/N. So S at or above the sum of |z_b| max|f_b| N/length_b leaves no cell below zero. The
 constant is a quantile of that sum's *law*, known before anything is asked. A constant taken from the realised noise
-would need the true coefficients, and would publish them [T6].
+would need the true coefficients, and would publish them (trap 6).
 Accuracy: P(a cell is negative) <= beta. For equal Laplace noise the sum is a Gamma variable, |B| of scale b, plus at
 most a unit each for whole numbers. For unequal Laplace noise its law is worked out on a grid, every term rounded up.
 For normal noise Chernoff's bound: P(S >= s) <= exp(-u s) prod E exp(u |z_b|), least over u: above the quantile itself.
