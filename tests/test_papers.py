@@ -12,10 +12,7 @@ from tools import papers
 from tools.docstrings import ROOT
 
 # Statements whose code is being written. The list may only shrink.
-BUILDING = {
-    "S0.30", "S2.16", "S3.31", "S3.32", "S4.27", "S4.28", "S4.29",
-    "S0.28", "S1.6", "S1.11", "S2.7", "S2.8", "S2.13", "S3.30", "E11", "E35", "E49", "trap 4",
-}  # fmt: skip
+BUILDING = {"S3.31", "S3.32", "S4.27", "S4.28", "S1.11", "S2.7", "S2.8", "S2.13", "S3.30", "E35", "E49"}
 
 # Theorems and lemmas that state a number: a test records what it measured beside it.
 MEASURED = {
@@ -96,8 +93,8 @@ def test_figures_are_recorded_by_tests() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "figure"
         if isinstance(node.args[0], ast.Constant)
     }
-    assert set(papers.figures()) == calls
-    assert sorted(MEASURED - calls) == []
+    assert sorted(set(papers.figures()) - calls) == []
+    assert sorted(MEASURED - set(papers.figures())) == []
 
 
 @pytest.mark.parametrize(
