@@ -100,7 +100,7 @@ def test_figures_are_recorded_by_tests() -> None:
 @pytest.mark.parametrize(
     ("text", "ids"),
     [
-        ("test_x_S0_12_E35", ["S0.12"]),
+        ("test_x_S0_12_E35", ["S0.12", "E35"]),
         ("[S4.21-S4.23]; SR8, T7, X3 and trap 4", ["S4.21", "S4.22", "S4.23", "trap 4"]),
         ("test_trap3_it_stops", ["trap 3"]),
         ("S3.90 is S3.9 with a 0, E123 none, ES0.1 none", ["S3.90", "S3.9"]),
