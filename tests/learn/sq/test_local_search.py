@@ -87,7 +87,7 @@ def test_against_the_worst_oracle_S2_16() -> None:
         weights /= weights.sum()
         push = ("up", "down", "turns", "against", lambda *_: rng.uniform(-1, 1))[case % 5]
         oracle = Adversarial(Exact(boolean(columns), rows(X, y), weights), push)
-        model = HillClimbing(accuracy=0.08, hypotheses=hypotheses).learn(oracle, names(columns), "y")
+        model = HillClimbing(accuracy=0.08, concepts=hypotheses).learn(oracle, names(columns), "y")
 
         def error(rule: Hypothesis) -> float:
             return float(weights @ (says(rule, X, hypotheses) != y))  # noqa: B023
@@ -139,7 +139,7 @@ def test_halfspaces_are_learned_S2_16() -> None:
     X = rng.random((20_000, 5)) < [0.3, 0.2, 0.5, 0.7, 0.5]
     y = X[:, 0] | X[:, 1] | ~X[:, 3]
     oracle = Adversarial(Exact(boolean(5), rows(X, y)), "against")
-    model = HillClimbing(accuracy=0.02, hypotheses="halfspaces").learn(oracle, names(5), "y")
+    model = HillClimbing(accuracy=0.02, concepts="halfspaces").learn(oracle, names(5), "y")
     assert model.score(X, y) == 1
     assert model.rule_ == (1, 1, 0, -1, 0, 0)
     assert model.export_text() == "1 x0 + 1 x1 - 1 x3 >= 0"
@@ -159,7 +159,7 @@ def test_a_parity_is_a_plateau_S2_16() -> None:
     assert model.rule_ == (0, 0, 0, 0)
     assert model.error_ == 0.5
     majority = X[:, :3].sum(axis=1) >= 2
-    model = HillClimbing(hypotheses="halfspaces", accuracy=0.02).learn(
+    model = HillClimbing(concepts="halfspaces", accuracy=0.02).learn(
         Exact(boolean(4), rows(X, majority)), names(4), "y"
     )
     assert model.converged_
@@ -262,7 +262,7 @@ def test_bad_parameters_are_refused_and_nothing_is_spent() -> None:
     with opened(
         {**boolean(2), "n": sulq.Int(0, 5)}, {**rows(np.ones((5, 2), bool), np.ones(5, bool)), "n": range(5)}
     ) as db:
-        for wrong in ({"max_iter": 0}, {"max_weight": 0}, {"hypotheses": "trees"}, {"accuracy": 2}, {"beta": 0}):
+        for wrong in ({"max_iter": 0}, {"max_weight": 0}, {"concepts": "trees"}, {"accuracy": 2}, {"beta": 0}):
             refused("bad-parameter", HillClimbing(**wrong).fit, db[names(2)], db["y"], spend=Epsilon(1))
         refused("wrong-kind", HillClimbing().fit, db[["n"]], db["y"], spend=Epsilon(1))
         refused(

@@ -172,7 +172,7 @@ class HillClimbing(BooleanClassifier):
     target is a top (docs/theory/statistical-queries.md); in general there may be others.
     Source: SQNotes, section 1.2.1.
 
-    hypotheses: "conjunctions" of columns that must be true or false; "halfspaces" of whole weights, the columns
+    concepts: "conjunctions" of columns that must be true or false; "halfspaces" of whole weights, the columns
         with a positive weight speaking for the label.
     max_iter: How many rounds at most.
     max_weight: Of halfspaces, the largest weight.
@@ -187,18 +187,18 @@ class HillClimbing(BooleanClassifier):
     the rules on the way; `converged_`, whether no neighbour was better; `queries_`, how many queries were asked.
     """
 
-    hypotheses: Literal["conjunctions", "halfspaces"] = "conjunctions"
+    concepts: Literal["conjunctions", "halfspaces"] = "conjunctions"
     max_iter: int = 6
     max_weight: int = 1
 
     def _check(self) -> None:
         super()._check()
-        checked(self.hypotheses in ("conjunctions", "halfspaces"), 'hypotheses is "conjunctions" or "halfspaces".')
+        checked(self.concepts in ("conjunctions", "halfspaces"), 'concepts is "conjunctions" or "halfspaces".')
         whole(self.max_iter, "max_iter", 1, MAX_ROUNDS)
         whole(self.max_weight, "max_weight", 1, MAX_WEIGHT)
 
     def _space(self, names: tuple[str, ...]) -> Hypotheses:
-        return Conjunctions(names) if self.hypotheses == "conjunctions" else WeightedVotes(names, self.max_weight)
+        return Conjunctions(names) if self.concepts == "conjunctions" else WeightedVotes(names, self.max_weight)
 
     def _asks(self, columns: int) -> tuple[int, int, int | None]:
         space = self._space(tuple(map(str, range(columns))))

@@ -44,7 +44,8 @@ class SyntheticData(Release):
     """Rows that nobody gave, whose counts are about those of the data.
 
     `method`: how they were made. `total`: how many rows the data are estimated to have, noisy or declared; None
-    where that is not known. `measured`: the noisy counts that were asked, with their error bars.
+    where that is not known. `measured`: the noisy counts that were asked, with their error bars. `answers`: names and
+    means of the queries that the rows were chosen by.
     """
 
     kind: ClassVar[str] = "synthetic"
@@ -54,6 +55,12 @@ class SyntheticData(Release):
     total: float | None
     measured: tuple[Marginal, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    answers: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def fractions(self) -> dict[str, float]:
+        """The queries the rows were chosen by, each by its name: its mean over the rows (`blr`)."""
+        return dict(self.answers)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -141,6 +148,7 @@ class SyntheticData(Release):
             "total": self.total,
             "measured": [list(each.names) for each in self.measured],
             "notes": list(self.notes),
+            "answers": [list(each) for each in self.answers],
         }
 
     @classmethod
@@ -171,6 +179,7 @@ class SyntheticData(Release):
             total=None if facts["total"] is None else float(facts["total"]),
             measured=tuple(measured),
             notes=tuple(map(str, facts["notes"])),
+            answers=tuple((str(name), float(value)) for name, value in facts.get("answers", [])),
         )
 
     def charts(self) -> list[Chart]:
