@@ -1,7 +1,7 @@
 # Every command of this repository; `make` alone lists them. `make check` is the one to know.
 
 PYTHON ?= python3
-JOBS ?= 2
+JOBS ?= 3
 MINUTES ?= 60
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,7 +36,7 @@ $(HEAVY): $(READY)
 demo: $(READY) ## show sulq at work on made-up people, then open the console (DEMO_ONCE=1: leave after the story)
 	@$(BIN)/sulq demo
 
-test: $(HEAVY) ## run the tests, heavy tools included (JOBS=2; TESTS="tests/language -k grid" for some of them)
+test: $(HEAVY) ## run the tests, heavy tools included (JOBS=3; TESTS="tests/language -k grid" for some of them)
 	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
 check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), the kernel's lines

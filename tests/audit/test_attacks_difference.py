@@ -18,13 +18,13 @@ def targets(secrets, number: int):
 
 @pytest.mark.parametrize("attack", [differencing, tracker])
 def test_subtraction_tells_what_was_paid_for_and_all_without_noise_T62(attack) -> None:
-    """T62: one target each of 120 databases, by two or four large counts at epsilon 1.
+    """T62: one target each of 60 databases, by two or four large counts at epsilon 1.
 
     Bar: right guesses within e^eps/(1 + e^eps). Control: with the noise off every target is found, which is past it.
     """
     more = {} if attack is differencing else {"padding": col("seat") < 20}
     total = None
-    for seed in range(120):
+    for seed in range(60):
         secrets = bits(40, seed)
         with people(secrets, Epsilon(1)) as db:
             found = attack(db, targets=targets(secrets, 1), secret=SECRET, spend=Epsilon(1), **more)

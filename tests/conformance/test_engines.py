@@ -82,7 +82,7 @@ def opened(data: generate.Data, folder: Path, rng: random.Random) -> dict[str, o
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_spark_gives_the_integers_of_the_oracle_T4_T6_T11(ansi: str) -> None:
     """No mismatch on tables of the kinds that Spark has, in 1, 3 or 7 partitions, whatever ANSI is set to."""
-    planned = count(f"sums on Spark against big integers, ANSI {ansi}", short=36, long=3_000)
+    planned = count(f"sums on Spark against big integers, ANSI {ansi}", short=24, long=3_000)
     session = spark.session()
     session.conf.set("spark.sql.ansi.enabled", ansi)
     done, seen, seed = 0, set(), 7 * 10**6 + (ansi == "true") * 10**5
@@ -112,7 +112,7 @@ def test_every_engine_gives_the_integers_of_the_oracle_T4_T6_T11(part: int, tmp_
     Which tallies a seed gives depends on the engines at hand, so a part goes on
     until it has asked for every row function.
     """
-    planned = count(f"sums against big integers, part {part + 1} of {PARTS}", short=300, long=25_000)
+    planned = count(f"sums against big integers, part {part + 1} of {PARTS}", short=160, long=25_000)
     done, seen, seed = 0, set(), part * 10**6
     while done < planned or (set(ROW_FUNCTIONS) - seen and done < 4 * planned):
         rng = counts.generator(seed)
@@ -210,7 +210,7 @@ def plus(first: list[list[int]], second: list[list[int]]) -> list[list[int]]:
 @pytest.mark.parametrize("kind", ENGINES)
 def test_order_splitting_and_dropping_change_no_other_rows_integer_T18(kind: str) -> None:
     """Shuffled rows sum to the same, parts to the whole; a dropped or doubled row takes or adds its own and no more."""
-    where, tables = (" on Spark", (1, 50)) if kind == "spark" else ("", (8, 500))
+    where, tables = (" on Spark", (1, 50)) if kind == "spark" else ("", (5, 500))
     for seed in range(count(f"tables shuffled, split and dropped from{where}", short=tables[0], long=tables[1])):
         rng = counts.generator(1_000 + seed)
         data = generate.table(rng, size=24, unit=Unit())

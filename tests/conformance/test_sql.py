@@ -50,7 +50,7 @@ CORNERS = [
 
 def test_random_queries_are_answered_as_duckdb_would() -> None:
     """Bar: 0 differences (20,000 queries in the audit). Control: the next test."""
-    planned = counts.count("random SQL against DuckDB", short=300, long=5_000)
+    planned = counts.count("random SQL against DuckDB", short=150, long=5_000)
     for number in range(-(-planned // BATCH)):
         rng = counts.generator(f"sql {number}")
         data = tables(rng)

@@ -103,7 +103,7 @@ def test_mutated_requests_are_refused_or_released_within_their_debit(worlds: lis
     What fails after the debit fails alike on neighbouring tables. Control: all three happen, and faults that are
     planted in the kernel are noticed (below).
     """
-    much = counts.count(f"mutated requests to the kernel, part {part + 1}", short=900, long=250_000)
+    much = counts.count(f"mutated requests to the kernel, part {part + 1}", short=600, long=250_000)
     found = tried(worlds, counts.generator(f"mutated requests to the kernel {part}"), much)
     print(dict(found))
     assert found["refused"] > much // 2
@@ -175,7 +175,7 @@ def receipts(worlds: list[World], random: Random, much: int) -> None:
 
 def test_mutated_receipts_buy_nothing_T43(worlds: list[World]) -> None:
     """Another plan's, another event's, used ones, or of another type: no row is read. Control: its own is good."""
-    much = counts.count("mutated receipts", short=600, long=50_000)
+    much = counts.count("mutated receipts", short=400, long=50_000)
     receipts(worlds, counts.generator("mutated receipts"), much)
 
 

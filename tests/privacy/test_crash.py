@@ -59,7 +59,7 @@ def where(kind: str) -> str:
 @pytest.mark.parametrize("kind", STORES)
 def test_killed_at_any_step_nothing_is_lost_and_nothing_is_free_T43(kind: str) -> None:
     """Killed at each step of a debit, inside its commit and at random, every acknowledged debit is there (T43)."""
-    short = 220 if kind == "sqlite" else 33
+    short = 110 if kind == "sqlite" else 33
     number = count(f"T43 kills, {kind}", short=short, long=5_500)
     found = run("kill", number, random.randrange(2**32), where(kind))
     assert found["violations"] == []
@@ -254,7 +254,7 @@ def restarted(times: int, *words: str) -> list[str]:
 
 def test_postgresql_restarted_in_the_middle_of_debits_loses_nothing_T43() -> None:
     """Stopped in order and by a crash under load: no answer without a debit, none lost, none twice, back by itself."""
-    assert restarted(count("T43 restarts of PostgreSQL", short=4, long=200)) == []
+    assert restarted(count("T43 restarts of PostgreSQL", short=2, long=200)) == []
 
 
 def test_a_commit_that_does_not_wait_for_the_disk_is_noticed_T43() -> None:

@@ -43,7 +43,7 @@ def test_choices_and_groups_are_told_apart_by_noise_alone_T24(kind: str, what: s
 
     Bar: 0 violations in 2e4 (question, neighbour) pairs on each engine. Control: the faults below.
     """
-    planned = counts.count(f"{what} replayed on {kind}", short=80, long=4_000)
+    planned = counts.count(f"{what} replayed on {kind}", short=40, long=4_000)
     rng = seeded(f"{what} on {kind}")
     done, number = 0, 0
     while done < planned:

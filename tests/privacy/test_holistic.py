@@ -194,7 +194,7 @@ def test_statistics_of_the_whole_are_told_apart_by_noise_alone(kind: str) -> Non
 
     Bar: 0 violations. Control: a halved sensitivity, below.
     """
-    planned = counts.count(f"holistic replay pairs on {kind}", short=len(UNITS) * 3 * 20, long=40_000)
+    planned = counts.count(f"holistic replay pairs on {kind}", short=len(UNITS) * 3 * 10, long=40_000)
     rng = seeded(f"holistic replay on {kind}")
     done, number = 0, 0
     while done < planned:

@@ -61,7 +61,7 @@ def test_error_expressions_over_http_have_one_outcome_whatever_the_rows_T30_T31(
     chosen: list[RowFn] = [fn for fn in fault_expressions() if _planned(fn, facts)]
     assert len(chosen) >= 200
     number = count(
-        "T30 error expressions over HTTP", short=70, long=len(chosen)
+        "T30 error expressions over HTTP", short=40, long=len(chosen)
     )  # test_faults asks them all, nearer by
     chosen = generator("error expressions over HTTP").sample(chosen, number)
     with watched(tmp_path, bad) as (running, door):

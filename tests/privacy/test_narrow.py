@@ -19,13 +19,15 @@ from tests import loaded, random_tallies
 from tests.counts import count
 from tests.sources.cases import KEY, parquet
 
-SIZES = (127, 128, 129, 255, 256, 257, 32_768)
+SIZES = (127, 128, 129, 255, 256, 257)
 WAYS = {"in memory": None, "unprepared": False, "in a file": True}
 # Around the largest type's end each size costs ten seconds; a file's columns are stored as those in memory.
-ENDS = [(32_769, "in memory"), (32_767, "unprepared"), (32_767, "in memory"), (32_769, "unprepared")]
+ENDS = [(32_768, way) for way in WAYS] + [
+    (size, way) for size in (32_769, 32_767) for way in ("in memory", "unprepared")
+]
 CASES = [
     *((size, way) for size in SIZES for way in WAYS),
-    *ENDS[: count("sizes beside the end of the largest narrow type", short=2, long=4)],
+    *ENDS[: count("sizes beside the end of the largest narrow type", short=2, long=7)],
 ]
 
 

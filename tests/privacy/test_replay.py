@@ -72,9 +72,9 @@ BUDGETS = [
 
 
 PAIRS = {  # in a short run and in a long one, how many questions of one table, and how many of its neighbours
-    "duckdb": (240, 100_000, 10, 3),
-    "memory": (240, 100_000, 10, 3),
-    "postgres": (240, 20_000, 10, 3),
+    "duckdb": (150, 100_000, 10, 3),
+    "memory": (150, 100_000, 10, 3),
+    "postgres": (120, 20_000, 10, 3),
     "spark": (20, 5_000, 60, 8),  # rows take seconds to open there
 }
 
@@ -143,7 +143,7 @@ def test_a_certificate_that_is_too_small_is_caught(norm: str, spend: object) -> 
 @pytest.mark.parametrize("unit", [Unit(), Unit("pid", 2, "replace_one"), Unit("pid", 1, "zero_out")], ids=str)
 def test_named_asks_are_told_apart_by_noise_alone(kind: str, unit: Unit) -> None:
     """Means, deviations, covariances and histograms, filtered and by keys, with every kind of spend (RP, T17, SR18)."""
-    planned = counts.count(f"named asks replayed on {kind}, {unit}", short=24, long=1_000)
+    planned = counts.count(f"named asks replayed on {kind}, {unit}", short=12, long=1_000)
     rng = seeded(f"named asks on {kind}")
     budget = EpsilonDelta(1000, 1e-6)
     done = 0
@@ -200,7 +200,7 @@ def test_every_calibration_hides_each_persons_part_SR8(kind: str, calibration: s
 @pytest.mark.parametrize("kind", [*ENGINES, "duckdb:unprepared"])
 def test_files_are_read_row_by_row(kind: str, suffix: str, tmp_path: Path) -> None:
     """Neighbouring files, one written with and one without a person, are told apart by noise alone (RP, T18, T26)."""
-    planned = counts.count(f"replay pairs from {suffix} on {kind}", short=18, long=1_000)
+    planned = counts.count(f"replay pairs from {suffix} on {kind}", short=9, long=1_000)
     rng = seeded(f"replay from {suffix} on {kind}")
     done, number = 0, int(rng.integers(len(UNITS)))
     while done < planned:
@@ -234,7 +234,7 @@ HOLISTIC = (
 @pytest.mark.parametrize("kind", ENGINES)
 def test_questions_of_every_kind_at_one_debit_are_told_apart_by_noise_alone(kind: str) -> None:
     """Sums, choices, thresholds, open keys and statistics of the whole, asked together, share one spend (RP, S3.6)."""
-    planned = counts.count(f"questions of every kind replayed on {kind}", short=24, long=5_000)
+    planned = counts.count(f"questions of every kind replayed on {kind}", short=12, long=5_000)
     rng, budget = seeded(f"every kind on {kind}"), EpsilonDelta(1000, 1e-3)
     done, number = 0, 0
     answered: set[str] = set()

@@ -113,7 +113,7 @@ def test_the_same_stored_answer_for_nothing_or_new_noise_at_full_price_T10() -> 
     Bar: 0 faults in 1e4 pairs. Control: a curator that forgets what an answer was worth
     (test_a_stored_answer_worth_less_is_noticed_T10).
     """
-    pairs = counts.count("pairs of asks, the second in other words", short=300, long=4_000)
+    pairs = counts.count("pairs of asks, the second in other words", short=150, long=4_000)
     found, reuses = faults(pairs, np.random.default_rng(counts.generator("T10").getrandbits(32)))
     assert found == []
     assert 0.2 * pairs < reuses < 0.8 * pairs
@@ -315,7 +315,7 @@ def test_a_query_in_other_words_is_never_charged_for_nothing_nor_answered_anew_T
 
     Bar: 0 of 1e4 pairs. Control: with another constant the same text is charged.
     """
-    pairs = counts.count("pairs of SQL texts, the second disguised", short=100, long=4_000)
+    pairs = counts.count("pairs of SQL texts, the second disguised", short=50, long=4_000)
     rng = counts.generator("disguised")
     grammar, done = queries.Grammar(rng), 0
     while done < pairs:

@@ -12,7 +12,7 @@ from tests.service.kills import PRICE, Seen, killed, violations
 
 def test_whatever_is_killed_no_answer_is_unpaid_and_no_receipt_runs_twice_T43_T52_T60() -> None:
     """Web, clerk and workers are killed in turn at random moments; the service is back by itself every time."""
-    seen = killed(count("kills of the service's processes", short=20, long=200), generator("service kills"))
+    seen = killed(count("kills of the service's processes", short=9, long=200), generator("service kills"))
     assert violations(seen) == []
     assert seen.answers
     assert any(code for code in seen.refusals), "no kill ever met a question: the test shows nothing"

@@ -124,7 +124,7 @@ def neighbour(frames: Frames, person: int, unit: Unit, rng: random.Random) -> Fr
 @pytest.mark.parametrize("kind", ENGINES)
 def test_random_sql_tells_neighbours_apart_by_noise_alone_T15_T27(kind: str) -> None:
     """Calls, bytes, errors and ledger are equal, and inputs move by no more than was paid for. Control: below."""
-    planned = counts.count(f"random SQL replayed on {kind}", short=90, long=10_000)
+    planned = counts.count(f"random SQL replayed on {kind}", short=50, long=10_000)
     done = number = 0
     while done < planned:
         rng = counts.generator(f"replayed {kind} {number}")
@@ -198,7 +198,7 @@ def test_a_response_is_as_long_as_its_released_digits_T27(kind: str) -> None:
 
     Bar: 0 other variation in 1e4 answers on each engine. Control: test_a_row_more_or_less_is_noticed_T27.
     """
-    planned = counts.count(f"bodies of answers compared on {kind}", short=60, long=10_000)
+    planned = counts.count(f"bodies of answers compared on {kind}", short=30, long=10_000)
     done = number = 0
     while done < planned:
         rng = counts.generator(f"bodies {kind} {number}")

@@ -142,7 +142,7 @@ def test_no_power_cut_of_the_clerks_disk_loses_an_acknowledged_debit_T43_T48() -
 
     Bar: 0 answers without a debit. Control: a disk whose sync does nothing (below).
     """
-    assert violations(powered("power", count("T43 power cuts of the service's clerk", short=4, long=100))) == []
+    assert violations(powered("power", count("T43 power cuts of the service's clerk", short=2, long=100))) == []
 
 
 def test_a_clerk_on_a_disk_that_does_not_sync_is_noticed_T43() -> None:

@@ -289,7 +289,7 @@ def converted(events: list[Event], split: Split) -> float:
 def test_histories_cost_what_the_closed_forms_say_T53() -> None:
     """Over random histories the spend is the better closed form, never below it, hardly above it (T53)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
-    for events in histories(count("T53 histories, closed forms", short=10_000, long=100_000), seed=1):
+    for events in histories(count("T53 histories, closed forms", short=3_000, long=100_000), seed=1):
         sums = [converted(events, held.split)]
         if all(e.epsilon is not None for e in events):
             sums.append(float(sum(e.epsilon for e in events)))
@@ -314,7 +314,7 @@ def test_no_history_costs_less_than_a_reference_accountant_says_T53() -> None:
     held = filter_for(EpsilonDelta(2, 1e-6))
     alpha = float(held.split.alpha)
     halved = 0
-    for events in histories(count("T53 histories, dp-accounting", short=10_000, long=10_000), seed=2):
+    for events in histories(count("T53 histories, dp-accounting", short=3_000, long=10_000), seed=2):
         least = reference(events, alpha, 1e-6)
         assert float(spent_of(held, total(held, events)).amount) >= least - 1e-12
         wrong = [replace(e, rho=e.rho / 2) for e in events]

@@ -65,7 +65,7 @@ def test_a_cell_means_the_same_beside_any_other_T26(column: Column, engine: str)
     assert read(CELLS, column, engine) == total
     assert read(CELLS[::-1], column, engine) == total
     pairs = list(itertools.combinations(enumerate(CELLS[:8]), 2))
-    some = counts.generator(repr(column)).sample(pairs, count("pairs of cells among objects", short=6, long=len(pairs)))
+    some = counts.generator(repr(column)).sample(pairs, count("pairs of cells among objects", short=4, long=len(pairs)))
     for (i, first), (j, second) in some:
         assert read([first, second], column, engine) == [a + b for a, b in zip(alone[i], alone[j], strict=True)]
 

@@ -35,7 +35,7 @@ from tests.counts import count
 from tests.data import need
 from tests.sql.programs import aggregate, apply, const, database, noisy, people, table, truth
 
-RUNS = count("coverage of the cells of queries", short=400, long=2_000)
+RUNS = count("coverage of the cells of queries", short=250, long=2_000)
 AGE, INCOME, CITY, SMOKER = Col("age"), Col("income"), Col("city"), Col("smoker")
 ROWS = Stat("rows")
 
