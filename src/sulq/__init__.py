@@ -14,6 +14,7 @@ from types import ModuleType
 from sulq import errors
 from sulq.api.connect import connect
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.language.estimator import Certificate, Property, Stated, Utility, sensitivity_from_sampler
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.rowfn import (
@@ -35,10 +36,9 @@ from sulq.language.rowfn import (
     within_l1,
 )
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
-from sulq.language.space import Box, Cube, Points
+from sulq.language.space import Box, Candidates, Cube, Points
 from sulq.language.statistic import (
     Aggregated,
-    Certificate,
     Certified,
     Degrees,
     Edges,
@@ -48,10 +48,10 @@ from sulq.language.statistic import (
     SpanningTree,
     ToBoundedDegree,
     ToConnected,
+    ToProperty,
     ToSorted,
     ToUnique,
     Triangles,
-    sensitivity_from_sampler,
 )
 from sulq.version import __version__
 
@@ -60,6 +60,7 @@ __all__ = [
     "Aggregated",
     "Bool",
     "Box",
+    "Candidates",
     "Category",
     "Certificate",
     "Certified",
@@ -84,22 +85,26 @@ __all__ = [
     "Occurring",
     "OpenSums",
     "Points",
+    "Property",
     "Queries",
     "Rank",
     "Real",
     "Rho",
     "SpanningTree",
+    "Stated",
     "SubLinear",
     "Sums",
     "Text",
     "Timestamp",
     "ToBoundedDegree",
     "ToConnected",
+    "ToProperty",
     "ToSorted",
     "ToUnique",
     "Together",
     "Triangles",
     "Unit",
+    "Utility",
     "__version__",
     "bins",
     "bucket",

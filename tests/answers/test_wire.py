@@ -26,6 +26,7 @@ from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, Vertices
+from sulq.language.estimator import Certificate, Estimator, Property, Stated, Utility
 from sulq.language.facts import Facts, Heavy, TableFacts
 from sulq.language.law import (
     AboveLaw,
@@ -43,14 +44,12 @@ from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Toge
 from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.language.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit, Lookup, Route
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
-from sulq.language.space import Box, Cube, Points
+from sulq.language.space import Box, Candidates, Cube, Points
 from sulq.language.statistic import (
     Aggregated,
-    Certificate,
     Certified,
     Degrees,
     Edges,
-    Estimator,
     Graph,
     HeavyPersons,
     MinCut,
@@ -58,6 +57,7 @@ from sulq.language.statistic import (
     SpanningTree,
     ToBoundedDegree,
     ToConnected,
+    ToProperty,
     ToSorted,
     ToUnique,
     Triangles,
@@ -167,7 +167,19 @@ certificates = st.builds(
     *(st.floats(0, 0.5), st.floats(0.1, 9), st.floats(0.8, 1), st.just(0), st.just(1)),
     st.sampled_from([("few",), ("few", "city")]),
 )
-estimators = st.builds(Estimator, st.just("own"), st.just("package.part:function"), st.none() | certificates)
+stated = st.builds(Stated, st.floats(0.1, 9), st.just(0), st.just(1), st.just(("few",)), st.integers(1, 9))
+utilities = st.builds(
+    lambda trees, moved, weighted: Utility(trees, moved, 0, 1, ("few",), (3,) * len(trees) if weighted else ()),
+    st.lists(st.recursive(st.text(max_size=3), st.tuples, max_leaves=3), min_size=1, unique=True).map(tuple),
+    st.integers(1, 9), st.booleans(),
+)  # fmt: skip
+properties = st.sampled_from([Property(), Property(("few",), 3)])
+estimators = st.builds(
+    Estimator,
+    st.just("own"),
+    st.just("package.part:function"),
+    st.none() | certificates | stated | utilities | properties,
+)
 STATISTICS_TRIED: dict[type, st.SearchStrategy[object]] = {
     MinCut: st.just(MinCut(GRAPH)),
     SpanningTree: st.booleans().map(lambda complete: SpanningTree(GRAPH, complete)),
@@ -184,7 +196,8 @@ STATISTICS_TRIED: dict[type, st.SearchStrategy[object]] = {
         lambda low, wide, salt: Aggregated("mean", ("few",), 7, low, low + wide, salt),
         st.floats(-9, 9), st.integers(1, 9), st.integers(-9, 9),
     ),
-    Certified: st.just(Certified("own", ("few",))),
+    Certified: st.booleans().map(lambda placed: Certified("own", ("few",), placed)),
+    ToProperty: st.just(ToProperty("own", ("few", "city"))),
 }  # fmt: skip
 wholes = st.sampled_from(
     [
@@ -200,7 +213,11 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Cube: st.just(Cube()),
     Box: spaces.filter(lambda space: isinstance(space, Box)),
     Points: spaces.filter(lambda space: isinstance(space, Points)),
+    Candidates: st.just(Candidates()),
     Certificate: certificates,
+    Stated: stated,
+    Utility: utilities,
+    Property: properties,
     Estimator: estimators,
     Whole: wholes.map(lambda plan: plan.parts[0].whole),
     Holistic: st.builds(Holistic, st.one_of(*STATISTICS_TRIED.values()), st.none() | expressions.conditions(1), spaces),
@@ -275,7 +292,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Quantile: trees,
     Quantiles: st.lists(trees, min_size=1, max_size=2).map(lambda found: Quantiles(tuple(found))),
     Picked: st.builds(Picked, trees),
-    Chosen: st.just(Chosen()),
+    Chosen: st.sampled_from([Chosen(), Chosen((1, 4))]),
     FirstAbove: st.builds(FirstAbove, fractions),
     Released: released,
     Spread: st.builds(Spread, fractions, st.booleans()),
@@ -289,7 +306,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Text: st.builds(Text, st.integers(1, 10_000)),
     Sums: questions,
     OpenSums: questions.map(lambda asked: OpenSums(asked.values, asked.where, (Col("city"),))),
-    Choose: ranks.map(lambda rank: Choose(BY_CITY, rank)),
+    Choose: ranks.map(lambda rank: Choose(BY_CITY, rank, exponential=rank.shift > 0)),
     Above: st.builds(Above, st.just(BY_CITY), levels | st.lists(levels, min_size=1, max_size=4).map(tuple)),
     Together: st.lists(questions, min_size=1, max_size=2).map(
         lambda found: Together(tuple(found), (Fraction(1),) * len(found))

@@ -10,8 +10,8 @@ from sulq.cli.config import Config, DatasetConfig, find, read
 from sulq.cli.settings import SETTINGS
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
+from sulq.language.estimator import Certificate, Property, Stated, Utility
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.language.statistic import Certificate
 from sulq.service.settings import Service
 
 SURVEY = """
@@ -441,14 +441,40 @@ def test_a_bad_graph_or_function_is_refused_with_its_place(tmp_path: Path, line:
     assert "dataset.a" in error.message
 
 
+def test_what_an_owner_declares_of_functions_is_read_by_its_keys_S4_27(tmp_path: Path) -> None:
+    """A sensitivity, a utility with candidates and weights, properties of graphs and of tables."""
+    lines = """
+    [dataset.a.estimators]
+    spread = { function = "p:f", sensitivity = 0.5, low = 0, high = 9, columns = ["x"], width = 2 }
+    sparse = { function = "p:h", property = true }
+    clumped = { function = "p:h", property = true, columns = ["x"], rows = 3 }
+    [dataset.a.estimators.plan]
+    function = "p:g"
+    candidates = ["a", ["b", 2]]
+    sensitivity = 1
+    low = 0
+    high = 9
+    columns = ["x"]
+    weights = [1, 3]
+    """
+    found = read(write(tmp_path, with_dataset("") + lines)).datasets["a"].estimators
+    assert found == {
+        "spread": ("p:f", Stated(0.5, 0, 9, ("x",), 2)),
+        "plan": ("p:g", Utility(("a", ("b", 2)), 1, 0, 9, ("x",), (1, 3))),
+        "sparse": ("p:h", Property()),
+        "clumped": ("p:h", Property(("x",), 3)),
+    }
+
+
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [
         ({"probability": "0.55"}, "above (1 + reads)/2"),
-        ({"reads": '"x"'}, "reads must be a number"),
+        ({"reads": '"x"'}, "three finite numbers"),
         ({"columns": None}, "needs 'columns'"),
-        ({"columns": '"x"'}, "a list of columns"),
+        ({"columns": '"x"'}, "names its columns"),
         ({"columns": "[]"}, "names its columns"),
+        ({"width": "2"}, "has 'width', which a Certificate does not say"),
     ],
     ids=str,
 )

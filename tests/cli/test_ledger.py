@@ -13,8 +13,8 @@ from sulq.cli import app
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SulqError
 from sulq.kernel.mechanisms import MECHANISMS
+from sulq.language.estimator import Certificate, Estimator
 from sulq.language.privacy import Epsilon, Unit
-from sulq.language.statistic import Certificate, Estimator
 from tests.curator.ledger.cases import pure
 
 

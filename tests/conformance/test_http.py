@@ -76,6 +76,8 @@ PROGRAMS: dict[str, Program] = {
     "graph": lambda db: db.graph,
     "distance_from_key": lambda db: db.distance_from_key(["age", "city"], where=OLD, spend=PAY),
     "distance_from_order": lambda db: db.distance_from_order("age", spend=PAY),
+    "statistic": lambda db: db.statistic("spread", spend=PAY),
+    "distance_from": lambda db: db.distance_from("sparse", spend=PAY),
     "occurring": lambda db: db.occurring("city", spend=PAY),
     "sample_and_aggregate": lambda db: db.sample_and_aggregate("median", "age", blocks=5, low=0, high=99, spend=PAY),
     "ask, a point of a space": lambda db: db.ask(

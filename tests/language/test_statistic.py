@@ -23,6 +23,7 @@ from sulq.language.statistic import (
     SpanningTree,
     ToBoundedDegree,
     ToConnected,
+    ToProperty,
     ToSorted,
     ToUnique,
     Triangles,
@@ -43,6 +44,7 @@ EACH = [
     HeavyPersons(),
     Aggregated("mean", ("a",), 7, 0, 1.5, 3),
     Certified("own", ("a",)),
+    ToProperty("own", ("a", "b")),
 ]
 ENDS = Category((1, 2, 3))
 

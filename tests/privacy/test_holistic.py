@@ -53,9 +53,10 @@ from sulq.errors import SetupError, SulqError
 from sulq.kernel.whole import graphs
 from sulq.kernel.whole.figure import Figure, monotone
 from sulq.language.domain import Bool, Category, Int, Real, Schema
+from sulq.language.estimator import Estimator
 from sulq.language.facts import Facts, TableFacts, Tables
 from sulq.language.law import LaplaceLaw
-from sulq.language.statistic import Estimator, HeavyPersons
+from sulq.language.statistic import HeavyPersons
 from sulq.language.tally import Engine
 from sulq.sources import fold as listing
 from sulq.sources import stored_engine

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Final, cast
@@ -22,7 +22,7 @@ from sulq.answers.noise_sums import least_total
 from sulq.answers.quantiles import Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats, Truths
-from sulq.language.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw
+from sulq.language.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.space import Box, Points, values
 
 # Noise (1-t)Z1 - tZ2 of two integer draws, against the continuous draws they are compared with, in units.
@@ -59,15 +59,18 @@ class Estimated:
 class Chosen:
     """The number of the candidate that was chosen; how good its score is, the law tells."""
 
+    weights: tuple[int, ...] = field(default=(), metadata={"wire": "set"})  # how often each was drawn from
+
     def value(self, released: Released) -> Floats:
         """The number itself."""
-        return released.values()
+        ends, found = np.cumsum(self.weights), released.values()
+        return np.searchsorted(ends, found, side="right").astype(np.float64) if self.weights else found
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Every candidate: which one is the best is not claimed, only that the chosen one is nearly as good."""
         law = released.noise[0].law
-        last = law.candidates - 1 if isinstance(law, (FlipLaw, ExponentialLaw)) else 0
-        return np.zeros_like(released.values()), np.full_like(released.values(), last)
+        many = len(self.weights) or (law.candidates if isinstance(law, (FlipLaw, ExponentialLaw, MetricLaw)) else 1)
+        return np.zeros_like(released.values()), np.full_like(released.values(), many - 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from statistics import NormalDist
 from sulq.answers.estimators import SLACK
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
+from sulq.language.estimator import DECLARED, Certificate, Property, Stated, Utility
 from sulq.language.law import (
     AboveLaw,
     ExponentialLaw,
@@ -39,17 +40,8 @@ from sulq.language.privacy import (
 )
 from sulq.language.question import Question
 from sulq.language.score import Score
-from sulq.language.space import Box, Points, Space
-from sulq.language.statistic import (
-    DECLARED,
-    ESTIMATORS,
-    Aggregated,
-    Certificate,
-    Degrees,
-    Edges,
-    HeavyPersons,
-    Statistic,
-)
+from sulq.language.space import Box, Candidates, Points, Space
+from sulq.language.statistic import ESTIMATORS, Aggregated, Degrees, Edges, HeavyPersons, Statistic
 from sulq.language.tally import Key, Tally
 
 
@@ -57,7 +49,8 @@ from sulq.language.tally import Key, Tally
 class Whole:
     """A statistic of the whole table as the plan bound it: `width` numbers, each of whole units of `step`.
 
-    `stride`: of a Box, how many units lie between its points. `certificate`: the owner's, of a `Certified` statistic.
+    `stride`: of a Box, how many units lie between its points. `certificate`: what the owner declares of a `Certified`
+    statistic, of a utility's candidates or of a property.
     """
 
     statistic: Statistic
@@ -65,7 +58,20 @@ class Whole:
     width: int
     space: Space | None = None
     stride: int = 1
-    certificate: Certificate | None = None
+    certificate: Certificate | Stated | Utility | Property | None = None
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """Of candidates, how often each stands among those that one is drawn from; of anything else none."""
+        if not isinstance(self.space, Candidates):
+            return ()
+        given = self.certificate.weights if isinstance(self.certificate, Utility) else ()
+        return given or (1,) * self.width
+
+    @property
+    def told(self) -> bool:
+        """Whether a point or a candidate is released, and no number."""
+        return self.placed is not None or isinstance(self.space, Candidates)
 
     @property
     def placed(self) -> Points | Box | None:
@@ -92,9 +98,11 @@ class Whole:
     @property
     def declared(self) -> str:
         """What of the statistic rests on the owner's word alone, in words; nothing of most (SR5)."""
-        if self.certificate is not None:
-            return f"sensitivity by certificate {DECLARED}"
-        asked = self.statistic
+        asked, told = self.statistic, self.certificate
+        if isinstance(told, Property):
+            return f"property {getattr(asked, 'name', '')} {DECLARED}"
+        if told is not None:
+            return f"sensitivity {'by certificate ' if isinstance(told, Certificate) else ''}{DECLARED}"
         own = isinstance(asked, Aggregated) and asked.estimator not in ESTIMATORS
         return f"estimator {asked.estimator} {DECLARED}" if own and isinstance(asked, Aggregated) else ""
 
@@ -127,8 +135,7 @@ class Part:
     @property
     def told(self) -> bool:
         """Whether a place is released, of a candidate, a sum or a point, and no sum."""
-        placed = self.whole is not None and self.whole.placed is not None
-        return self.score is not None or self.thresholds is not None or placed
+        return self.score is not None or self.thresholds is not None or (self.whole is not None and self.whole.told)
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
@@ -220,11 +227,14 @@ class Part:
     def _line(self, whole: Whole, law: Law, reach: Fraction) -> str:
         numbers = "a number" if whole.width == 1 else f"{whole.width:,} numbers"
         moved = f"{self.norm} sensitivity {plain(self.sensitivity[0])}"
-        if whole.certificate is not None:
+        if whole.certificate is not None and not isinstance(whole.certificate, Property):
             moved += f" {DECLARED}"
         elif whole.declared:
             moved = f"{whole.declared}, {moved}"
         hidden = f"{moved}, {_law(law)}"
+        if isinstance(whole.space, Candidates):
+            what = f"one of {whole.width:,} candidates"
+            return f"  {type(whole.statistic).__name__}, {what}: {hidden}, within {float(reach):.6g} of the best at 95%"
         if isinstance(law, (MetricLaw, ExponentialLaw)):
             what = f"one of {law.candidates:,} points"
             return (

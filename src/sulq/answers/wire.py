@@ -30,6 +30,7 @@ from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
+from sulq.language.estimator import DECLARATIONS, Estimator
 from sulq.language.facts import Facts, Heavy, TableFacts
 from sulq.language.law import (
     AboveLaw,
@@ -48,7 +49,7 @@ from sulq.language.relation import RELATIONS
 from sulq.language.rowfn import ROW_FUNCTIONS
 from sulq.language.score import SCORES
 from sulq.language.space import SPACES
-from sulq.language.statistic import STATISTICS, Certificate, Estimator, Graph
+from sulq.language.statistic import STATISTICS, Graph
 from sulq.language.tally import Block, Key, Tally
 
 __all__ = ["FORMAT", "Writer", "decode", "digest", "digest_of", "encode", "from_json", "strict", "to_json"]
@@ -303,7 +304,7 @@ LAWS: Final = (
     *(AboveLaw, BinomialLaw, BitLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw),
     PassedLaw,
 )
-HOLISTIC: Final = (Certificate, Estimator, Graph, Whole, *SPACES, *STATISTICS)
+HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 ANSWERS: Final = (
     *(Answer, Answers, Average, Bed, CentredMean, Chosen, Covariance, Mean, Noise, Plain, Quantile, Quantiles),

@@ -112,9 +112,10 @@ def connect(
             or as the same Int, and of the weight, if there is one, within [0, 1]: ("u", "v", "weight"). Then
             `db.graph` is there, and an edge to a number out of bounds is none.
         estimators: of one table, functions that analysts may choose by name: {"name": "package:function"}, or
-            {"name": ("package:function", sulq.Certificate(...))} for one whose sensitivity you certify. Each must be a
-            function of its argument alone, which is tried when the data is opened. They rest on your word, run in your
-            process, and are written down in the ledger and shown as declared.
+            {"name": ("package:function", sulq.Stated(...))} for one whose sensitivity you state (Stated), certify
+            (Certificate), which scores candidates (Utility), or which tells the tables that have a property (Property).
+            Each must be a function of its argument alone, which is tried when the data is opened. They rest on your
+            word, run in your process, and are written down in the ledger and shown as declared.
         new_people: with `ledger=` naming a new one: begin it although another ledger covers this data, as the people
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
     """

@@ -64,9 +64,9 @@ class Database(NamedAsks):
     ) -> None:
         given = [_given(table) for table in tables]
         first = given[0].facts
-        own = load([item for table in given for item in table.facts.estimators])
         if isinstance(budget, SubLinear):
             check_size(budget, tables[0].size)
+        own = load([table.facts for table in given], unit)
         self._process = os.getpid()
         self._closed = False
         self._ledger = Ledger.open(

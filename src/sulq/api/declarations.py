@@ -12,9 +12,11 @@ from typing import Final, NamedTuple, cast
 from sulq.addresses import TableAddress, beside, copy_of, is_address, same_database, stem
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.language.domain import Category, Schema, Text, joinable
+from sulq.language.estimator import Declaration, Estimator, Property, Utility
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Unit
-from sulq.language.statistic import Certificate, Estimator, Graph
+from sulq.language.rowfn.vectors import bounded
+from sulq.language.statistic import Graph
 
 
 class OwnedTable(NamedTuple):
@@ -92,12 +94,20 @@ def single_facts(schema: Schema, unit: Unit, graph: object = None, estimators: o
 
 
 def _estimator(name: str, told: object, schema: Schema) -> Estimator:
-    """A function as its owner names it; what it is certified for must be declared columns that have numbers."""
+    """A function as its owner names it; what it is declared for must be declared columns that have numbers."""
+    told = ("", told) if isinstance(told, Utility) else told
     function, certificate = told if isinstance(told, tuple) and len(told) == 2 else (told, None)
-    found = Estimator(name, cast("str", function), cast("Certificate | None", certificate))
-    for column in () if found.certificate is None else found.certificate.columns:
-        if schema.find(column) is None or isinstance(schema.find(column), (Text, Category)):
+    found = Estimator(name, cast("str", function), cast("Declaration | None", certificate))
+    declared = found.certificate
+    for column in () if declared is None else declared.columns:
+        kinds = Text if isinstance(declared, Property) else (Text, Category)  # whose tables have a value for each label
+        if schema.find(column) is None or isinstance(schema.find(column), kinds):
             raise SetupError("bad-certificate", f"{column[:80]!r} is not a declared column of numbers.")
+    for fn in declared.sums if isinstance(declared, Utility) else ():
+        try:
+            bounded(fn, schema)
+        except QuestionError as error:
+            raise SetupError("bad-declaration", f"A candidate of {name!r}: {error.message}") from None
     return found
 
 

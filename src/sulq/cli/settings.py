@@ -19,8 +19,8 @@ from sulq.addresses import is_address
 from sulq.api.declarations import lies_elsewhere
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.language.estimator import BOUNDS, CERTIFIES, Certificate, Declaration, Property, Stated, Utility
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.language.statistic import CERTIFIES, Certificate
 
 SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})  # words of a postgresql:// address
 
@@ -205,26 +205,26 @@ def _shares(value: object, place: ConfigPlace) -> Mapping[str, tuple[float, floa
 
 
 def _estimators(value: object, place: ConfigPlace) -> Mapping[str, object]:
-    """The owner's functions by name: their place, or a table that certifies them too."""
+    """The owner's functions by name: their place, or a table that declares more of them."""
     found: dict[str, object] = {}
     for name, told in place.table(value).items():
         if isinstance(told, str):
             found[name] = told
             continue
         own = ConfigPlace(f"{place.where}.{name}", place.folder)
-        table = own.table(told, "estimator", ("function", *CERTIFIES))
-        numbers = {key: _number(table[key], own.at(key)) for key in CERTIFIES if key != "columns"}
-        columns = tuple(own.at("columns").of(list, table["columns"], "a list of columns"))
-        function = own.of(str, table["function"], "package:function")
+        known = own.table(told, "estimator")
+        kind = next((kind for key, kind in TOLD_BY.items() if key in known), Certificate)
+        needed, more = DECLARED_BY[kind]
+        given = own.table(told, "estimator", ("function", *needed))
+        for key in given:
+            if key not in ("function", *needed, *more):
+                raise own.bad(f"has {key!r}, which a {kind.__name__} does not say")
+        words: dict[str, Any] = {key: given[key] for key in given if key not in ("function", "property")}
         try:
-            found[name] = (function, Certificate(**numbers, columns=columns))
+            found[name] = (own.of(str, given["function"], "package:function"), kind(**words))
         except SulqError as error:
             raise own.bad(error.message) from None
     return MappingProxyType(found)
-
-
-def _number(value: object, place: ConfigPlace) -> float:
-    return float(place.of(int if isinstance(value, int) else float, value, "a number"))
 
 
 def _tables(value: object, place: ConfigPlace) -> Mapping[str, TableConfig]:
@@ -300,6 +300,15 @@ def _short(values: list[object], name: str) -> Column:
     return declare(tuple(values) if numbers and len(values) == 2 else values, name)
 
 
+TOLD_BY: Final[Mapping[str, type[Declaration]]] = {"candidates": Utility, "property": Property, "sensitivity": Stated}
+DECLARED_BY: Final[Mapping[type[Declaration], tuple[tuple[str, ...], tuple[str, ...]]]] = {  # keys it has, and may have
+    Certificate: ((*CERTIFIES, *BOUNDS), ()),
+    Stated: (("sensitivity", *BOUNDS), ("width",)),
+    Utility: (("candidates", "sensitivity", *BOUNDS), ("weights",)),
+    Property: (("property",), ("columns", "rows")),
+}
+
+
 # Every setting: how it is read, and what it says (for the reference page). What a unit, a budget, a column or a share
 # is told, is checked by the value made of it.
 SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
@@ -345,6 +354,16 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
     "estimator": {
         "function": (None, "Where the function is: package:function."),
         **{name: (None, f"Of a certificate: {what}.") for name, what in CERTIFIES.items()},
+        "sensitivity": (
+            None,
+            "The owner's word: how far one person moves the function (in L1), or any candidate's utility.",
+        ),
+        **{name: (None, f"Of a certificate, a sensitivity or a utility: {what}.") for name, what in BOUNDS.items()},
+        "width": (None, "Of a sensitivity: how many numbers the function gives. Default: 1."),
+        "candidates": (None, "Of a utility: what is chosen from; the function gives a number for each."),
+        "weights": (None, "Of a utility: a base measure, a positive whole number for each candidate."),
+        "property": (None, "true: the function says which tables have a property; of graphs without columns."),
+        "rows": (None, "Of a property of tables: how many rows they have at most; exactly under replace_one."),
     },
     "share": {
         "share": (None, "The part of the budget this analyst may spend at most; a fraction of the total. Default: 1."),

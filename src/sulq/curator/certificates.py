@@ -15,14 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from sulq.answers.plan import Part, Whole
+from sulq.compile.plan.estimators import functions_of, owned
 from sulq.compile.plan.extent import extent
-from sulq.compile.plan.holistic import functions_of, owned, requested
+from sulq.compile.plan.holistic import requested
 from sulq.kernel.facts import Facts, Refused
 from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.private import Private
 from sulq.kernel.request import Outside, Proposed, Release
 from sulq.kernel.whole.asked import Asked
-from sulq.kernel.whole.functions import Declared, Function, Owned, declared
+from sulq.kernel.whole.functions import Declared, Owned, declared
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Grid, Integers, Truth, Words
 from sulq.language.privacy import Unit
@@ -30,6 +31,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn.vectors import Lookup
 from sulq.language.score import form
 from sulq.language.shape import Shape, shape
+from sulq.language.statistic import Certified as OfOwner
 from sulq.language.statistic import HeavyPersons
 from sulq.language.tally import Block, Engine, Tally, sums_of
 
@@ -69,7 +71,7 @@ def certifying(engine: Engine) -> Certifying | None:
     return cast("Certifying", engine) if known else None
 
 
-def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Function]) -> tuple[Release, ...]:
+def releases(parts: Sequence[Part], engine: Engine, own: Mapping[str, Any]) -> tuple[Release, ...]:
     """What is released of each part of a plan; from public facts alone.
 
     Raises:
@@ -110,15 +112,15 @@ def _groups(engine: Engine, tally: Tally) -> Callable[[], list[Private[Any]]]:
     return lambda: [engine.groups(tally)]
 
 
-def _statistic(engine: Engine, part: Part, own: Mapping[str, Function]) -> Outside:
+def _statistic(engine: Engine, part: Part, own: Mapping[str, Any]) -> Outside:
     """A statistic of the whole table; where the engine's tables are known, with how many rows a person alters."""
     whole = cast("Whole", part.whole)
 
     def rows() -> Sequence[Private[Integers]]:
         if isinstance(whole.statistic, HeavyPersons):
             return [engine.heavy(cast("Table", part.tally.over).name)]
-        # The rows a certificate is about are all of them, each in its place, whatever they lack (S4.13).
-        return [engine.listed(part.tally, blanks=whole.certificate is not None)]
+        # The rows a declared function is about are all of them, whatever they lack (S4.13, S4.27).
+        return [engine.listed(part.tally, blanks=isinstance(whole.statistic, OfOwner))]
 
     known, asked = certifying(engine), requested(whole, part.tally.blocks)
     bounds = () if known is None else (_listed(part, whole, asked, known),)
@@ -175,13 +177,13 @@ def _listed(part: Part, whole: Whole, asked: Asked, engine: Certifying) -> Certi
     if not isinstance(tally.over, Table) or asked.width % part.cells or whole.width != asked.width:
         raise Refused("a statistic of other than a table, or of other numbers than its own")
     table = tables.table_of(tally.over.name)
-    owners = owned(table)
+    owners = owned(table, tables)
     rows = engine.certified_rows(asked, tally, owners) if tally.blocks else None
     if rows is None:  # by the rules of plans, anew
         rows = max(shape(tally.over, tables).rows, 1)
         if isinstance(asked.statistic, Declared):
-            declared(asked.statistic, owners)
-            if tally.where is not None or not tables.unit.positions_are_public or tables.person_of(table) is not None:
+            word = declared(asked.statistic, owners).word
+            if tally.where is not None or word.placed != tables.placed(table):
                 raise Refused("other rows than a function is declared for")
     return Certified(Moves(none, none), rows, present=False)
 

@@ -182,6 +182,8 @@ def _told(asked: Single, part: Part, released: Released, facts: Facts) -> tuple[
 
 def _reading(part: Part) -> Plain | Chosen | FirstAbove | Placed:
     if part.whole is not None:
+        if part.whole.weights:
+            return Chosen(part.whole.weights if max(part.whole.weights) > 1 else ())
         return Plain() if part.whole.placed is None else Placed(part.whole.placed, part.whole.unit)
     if part.thresholds is not None:
         return FirstAbove(part.tally.blocks[0].step)

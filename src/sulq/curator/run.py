@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Generic, Self, TypeVar, cast, final
+from typing import Any, Final, Generic, Self, TypeVar, cast, final
 
 import numpy as np
 
@@ -27,7 +27,6 @@ from sulq.kernel.remembered import asked_by
 from sulq.kernel.request import Proposed
 from sulq.kernel.request import Release as Requested
 from sulq.kernel.run import Book, Checked, Draw, Kernel, Reveal
-from sulq.kernel.whole.functions import Function
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Budget, Event, SubLinear
 from sulq.language.sublinear import COINS, noise_for
@@ -50,7 +49,7 @@ class Rows:
         self,
         engine: Engine,
         redeem: Callable[[Receipt, str, Event], bool],
-        own: Mapping[str, Function] | None = None,
+        own: Mapping[str, Any] | None = None,
         *,
         ready: Callable[[], None] | None = None,
         budget: Budget | None = None,

@@ -163,7 +163,7 @@ def _choice(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Uni
     k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13).
     Source: docs/theory/choose.md.
     """
-    require(draw.mechanism in ("permute_and_flip", "exponential"), f"{draw.mechanism} noise for a choice")
+    require(draw.mechanism in ("permute_and_flip", "exponential", "metric"), f"{draw.mechanism} noise for a choice")
     score, cells = cast("Score", release.score), release.source.cells // release.answered
     candidates(score, [block.moves for block in blocks], cells, release.answered)
     one, power, most = len({found.source for found in blocks}) == 1, 1 if draw.norm == "l1" else 2, 0

@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # executors of Spark read statements, and load nothing that d
     from sulq.kernel.programs import Fold
     from sulq.kernel.scores import Score
     from sulq.kernel.whole.asked import Asked
-    from sulq.kernel.whole.functions import Function
 
 At = tuple[int, int]  # a tally, and the place of a block in it
 
@@ -187,7 +186,7 @@ class Outside:
     bounds: tuple[Certified, ...] = ()
     groups: bool = False
     whole: Asked | None = None
-    functions: Mapping[str, Function] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,9 +8,10 @@ from typing import Final, Literal
 
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
+from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
 from sulq.language.sampling import SamplingReport, sampling_report
-from sulq.language.statistic import Estimator, Graph
+from sulq.language.statistic import Graph
 from sulq.language.sublinear import noise_for
 
 SHOWN: Final = 5  # categories named before the rest are counted
@@ -74,6 +75,10 @@ class Catalogue:
     def person_of(self, table: TableFacts) -> str | None:
         """The column that says whose a table's row is; None where the row itself is the person."""
         return table.person or self.unit.column
+
+    def placed(self, table: TableFacts) -> bool:
+        """Whether each row is a person and stands in a place that is public."""
+        return self.unit.positions_are_public and self.person_of(table) is None
 
     def rows_of(self, table: TableFacts) -> int | None:
         """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""

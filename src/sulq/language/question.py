@@ -10,7 +10,7 @@ release and is free (S0.29).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, cast
 
@@ -139,12 +139,16 @@ class Choose(_OfCounts):
 
     `counts`: exact sums whose last key divides the rows for the score; each cell of
     the keys before it makes a choice of its own, all for one price. `score`: one
-    of a closed list (SR5). The answer is the number of the chosen candidate.
+    of a closed list (SR5). The answer is the number of the chosen candidate. `exponential`: by the exponential
+    mechanism for a pure spend too, where permute-and-flip is nearer to the best: what a base measure needs [S3.31].
     """
 
     score: Score
+    exponential: bool = field(default=False, metadata={"wire": "set"})
 
     def __post_init__(self) -> None:
+        if type(self.exponential) is not bool:
+            raise QuestionError("bad-question", "A choice is by the exponential mechanism, or by the better one.")
         if not isinstance(self.counts, Sums) or not self.counts.by:
             raise QuestionError("bad-question", "A choice is made by sums with at least one key.")
         if not isinstance(self.score, SCORES):

@@ -130,6 +130,11 @@ class Box:
         return (Fraction(self.low or 0) + index * Fraction(self.step),)
 
 
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of a utility that the owner has declared: one is drawn, the likelier the better it is [S3.31]."""
+
+
 def units(space: Points | Box, step: Fraction) -> Integers:
     """The points as whole units of the statistic; refuses what lies between them or too far out."""
     if isinstance(space, Box):
@@ -157,5 +162,5 @@ def _known(distance: str) -> None:
         raise QuestionError("bad-question", f"A distance is one of {', '.join(DISTANCES)}.")
 
 
-Space = Cube | Points | Box
-SPACES: Final = (Cube, Points, Box)
+Space = Cube | Points | Box | Candidates
+SPACES: Final = (Cube, Points, Box, Candidates)

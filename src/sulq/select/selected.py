@@ -8,16 +8,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
 from sulq.answers.oracle import SpendPlan
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.parameters import number
-from sulq.language.law import ExponentialLaw, FlipLaw
+from sulq.language.law import ExponentialLaw, FlipLaw, MetricLaw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
-from sulq.language.question import Choose
+from sulq.language.question import Choose, Holistic
 
 FORMAT: Final = 1  # of a saved selection
+LAWS: Final = (FlipLaw, ExponentialLaw, MetricLaw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Selected:
     candidate: object
     place: int
     candidates: int
-    law: FlipLaw | ExponentialLaw
+    law: FlipLaw | ExponentialLaw | MetricLaw
     step: Fraction  # one unit of score, in the utility's own unit
     said: str  # what the utility is
     spent: Loss
@@ -108,7 +111,7 @@ def load(path: str | Path) -> Selected:
     except (SulqError, LookupError, TypeError, ValueError):
         raise unreadable from None
     losses = (Epsilon, EpsilonDelta, Queries, Rho)
-    if not isinstance(law, (FlipLaw, ExponentialLaw)) or not isinstance(step, Fraction):
+    if not isinstance(law, LAWS) or not isinstance(step, Fraction):
         raise unreadable
     if not isinstance(spent, losses) or not isinstance(unit, Unit):
         raise unreadable
@@ -116,16 +119,27 @@ def load(path: str | Path) -> Selected:
 
 
 def select(
-    spending: SpendPlan, question: Choose, candidates: tuple[object, ...], step: Fraction, said: str
+    spending: SpendPlan,
+    question: Choose | Holistic,
+    candidates: tuple[object, ...],
+    step: Fraction,
+    said: str,
+    *,
+    weights: tuple[int, ...] = (),
 ) -> Selected:
-    """Draw one of the candidates: the whole spending, at one debit. What does not fit is refused before it."""
+    """Draw one of the candidates: the whole spending, at one debit. What does not fit is refused before it.
+
+    `weights`: of a base measure, how often each stands among those that the question chooses from.
+    """
     law = spending.foresee(question).parts[0].laws[0]
-    if not isinstance(law, (FlipLaw, ExponentialLaw)) or law.candidates != len(candidates):
-        many = law.candidates if isinstance(law, (FlipLaw, ExponentialLaw)) else 0
+    if not isinstance(law, LAWS) or law.candidates != (sum(weights) or len(candidates)):
+        many = law.candidates if isinstance(law, LAWS) else 0
         raise QuestionError("bad-parameter", f"The score is of {many} candidates; {len(candidates)} are named.")
     spending.plan(1, question)
     answer = spending.one(question)
     place = int(answer.released.units[0, 0])
+    if weights:
+        place = int(np.searchsorted(np.cumsum(weights), place, side="right"))
     receipts = tuple(replace(receipt, mac="") for receipt in spending.receipts)  # the ledger's own code stays with it
     return Selected(
         candidates[place], place, len(candidates), law, step, said,

@@ -17,18 +17,20 @@ import numpy as np
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, checked, number, whole
-from sulq.kernel.scores import LARGEST_ENTRY
+from sulq.kernel.scores import LARGEST_ENTRY, MOST_ENTRIES
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
+from sulq.language.estimator import DECLARED, MAX_CANDIDATES, Utility
 from sulq.language.kinds import Truth
 from sulq.language.privacy import Loss
-from sulq.language.question import Choose, Sums
+from sulq.language.question import Choose, Holistic, Sums
 from sulq.language.rowfn import Arith, Bins, Choice, Clip, Col, Compare, Fill, IsMissing, Lit, RowFn, named
 from sulq.language.rowfn.vectors import bounded, scalar_grid
-from sulq.language.score import Diagonal, Linear
+from sulq.language.score import Diagonal, Linear, NegAbs
+from sulq.language.space import Candidates
+from sulq.language.statistic import Certified
 from sulq.select.selected import Selected, select
 
-MAX_CANDIDATES: Final = 1024  # candidates by sums of their own
 EVERY: Final = Choice(((IsMissing(Lit(1)), 0),), ("every row",), 0)  # a key of one cell
 SIGNS: Final = {"most": 1, "least": -1, "zero": 1}
 SAID: Final = {"most": "sum", "least": "smallness of the sum", "zero": "nearness of the sum to zero"}
@@ -39,19 +41,23 @@ MAX_NUMBER: Final = 10**15
 
 def choose(
     db: Oracle,
-    candidates: str | Mapping[str, RowFn] | Sequence[object],
+    candidates: str | Mapping[str, RowFn] | Sequence[object] | None = None,
     score: Literal["most", "least", "zero"] | Choose = "most",
     *,
     bins: int | None = None,
+    utility: str | None = None,
+    weights: list[int] | None = None,
     spend: Loss | None = None,
     progress: Progress | None = None,
 ) -> Selected:
     """Draw the candidate whose score is high; nothing else is released.
 
     Privacy: the plan works out how far one person moves the scores apart, from the unit; nobody states a
-    sensitivity (SR5). Sums that all rise with a row cost half of what others do [S3.9].
-    Accuracy: the utility is within scale*(ln m + s) of the best but for e^-s, m candidates [S3.9].
-    Source: S3.9 with the sign of a utility (E29); permute-and-flip for a pure spend, else exponential (SR4).
+    sensitivity (SR5), but the owner that of a declared utility. Sums that all rise with a row cost half of what others
+    do [S3.9].
+    Accuracy: the utility is within scale*(ln m + s) of the best but for e^-s, m candidates [S3.9]; of a base measure m
+    is the sum of the weights.
+    Source: S3.9 with the sign of a utility (E29), S3.31; permute-and-flip for a pure spend, else exponential (SR4).
 
     Args:
         db: the database, or a far curator.
@@ -62,6 +68,9 @@ def choose(
             with a score of the closed list.
         bins: How many intervals of equal width the candidates are, of a column of numbers; each value of a column of
             whole numbers without it, if it has 1,024 at most.
+        utility: a utility that the owner has declared, by its name, in place of candidates and a score.
+        weights: a base measure, a positive whole number for each candidate; then the choice is exponential, whatever
+            is spent. A declared utility has its own.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
 
@@ -71,10 +80,15 @@ def choose(
     """
     spending = SpendPlan(db, spend, progress)
     schema = spending.facts.schema
+    if utility is not None:
+        alone = candidates is None and score == "most" and bins is None and weights is None
+        checked(alone, "A declared utility has its own candidates, score and weights; give its name alone.")
+        return _by_utility(spending, utility)
     several = None if bins is None else whole(bins, "bins", 1, MAX_CANDIDATES)
     checked(bins is None or isinstance(candidates, str), "bins are of a column's values.")
     if isinstance(score, Choose):
         checked(not isinstance(candidates, (str, Mapping)), "With a question for a score, name its candidates.")
+        checked(weights is None, "A question for a score has its own candidates: give them no weights.")
         one = len(score.counts.by) == 1
         checked(one, "A selection makes one choice: its counts have one key. Ask the question itself for several.")
         return select(spending, score, _names(candidates), Fraction(1), "score")
@@ -92,7 +106,49 @@ def choose(
         factors, step = common(tuple(sums.values()), schema)
         counts = Sums(tuple(sums.values()), None, (EVERY,))
     question = Choose(counts, Diagonal(tuple(SIGNS[score] * factor for factor in factors), score == "zero"))
-    return select(spending, question, names, step, SAID[score])
+    if weights is None:
+        return select(spending, question, names, step, SAID[score])
+    return select(spending, _weighted(question, weights), names, step, SAID[score], weights=tuple(weights))
+
+
+def _by_utility(spending: SpendPlan, name: str) -> Selected:
+    """A choice by what the owner has declared under a name."""
+    facts = spending.facts
+    known = {item.name: item.certificate for item in facts.every[0].estimators}
+    told = known.get(name)
+    if not isinstance(told, Utility):
+        names = ", ".join(each for each, found in known.items() if isinstance(found, Utility)) or "none"
+        raise QuestionError("not-certified", f"The owner has declared no utility of that name (there are: {names}).")
+    said = f"utility {name} {DECLARED}"
+    if not told.sums:
+        columns = Certified(name, told.columns, placed=facts.placed(facts.every[0]))
+        asked = Holistic(columns, space=Candidates())
+        whole_of = spending.foresee(asked).parts[0].whole
+        step = Fraction(1) if whole_of is None else whole_of.unit
+        return select(spending, asked, told.candidates, step, said, weights=told.weights)
+    factors, step = common(told.sums, facts.schema)
+    question = Choose(Sums(told.sums, None, (EVERY,)), Diagonal(tuple(factors)))
+    if told.weights:
+        question = _weighted(question, told.weights)
+    return select(spending, question, told.candidates, step, said, weights=told.weights)
+
+
+def _weighted(question: Choose, weights: Sequence[int]) -> Choose:
+    """The same choice, with each candidate as often among those to choose from as its weight says [S3.31].
+
+    P(c) is then proportional to weight times exp(score/scale), in exact whole numbers.
+    """
+    score = question.score
+    factors = score.factors if isinstance(score, Diagonal) else ()
+    good = isinstance(weights, (list, tuple)) and all(type(each) is int and each >= 1 for each in weights)
+    checked(good and len(weights) == len(factors), "weights are positive whole numbers, one a candidate.")
+    if sum(weights) * len(factors) > MOST_ENTRIES:
+        most = MOST_ENTRIES // len(factors)
+        raise QuestionError("too-large", f"Weights of {len(factors)} candidates add up to {most:,} at most.")
+    rows = [tuple(factor if i == c else 0 for i in range(len(factors))) for c, factor in enumerate(factors)]
+    matrix = tuple(row for row, weight in zip(rows, weights, strict=True) for _ in range(weight))
+    kind = NegAbs if isinstance(score, Diagonal) and score.folded else Linear
+    return Choose(question.counts, kind(matrix), exponential=True)
 
 
 def common(values: Sequence[RowFn], schema: Schema) -> tuple[list[int], Fraction]:

@@ -35,6 +35,7 @@ from sulq.language.domain import Schema
 from sulq.language.facts import Tables
 from sulq.language.kinds import Integers
 from sulq.language.relation import Relation, Table
+from sulq.language.rowfn import Position
 from sulq.language.shape import shape
 from sulq.language.tally import Groups, Tally
 from sulq.sources.derived_rows import derive, group, in_order, labelled
@@ -295,7 +296,8 @@ class StoredEngine(abc.ABC):
 
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts: by the certified statement that lists them, or by hand."""
-        places = self._places(cast("Table", tally.over).name)
+        in_place = any(isinstance(block.fn, Position) for block in tally.blocks)
+        places = self._places(cast("Table", tally.over).name) if in_place else None
 
         def ask(runner: RowRunner) -> Integers:
             scan = self.listing(tally)

@@ -12,12 +12,20 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from sulq.compile.plan.estimators import load
+from sulq.compile.plan import estimators
 from sulq.errors import SetupError
 from sulq.kernel.whole.functions import Function
-from sulq.language.statistic import Certificate, Estimator
+from sulq.language.domain import Schema
+from sulq.language.estimator import Certificate, Estimator, Stated, Utility
+from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
 
 ROWS = np.ones((3, 1))
+
+
+def load(own: list[Estimator]) -> dict:
+    """The functions of a table's owner."""
+    return estimators.load([TableFacts(Schema.of("data", {"a": (0, 9)}), estimators=tuple(own))], Unit())
 
 
 def counting() -> Function:
@@ -132,3 +140,14 @@ def test_a_certified_function_is_tried_on_as_many_columns_as_it_is_certified_for
     named.f = lambda rows: widths.add(rows.shape[1]) or 0.0
     load([Estimator("own", "owners_package:f", Certificate(0.1, 1, 0.9, 0, 9, ("a", "b", "c", "d")))])
     assert widths == {4}
+
+
+def test_a_function_of_several_numbers_is_tried_for_all_of_them_S4_27(named: ModuleType) -> None:
+    """One whose second number alone depends on chance is refused; one that gives too few is as steady as any."""
+    rng = np.random.default_rng()
+    named.chance = lambda _rows: (0.0, rng.random())
+    named.few = lambda _rows: (0.0,)
+    for told in (Stated(1, 0, 9, ("a",), 2), Utility(("x", "y"), 1, 0, 9, ("a",))):
+        with pytest.raises(SetupError, match="a function of its argument alone"):
+            load([Estimator("own", "owners_package:chance", told)])
+        assert set(load([Estimator("own", "owners_package:few", told)])) == {"own"}

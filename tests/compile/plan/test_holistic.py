@@ -11,6 +11,7 @@ from sulq.compile.plan.holistic import MOST_EDGES, MOST_NUMBERS
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
@@ -19,11 +20,9 @@ from sulq.language.rowfn import Lit
 from sulq.language.space import Box, Cube, Points
 from sulq.language.statistic import (
     Aggregated,
-    Certificate,
     Certified,
     Degrees,
     Edges,
-    Estimator,
     Graph,
     MinCut,
     Occurring,

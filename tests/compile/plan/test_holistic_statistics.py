@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 
 from sulq.answers.plan import Whole
-from sulq.compile.plan import holistic
+from sulq.compile.plan import estimators, holistic
 from sulq.errors import QuestionError
 from sulq.kernel.whole import asked as annex
 from sulq.kernel.whole import functions
 from sulq.language import statistic as terms
 from sulq.language import tally
 from sulq.language.domain import Int, Real, Schema, Text
-from sulq.language.facts import TableFacts
+from sulq.language.estimator import Certificate, Estimator, Property, Stated, Utility
+from sulq.language.facts import TableFacts, Tables
+from sulq.language.privacy import Unit
 from sulq.language.rowfn import Col
 from sulq.language.rowfn.keys import Bucket, mixing
 from sulq.language.space import Box, Cube, Points
-from sulq.language.statistic import Certificate, Estimator
 from sulq.language.tally import Block
 
 GRAPH = terms.Graph("u", "v", "w")
@@ -38,14 +39,18 @@ ASKED = {
     terms.HeavyPersons: terms.HeavyPersons(),
     terms.Aggregated: terms.Aggregated("median", ("u",), 3, 0, 5),
     terms.Certified: terms.Certified("own", ("u",)),
+    terms.ToProperty: terms.ToProperty("near", ("u", "v", "w")),
 }
-OWN = {"own": lambda rows: np.nan_to_num(rows).sum() / 100}
+OWN = {
+    "own": lambda rows: np.nan_to_num(rows).sum() / 100,
+    "near": np.eye(6 * 6 * 5, dtype=np.int64),  # tables of one row
+}
 PLACED = (terms.ToSorted, terms.Aggregated, terms.Certified)  # a place, or the person's hash, is read beside a column
 
 
 def exact(bound: Whole, blocks: tuple[Block, ...], table: np.ndarray, own: dict[str, object]) -> np.ndarray:
     """The annex's value of what is asked of it."""
-    return annex.exact(holistic.requested(bound, blocks), np.atleast_2d(table), holistic.functions_of(own))
+    return annex.exact(holistic.requested(bound, blocks), np.atleast_2d(table), estimators.functions_of(own))
 
 
 def blocks(vertices: int, one: int | None = None, low: int = 0) -> tuple[Block, ...]:
@@ -60,9 +65,10 @@ def whole(kind: type, space: object = None) -> tuple[Whole, tuple[Block, ...]]:
     if kind in PLACED:
         own = (Block(Col("place"), Fraction(1), (0,), (2**40,), vector=False), own[0])
     own = () if kind is terms.HeavyPersons else own
-    certificate = CERTIFICATE if kind is terms.Certified else None
+    told = {terms.Certified: CERTIFICATE, terms.ToProperty: Property(("u", "v", "w"), 3)}
+    certificate = told.get(kind)
     unit = holistic.unit_of(ASKED[kind], own, certificate)
-    width = holistic.measured(ASKED[kind], own, certificate).figure(1).width
+    width = holistic.measured(ASKED[kind], own, certificate).figure(1).width if kind is not terms.ToProperty else 1
     return Whole(ASKED[kind], unit, width, space, certificate=certificate), own
 
 
@@ -87,6 +93,7 @@ def test_a_statistic_is_total_and_has_no_order(kind: type) -> None:
     rng = np.random.default_rng(9)
     bound, own = whole(kind)
     figure = holistic.requested(bound, own).statistic.figure(1)
+    assert (kind is terms.ToProperty) == (holistic.requested(bound, own).width != figure.width)
     for size in (0, 1, 2, 30):
         table = rows(kind, rng, size)
         found = exact(bound, own, table, OWN)
@@ -157,11 +164,41 @@ def test_what_an_owner_declares_is_known_by_columns_and_their_units() -> None:
         "plain": None,
     }
     table = TableFacts(schema, estimators=tuple(Estimator(name, "numpy:max", it) for name, it in named.items()))
-    found = holistic.owned(table)
+    found = estimators.owned(table, Tables(Unit(neighbors="zero_out"), (table,)))
     assert set(found) == {"own", "both"}
     assert found["both"].columns == ("w", "u")
     assert found["both"].word.steps == (Fraction(1, 4), Fraction(1))
     assert found["own"].word == holistic.requested(*whole(terms.Certified)).statistic.word
+    assert found["own"].word.sensitivity == 2 * Fraction(0.05)
+
+
+def test_what_an_owner_states_is_about_persons_in_any_relation_S4_27() -> None:
+    """Rows have places only where they are public and each is a person; a property says nothing that is believed."""
+    schema = Schema("t", (("u", Int(0, 9)), ("w", Real(0, 1, grid=0.25))))
+    named = {
+        "stated": Stated(0.75, -1, 3, ("w", "u"), 2),
+        "scored": Utility(("x", "y", "z"), 2, 0, 9, ("u",), (1, 2, 3)),
+        "summed": Utility({"x": Col("u") > 3}),
+        "near": Property(("u",), 2),
+    }
+    own = tuple(Estimator(name, "" if name == "summed" else "numpy:max", told) for name, told in named.items())
+    table = TableFacts(schema, estimators=own)
+    units = [(Unit("p", 3), False), (Unit(), False), (Unit(neighbors="replace_one"), True)]
+    units += [
+        (Unit("p", 3, "replace_one"), False),
+        (Unit("p", 3, "zero_out"), False),
+        (Unit(neighbors="zero_out"), True),
+    ]
+    for unit, placed in units:
+        found = estimators.owned(table, Tables(unit, (table,)))
+        assert set(found) == {"stated", "scored"}
+        assert found["stated"].word == functions.Word(
+            (Fraction(1, 4), Fraction(1)), found["stated"].word.range, Fraction(3, 4), 2, placed=placed
+        )
+        ends = found["stated"].word.range
+        assert (ends.low * ends.unit, ends.high * ends.unit) == (-1, 3)
+        scored = found["scored"].word
+        assert (scored.sensitivity, scored.width, scored.each, scored.placed) == (2, 3, True, placed)
 
 
 def test_a_limit_names_what_and_how_many() -> None:

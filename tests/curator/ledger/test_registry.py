@@ -12,8 +12,8 @@ from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.registry import MAX_LISTED_VALUES, open_keys, register
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
+from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import TableFacts
-from sulq.language.statistic import Certificate, Estimator
 
 FACTS = TableFacts(Schema.of("data", {"x": Int(0, 9)}))
 

@@ -13,8 +13,8 @@ from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
+from sulq.language.estimator import Certificate, Estimator
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, divided
-from sulq.language.statistic import Certificate, Estimator
 from tests.curator.ledger.cases import gaussian, pure, queries
 
 BUDGETS = [Epsilon(0.1), Rho(2), EpsilonDelta(2, 1e-6), SubLinear(1, 1e-6, 9, "dp")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -28,7 +29,7 @@ FACTS = Facts(
     row_is_person=False,
 )
 ONE = Fraction(1)
-WORD = Word((ONE, ONE), Range(ONE, 0, 9), Fraction(0), ONE, ONE)
+WORD = Word((ONE, ONE), Range(ONE, 0, 9), Fraction(2), placed=True)
 OWNERS = {"own": Owned(WORD, ("data", "one"), ("c1", "c0"))}
 UNIQUE = Asked(ToUnique(2))
 BLOCKS = Asked(Aggregated("own", (ONE,), 4, (1, 1, 1), Range(ONE, 0, 9)))
@@ -118,7 +119,7 @@ def test_a_declared_function_sees_the_rows_it_is_declared_for_S4_13() -> None:
 def test_a_wrong_certificate_is_refused_SR5() -> None:
     """Of another function, of less than the owner declares, or of a function that no owner has declared."""
     listed = text(("data", "one"), ("p", "c1", "c0"))
-    less = Word(WORD.steps, WORD.range, Fraction(0), Fraction(1, 2), ONE)
+    less = replace(WORD, sensitivity=ONE)
     for asked, owners in (
         (Asked(Declared("own", less)), OWNERS),
         (Asked(Declared("other", WORD)), OWNERS),
@@ -126,3 +127,22 @@ def test_a_wrong_certificate_is_refused_SR5() -> None:
     ):
         with pytest.raises(Refused):
             altered(asked, listed, FACTS, owners)
+
+
+def test_a_function_of_rows_without_places_sees_all_of_a_table_S4_27() -> None:
+    """Its own columns in their order, of persons with several rows too. Control: exactly that is certified."""
+    word = replace(WORD, placed=False)
+    own, listed = Asked(Declared("own", word)), text(("data", "rows"), ("c1", "c0"))
+    owners = {"own": Owned(word, ("data", "rows"), ("c1", "c0"))}
+    assert altered(own, listed, FACTS, owners) == ROWS
+    for sql in (
+        f"{listed} WHERE c0 > 1",  # the owner's word is about whole tables
+        "SELECT c0, c1 FROM data.rows",
+        "SELECT h, c0 FROM data.rows",
+        "SELECT c1, c0 FROM data.one",
+        f"{listed} UNION ALL {listed}",
+    ):
+        with pytest.raises(Refused):
+            altered(own, sql, FACTS, owners)
+    with pytest.raises(Refused):  # of a function that is declared of rows in their places
+        altered(own, text(("data", "one"), ("c1", "c0")), FACTS, OWNERS)

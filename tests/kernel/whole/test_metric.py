@@ -9,7 +9,7 @@ import pytest
 
 from sulq.kernel.facts import Refused
 from sulq.kernel.whole.figure import Move
-from sulq.kernel.whole.metric import FARTHEST, Points
+from sulq.kernel.whole.metric import FARTHEST, Candidates, Points
 
 CORNERS = ((0, 0), (0, 3), (4, 0))
 
@@ -75,3 +75,11 @@ def test_a_space_that_is_none_is_refused(space: tuple) -> None:
     """No points, points of several widths, between units, or too far out; a circle without a length, or of vectors."""
     with pytest.raises(Refused):
         Points(*space)
+
+
+@pytest.mark.parametrize("weights", [(), (0,), (1, -1), (1.0,), (True,), (2**20, 1)], ids=str)
+def test_weights_that_are_no_base_measure_are_refused_S3_31(weights: tuple) -> None:
+    """None at all, what is no positive whole number, or more together than are drawn from. Control: some that are."""
+    assert Candidates((1, 2**20 - 1)).weights[0] == 1
+    with pytest.raises(Refused):
+        Candidates(weights)

@@ -84,7 +84,7 @@ def draw(
 def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, key_delta: Fraction) -> PlanDraft:
     """A question before its first step."""
     if isinstance(item, Choose):
-        return PlanDraft(item.counts, facts, share, item.score)
+        return PlanDraft(item.counts, facts, share, item.score, exponential=item.exponential)
     if isinstance(item, Above):
         return PlanDraft(item.counts, facts, share, levels=item.levels)
     return PlanDraft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))

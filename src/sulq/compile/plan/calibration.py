@@ -27,6 +27,7 @@ from sulq.language.law import (
     GaussianLaw,
     LaplaceLaw,
     Law,
+    MetricLaw,
     PassedLaw,
     round_up,
 )
@@ -129,15 +130,19 @@ def spans(draft: PlanDraft, score: Score) -> PlanDraft:
 
 
 def choice(draft: PlanDraft, paid: Fraction, norm: Literal["l1", "l2"]) -> PlanDraft:
-    """Permute-and-flip for an epsilon, the exponential mechanism for a rho, no noisier than must be (SR4)."""
+    """Permute-and-flip for an epsilon, the exponential mechanism for a rho, no noisier than must be (SR4).
+
+    Privacy: an exponential choice whose scores move with a span of D loses epsilon = D/scale too: its law is that of
+    points whose distance is minus the score (docs/theory/choose.md).
+    """
     if draft.score is None:
         raise AssertionError("a choice is made by a score")
     options = candidates(form(draft.score), draft.blocks, draft.cells // draft.answered, draft.answered)
     reaches = draft.reaches[0].values()
-    law: FlipLaw | ExponentialLaw
+    law: FlipLaw | MetricLaw | ExponentialLaw
     if norm == "l1":
         move = max(reach.l1 for reach in reaches) or Fraction(1)  # what nobody moves is hidden like any other (T19)
-        law = FlipLaw(scale_of(move / paid), options)
+        law = (MetricLaw if draft.exponential else FlipLaw)(scale_of(move / paid), options)
     else:
         move = max(reach.l2_squared for reach in reaches) or Fraction(1)
         law = ExponentialLaw(scale_of(root_of(move / (8 * paid))), options)

@@ -42,6 +42,7 @@ class PlanDraft:
     facts: Facts
     spend: Loss  # this question's part of the price
     score: Score | None = None  # of a choice
+    exponential: bool = False  # of a choice: by the exponential mechanism, whatever is paid
     levels: tuple[Fraction, ...] | None = None  # of a threshold
     key_delta: Fraction = Fraction(0)  # of open keys: the chance that a person alone in a group shows
     shape: Shape | None = None  # bind: what the sums run over

@@ -17,15 +17,17 @@ from sulq.answers.answer import extra
 from sulq.answers.plan import Part, Whole
 from sulq.compile.plan.calibration import root_of, root_up, scale_of
 from sulq.compile.plan.draft import allowed
-from sulq.compile.plan.estimators import OWN
+from sulq.compile.plan.estimators import range_of, registered, word
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.kernel.whole import asked as annex
 from sulq.kernel.whole import functions, graphs, metric, rows
 from sulq.kernel.whole.asked import Asked, sensitivity
 from sulq.kernel.whole.figure import Move
-from sulq.kernel.whole.functions import Function
+from sulq.kernel.whole.metric import Candidates as Scored
 from sulq.kernel.whole.metric import Cube as Bits
+from sulq.kernel.whole.metric import Nearest
+from sulq.kernel.whole.rows import CellCounts
 from sulq.language import statistic as terms
 from sulq.language.domain import (
     Bool,
@@ -37,23 +39,21 @@ from sulq.language.domain import (
     Schema,
     Text,
     Timestamp,
-    grid_for,
     iso_text,
 )
+from sulq.language.estimator import Declaration, Property
 from sulq.language.facts import Facts, TableFacts
-from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
+from sulq.language.law import BitLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import Holistic
 from sulq.language.rowfn import Col, Position, RowFn
 from sulq.language.rowfn.base import condition, walk
 from sulq.language.rowfn.keys import mixing
 from sulq.language.shape import shape
-from sulq.language.space import Box, Cube, units
+from sulq.language.space import Box, Candidates, Cube, units
 from sulq.language.statistic import (
-    ESTIMATORS,
     OF_GRAPH,
     Aggregated,
-    Certificate,
     Certified,
     Edges,
     HeavyPersons,
@@ -61,10 +61,10 @@ from sulq.language.statistic import (
     SpanningTree,
     Statistic,
     ToConnected,
+    ToProperty,
 )
 from sulq.language.tally import Block, Key, Tally
 
-BITS: Final = 22  # an estimate has this many units between zero and its farther bound
 NEEDS_LIBRARY: Final = (terms.MinCut, terms.SpanningTree, terms.ToConnected, terms.ToBoundedDegree)
 
 
@@ -133,7 +133,7 @@ def small(statistic: Statistic, blocks: tuple[Block, ...]) -> None:
         limit(math.prod(block.high[0] - block.low[0] + 1 for block in blocks), *COMBINATIONS)
 
 
-def unit_of(statistic: Statistic, blocks: tuple[Block, ...], certificate: Certificate | None) -> Fraction:
+def unit_of(statistic: Statistic, blocks: tuple[Block, ...], certificate: Declaration | None) -> Fraction:
     """One unit of a statistic in its own measure; of an average over blocks, a unit of an estimate over the blocks."""
     match statistic:
         case terms.MinCut() | terms.SpanningTree():
@@ -141,10 +141,9 @@ def unit_of(statistic: Statistic, blocks: tuple[Block, ...], certificate: Certif
         case terms.Triangles():
             return Fraction(1, statistic.degree or 1)
         case Aggregated():
-            return _range(statistic.low, statistic.high).unit / statistic.blocks
+            return range_of(statistic.low, statistic.high).unit / statistic.blocks
         case Certified():
-            ends = _word(certificate)
-            return _range(ends.low, ends.high).unit
+            return word(certificate, ()).range.unit
     return Fraction(1)
 
 
@@ -153,15 +152,19 @@ def requested(whole: Whole, blocks: tuple[Block, ...]) -> annex.Asked:
     return annex.Asked(measured(whole.statistic, blocks, whole.certificate), _space(whole))
 
 
-def measured(statistic: Statistic, blocks: tuple[Block, ...], certificate: Certificate | None) -> annex.Statistic:
+def measured(statistic: Statistic, blocks: tuple[Block, ...], certificate: Declaration | None) -> annex.Statistic:
     """A statistic as the annex has it."""
     match statistic:
         case Aggregated():
-            ends, steps = _range(statistic.low, statistic.high), tuple(block.step for block in blocks[1:])
+            ends, steps = range_of(statistic.low, statistic.high), tuple(block.step for block in blocks[1:])
             return functions.Aggregated(statistic.estimator, steps, statistic.blocks, mixing(statistic.salt), ends)
         case Certified():
-            word = declared(_word(certificate), tuple(block.step for block in blocks[1:]))
-            return functions.Declared(statistic.name, word)
+            steps = tuple(block.step for block in blocks[int(statistic.placed) :])
+            return functions.Declared(statistic.name, word(certificate, steps, placed=statistic.placed))
+        case ToProperty() if isinstance(certificate, Property) and certificate.columns:
+            return rows.CellCounts(tuple((block.low[0], block.high[0]) for block in blocks))
+        case ToProperty():
+            return graphs.Edges(graph_of(blocks))
         case terms.HeavyPersons():
             return rows.HeavyPersons()
         case terms.ToUnique():
@@ -175,8 +178,12 @@ def measured(statistic: Statistic, blocks: tuple[Block, ...], certificate: Certi
 
 
 def _space(whole: Whole) -> metric.Space | None:
+    if isinstance(whole.statistic, ToProperty):
+        return Nearest(whole.statistic.name)
     if isinstance(whole.space, Cube):
         return metric.Cube()
+    if isinstance(whole.space, Candidates):
+        return Scored(whole.weights)
     space = whole.placed
     if space is None:
         return None
@@ -184,47 +191,10 @@ def _space(whole: Whole) -> metric.Space | None:
     return metric.Points(points, space.distance, space.size * whole.stride if space.distance == "circle" else 0)
 
 
-def declared(certificate: Certificate, steps: tuple[Fraction, ...]) -> functions.Word:
-    """An owner's certificate, in exact numbers, for columns of these units."""
-    numbers = certificate.reads, certificate.within, certificate.probability
-    return functions.Word(steps, _range(certificate.low, certificate.high), *map(Fraction, numbers))
-
-
-def owned(table: TableFacts) -> dict[str, functions.Owned]:
-    """What the owner of a table declares of functions, each by the names of its columns."""
-    found = {}
-    for item in table.estimators:
-        names = () if item.certificate is None else item.certificate.columns
-        columns = [table.schema.find(name) for name in names]
-        steps = tuple(column.step for column in columns if column is not None and not isinstance(column, Text))
-        if item.certificate is not None and len(steps) == len(names):
-            word = declared(item.certificate, steps)
-            found[item.name] = functions.Owned(word, (table.schema.table,), names)
-    return found
-
-
-def functions_of(own: Mapping[str, Function]) -> dict[str, Function]:
-    """The functions of rows that may be asked for, by name: the owner's, and those of sulq."""
-    return {**own, **{name: function for name, (_, function) in OWN.items()}}
-
-
-def _word(certificate: Certificate | None) -> Certificate:
-    if certificate is None:
-        raise LookupError("a certified function has a certificate")
-    return certificate
-
-
-def _range(low: float, high: float) -> functions.Range:
-    """One unit of an estimate, and its bounds in units, widened outwards."""
-    ends = Fraction(low), Fraction(high)
-    step = grid_for(max(map(abs, ends)), BITS)
-    return functions.Range(step, math.floor(ends[0] / step), math.ceil(ends[1] / step))
-
-
 MOST_NUMBERS: Final = 2**27  # of all rows listed: 1 GiB, and as much again for each copy that is sorted
 MOST_EDGES: Final = 2**24  # that the graph library holds, some 200 bytes each
 DRAWN: Final = (SpanningTree, ToConnected)  # whose edges all go to the library; those of a cut are few by its vertices
-Scaled = LaplaceLaw | GaussianLaw | MetricLaw | ExponentialLaw | BitLaw
+Scaled = LaplaceLaw | GaussianLaw | MetricLaw | ExponentialLaw | FlipLaw | BitLaw
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +210,7 @@ def plan_holistic(asked: Holistic, facts: Facts, spend: Loss) -> HolisticDraw:
     """Everything from public facts: blocks, sensitivity, space, law and price (SR5, SR10)."""
     table = facts.table_of(asked.over.name)
     over = shape(asked.over, facts)
-    certificate = _certificate(asked, table, facts)
+    certificate = registered(asked, table, facts)
     _all_rows(asked, table, facts)
     for fn in walk(*asked.parts()):
         allowed(fn, asked.over, facts)
@@ -258,12 +228,15 @@ def plan_holistic(asked: Holistic, facts: Facts, spend: Loss) -> HolisticDraw:
     small(asked.statistic, blocks)
     statistic, step = measured(asked.statistic, blocks, certificate), unit_of(asked.statistic, blocks, certificate)
     move, width = sensitivity(statistic, rows, facts.unit), statistic.figure(rows).width
+    if isinstance(asked.statistic, ToProperty):  # rows that are exchanged are one that goes and one that comes
+        exchanged = isinstance(statistic, CellCounts) and facts.unit.neighbors == "replace_one"
+        move, width, step = Move.of(move.l1), 1, Fraction(1, 2 if exchanged else 1)
     whole = Whole(asked.statistic, step, width, asked.space, _stride(asked, width, step), certificate)
     law, moved, norm = _law(requested(whole, blocks), move, spend)
-    drawn = 1 if isinstance(law, MetricLaw) else width
+    drawn = 1 if isinstance(law, (MetricLaw, FlipLaw)) else width
     draw = Draw(law.kind, facts.unit.neighbors, norm, moved, law.scale, whole.unit, drawn)
     _paid(draw, spend)
-    keys = () if whole.placed is not None else _keys(asked.statistic, move, over.schema)
+    keys = () if whole.told else _keys(asked.statistic, move, over.schema)
     tally = Tally(asked.over, blocks, asked.where, keys, width if keys else 1)
     shown = moved if norm == "l1" else root_up(moved)
     return HolisticDraw(Part(tally, (law,), (0,), (shown * whole.unit,), norm, whole=whole), (draw,))
@@ -331,35 +304,6 @@ def _labels(column: Column | None) -> tuple[object, ...]:
     raise QuestionError("wrong-kind", "Free text has no labels.")
 
 
-def _certificate(asked: Holistic, table: TableFacts, facts: Facts) -> Certificate | None:
-    """The owner's certificate of a certified statistic; refuses what is not the owner's, or not certified (SR5).
-
-    Privacy: the lemma is about tables of as many rows, each in its place, and about the columns that were certified. So
-    no condition, which would leave rows out, and no person who owns more rows than are kept or whose rows are nobody's.
-    """
-    statistic = asked.statistic
-    known = {item.name: item for item in table.estimators}
-    if isinstance(statistic, Aggregated) and statistic.estimator not in {*ESTIMATORS, *known}:
-        names = ", ".join([*ESTIMATORS, *known])
-        raise QuestionError("not-certified", f"No estimator has that name; there are: {names}.")
-    if isinstance(statistic, Aggregated) and statistic.estimator in OWN:
-        wanted = OWN[statistic.estimator][0]
-        if len(statistic.columns) != wanted:
-            raise QuestionError("bad-question", f"{statistic.estimator} reads {wanted} columns.")
-    if not isinstance(statistic, Certified):
-        return None
-    found = known[statistic.name].certificate if statistic.name in known else None
-    if found is None:
-        raise QuestionError("not-certified", "The owner has certified no function of that name.")
-    if statistic.columns != found.columns:
-        raise QuestionError("not-certified", f"{statistic.name} is certified for {', '.join(found.columns)} alone.")
-    if asked.where is not None:
-        raise QuestionError("not-certified", "A certificate is about the whole table; leave the condition out.")
-    if not facts.unit.positions_are_public or facts.person_of(table) is not None:
-        raise QuestionError("needs-position", "A certificate is about tables of as many rows, each one a person.")
-    return found
-
-
 def _all_rows(asked: Holistic, table: TableFacts, facts: Facts) -> None:
     """Refuse to count persons with more rows than are kept where every row is kept, under a condition or in a space.
 
@@ -381,6 +325,8 @@ def _stride(asked: Holistic, width: int, step: Fraction) -> int:
     if isinstance(space, Cube):
         if not isinstance(asked.statistic, (Edges, Occurring)):
             raise QuestionError("wrong-kind", "The Hamming cube is for bits: Edges or Occurring.")
+        return 1
+    if isinstance(space, Candidates):
         return 1
     if space.width != width:
         raise QuestionError("bad-question", f"The statistic is {width} numbers, a point is {space.width}.")
@@ -405,7 +351,15 @@ def _law(request: Asked, move: Move, spend: Loss) -> tuple[Scaled, Fraction, str
         bits = Fraction(max(move.bits, 1))
         return BitLaw(scale_of(bits / paid if pure else root_of(bits / (2 * paid)))), bits, "l1"
     space = request.space
-    if space is not None:
+    if isinstance(space, Scored):
+        moved, size = max(move.most, 1), sum(space.weights)
+        if pure and max(space.weights) == 1:  # permute-and-flip has no base measure
+            return FlipLaw(scale_of(Fraction(2 * moved) / paid), size), Fraction(2 * moved), "l1"
+        if pure:
+            return MetricLaw(scale_of(Fraction(2 * moved) / paid), size), Fraction(2 * moved), "l1"
+        square = Fraction((2 * moved) ** 2)
+        return ExponentialLaw(scale_of(root_of(square / (8 * paid))), size), square, "l2"
+    if isinstance(space, metric.Points):
         moved, size = max(space.moved(move), 1), len(space.points)
         if pure:
             span = Fraction(moved if space.even else 2 * moved)

@@ -24,8 +24,8 @@ from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
+from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, EpsilonDelta, Event, Unit
-from sulq.language.statistic import Estimator
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
 

@@ -38,8 +38,8 @@ from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.entries import TOTALS, Body, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
+from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, EpsilonDelta, Event, Split, SubLinear, Unit, divided
-from sulq.language.statistic import Estimator
 from sulq.version import __version__
 
 KEY_BYTES: Final = 32  # of either half of a key

@@ -26,8 +26,8 @@ from sulq.kernel.ledger.chain import ORIGIN, Row, Seal, link
 from sulq.kernel.ledger.entries import Body, Genesis, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import Store, damaged
+from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, Event, Loss, Unit
-from sulq.language.statistic import Estimator
 
 MAX_STRONGEST_ANSWERS: Final = 4  # of a question, pure or not, that are read for a free re-answer
 

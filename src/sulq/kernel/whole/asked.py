@@ -1,8 +1,7 @@
 """What may be asked of the whole table: a closed list; how far one person moves it, what that costs, its exact value.
 
-Privacy: what stands here is what may be asked, and its sensitivity follows from its own public numbers, from the rows
-that one person alters by certificate and from the unit's relation. Neither a plan nor a debit states one (SR5). Of a
-`Declared` function it is the owner's word, and its name says so.
+Privacy: a sensitivity follows from the statistic's public numbers, from the rows that one person alters by certificate
+and from the unit's relation; neither a plan nor a debit states one (SR5). Of a `Declared` one it is the owner's word.
 Source: docs/theory/holistic.md, docs/theory/graphs.md, docs/theory/metric.md.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -19,15 +18,15 @@ from sulq.kernel.facts import Draw, Refused, Unit
 from sulq.kernel.mechanisms import Cost, cost_of
 from sulq.kernel.private import Integers
 from sulq.kernel.whole.figure import Move, whole
-from sulq.kernel.whole.functions import BLANK, Aggregated, Declared, Function
+from sulq.kernel.whole.functions import BLANK, Aggregated, Declared
 from sulq.kernel.whole.graphs import Degrees, Edges, MinCut, SpanningTree, ToBoundedDegree, ToConnected, Triangles
-from sulq.kernel.whole.metric import Cube, Space
-from sulq.kernel.whole.rows import HeavyPersons, Occurring, ToSorted, ToUnique
+from sulq.kernel.whole.metric import Candidates, Cube, Nearest, Points, Space
+from sulq.kernel.whole.rows import CellCounts, HeavyPersons, Occurring, ToSorted, ToUnique
 
 MAX_ROWS: Final = 10**6  # of one person
 OfGraphs = MinCut | SpanningTree | Triangles | Degrees | Edges | ToConnected | ToBoundedDegree
 VERTICES: Final[dict[type, int]] = {Edges: 1448, MinCut: 5000, ToBoundedDegree: 40, Triangles: 8192}  # others: 2^20
-OfRows = ToUnique | ToSorted | Occurring | HeavyPersons
+OfRows = ToUnique | ToSorted | CellCounts | Occurring | HeavyPersons
 Statistic = OfGraphs | OfRows | Aggregated | Declared
 STATISTICS: Final = get_args(Statistic)
 """All there are: what is none of these, exactly, is refused."""
@@ -46,32 +45,39 @@ class Asked:
         graph = getattr(self.statistic, "graph", None)
         if graph is not None and graph.vertices > VERTICES.get(type(self.statistic), 2**20):
             raise Refused("a graph of more vertices than are held")
-        if isinstance(self.space, Cube):
-            if not isinstance(self.statistic, (Edges, Occurring)):
-                raise Refused("a cube for other than bits")
-        elif self.space is not None and self.space.width != self.width:
+        if isinstance(self.space, Cube) and type(self.statistic) not in (Edges, Occurring):
+            raise Refused("a cube for other than bits")
+        if isinstance(self.space, Points) and self.space.width != self.width:
             raise Refused("points of another width than the statistic")
+        if isinstance(self.space, Candidates) and len(self.space.weights) != self.width:
+            raise Refused("other candidates than the statistic has scores")
 
     @property
     def width(self) -> int:
-        """How many numbers the statistic is."""
-        return self.statistic.figure(1).width
+        """How many numbers the statistic is; one where it is a distance."""
+        return 1 if isinstance(self.space, Nearest) else self.statistic.figure(1).width
 
     def cost(self, altered: int, draw: Draw, unit: Unit) -> Cost:
         """What a draw costs where one person alters so many rows; Refused where it records less than they move.
 
-        Privacy: noise on numbers hides their move in its own norm. Flipped bits hide how many differ. A point of a
-        space hides D = 2S, S how far distances move, or S where the weights of all points add up to the same; the
-        exponential law hides log-odds within an interval of 2S (docs/theory/metric.md).
+        Privacy: noise on numbers hides their move in its own norm. Flipped bits hide how many differ. A point or a
+        candidate hides D = 2S, S how far a distance or a score moves, or S where the weights of all points add up to
+        the same; the exponential law hides log-odds within an interval of 2S (docs/theory/metric.md).
         """
         move = sensitivity(self.statistic, altered, unit)
-        if self.space is None:
-            moved = {"laplace": move.l1, "gaussian": move.l2_squared}
-        elif isinstance(self.space, Cube):
-            moved = {"bits": move.bits}
-        else:
-            apart = self.space.moved(move)
-            moved = {"metric": apart if self.space.even else 2 * apart, "exponential": (2 * apart) ** 2}
+        moved = {"laplace": move.l1, "gaussian": move.l2_squared}
+        match self.space:
+            case Nearest():
+                moved["gaussian"] = move.l1**2
+            case Cube():
+                moved = {"bits": move.bits}
+            case Points():
+                apart = self.space.moved(move)
+                moved = {"metric": apart if self.space.even else 2 * apart, "exponential": (2 * apart) ** 2}
+            case Candidates(weights):
+                moved = {"metric": 2 * move.most, "exponential": (2 * move.most) ** 2}
+                if max(weights) == 1:  # which has no base measure
+                    moved["permute_and_flip"] = 2 * move.most
         if draw.mechanism not in moved:
             raise Refused(f"{draw.mechanism} noise for a statistic that it does not hide")
         if moved[draw.mechanism] > draw.sensitivity:
@@ -86,8 +92,8 @@ def sensitivity(statistic: Statistic, altered: int, unit: Unit) -> Move:
     return figure.swapped if unit.neighbors == "replace_one" else figure.alone
 
 
-def exact(asked: Asked, cells: Integers, functions: Mapping[str, Function]) -> Integers:
-    """What the mechanism is given, a row of whole numbers: the statistic, or minus each point's distance from it.
+def exact(asked: Asked, cells: Integers, functions: Mapping[str, Any]) -> Integers:
+    """What the mechanism is given, a row of whole numbers: the statistic, its scores, or minus points' distances.
 
     `cells`: of each row the numbers that are read, `BLANK` where one is missing. Such rows count for a `Declared`
     function alone, which sees every row in its place.
@@ -101,8 +107,10 @@ def exact(asked: Asked, cells: Integers, functions: Mapping[str, Function]) -> I
         found = statistic.exact(cells, functions[statistic.function])
     else:
         found = statistic.exact(cells)
+    if isinstance(asked.space, Nearest):
+        found = np.abs(functions[asked.space.set] - found).sum(axis=1).min(keepdims=True)
     if found.shape != (asked.width,) or found.dtype != np.int64:
         raise TypeError
-    if asked.space is None or isinstance(asked.space, Cube):
-        return found[None]
-    return -asked.space.distances(found)[None]
+    if isinstance(asked.space, Candidates):
+        found = np.repeat(found, asked.space.weights)
+    return -asked.space.distances(found)[None] if isinstance(asked.space, Points) else found[None]

@@ -2,8 +2,6 @@
 
 Each statistic has `columns`, how many numbers it reads of a row, `figure`, how far one person who alters so many rows
 moves it, and `exact`, its value in whole units, of rows that lack nothing (and a function, if it is of one).
-Privacy: a figure follows from the statistic's own public numbers and from how many rows a person alters; no plan, no
-question and no debit states one (SR5).
 Source: docs/theory/holistic.md.
 """
 
@@ -36,21 +34,17 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How many numbers a statistic is, and how far one person moves it.
-
-    `alone`: as up to k rows come or go, or are blanked. `swapped`: as up to k rows go and up to k others come.
-    """
+    """How many numbers a statistic is, and how far one person moves it."""
 
     width: int
-    alone: Move
-    swapped: Move
+    alone: Move  # as up to k rows come or go, or are blanked
+    swapped: Move  # as up to k rows go and up to k others come
 
 
 def monotone(units: int) -> Figure:
     """Of a number that every further row moves the same way, by `units` at most for all of a person's rows together.
 
-    Privacy: the rows that go move it one way by that, those that come back the other way: together no
-    farther than either. So an exchange moves it no farther than a person's coming or going.
+    Privacy: rows that go move it one way, those that come back the other: an exchange moves it no farther than either.
     """
     return Figure(1, Move.of(units), Move.of(units))
 

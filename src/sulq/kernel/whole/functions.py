@@ -1,9 +1,9 @@
 """Functions of rows that need not be sums: an estimate of each block of people, averaged; and the owner's own.
 
-Privacy: what an owner's function raises, prints, warns of or logs may tell of a row, so nobody hears it (T31). What it
-gives is cut off at the bounds; an error, or what is no number, counts as the middle (SR5). That it is a function of its
-argument alone, or one person would move more than one block (SR11), and that a certificate is true, is the owner's
-word; so is what a library writes past Python's own streams, and what a function does on purpose.
+Privacy: what an owner's function raises, prints, warns of or logs nobody hears (T31). What it gives is cut off at the
+bounds; an error, or what is no number, counts as the middle (SR5). That it is a function of its argument alone, or one
+person would move more than one block (SR11), and how far one person moves it, is the owner's word; so is what a library
+writes past Python's own streams, and what a function does on purpose.
 Source: docs/theory/holistic.md.
 """
 
@@ -33,17 +33,13 @@ BLANK: Final = -(2**63)  # a missing cell among listed rows: no whole unit of an
 FARTHEST: Final = 2**40  # an estimate has no more units: half a unit is far more than a double's rounding
 PRIME: Final = 2**31 - 1
 HALF: Final = 2**30
-CLEARLY: Final = Fraction(1, 10**12)  # an equality must not pass for more by the rounding of a decimal (E41)
 Function = Callable[[Floats], object]
 _ALONE: Final = threading.RLock()  # what is hushed is the whole process
 
 
 @contextlib.contextmanager
 def hushed() -> Iterator[None]:
-    """Nobody hears what a function prints, warns of or logs: it may tell of a row (T31).
-
-    Of the whole process, since a function may print from threads of its own, and so for one function at a time.
-    """
+    """Nobody hears what the process prints, warns of or logs: it may tell of a row (T31); one function at a time."""
     with _ALONE, Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         before = logging.root.manager.disable
         logging.disable(sys.maxsize)
@@ -51,28 +47,27 @@ def hushed() -> Iterator[None]:
             with (
                 contextlib.redirect_stdout(nowhere),
                 contextlib.redirect_stderr(nowhere),
-                warnings.catch_warnings(),
+                warnings.catch_warnings(action="ignore"),
                 np.errstate(all="ignore"),
             ):
-                warnings.simplefilter("ignore")
                 yield
         finally:
             logging.disable(before)
 
 
-def given(function: Function, values: Floats) -> float | None:
-    """The number a function gives of some rows; None where it gives none, or raises anything at all.
+def given(function: Function, values: Floats, width: int = 1) -> list[float]:
+    """The numbers a function gives of some rows: NaN where it gives none, others than so many, or raises anything.
 
     Even what is no error, such as leaving the interpreter: its text, its kind and its being raised may depend on a row
     (SR5, T31). The operator's own interrupt alone is let through.
     """
     try:
-        found = float(function(values.copy()))  # type: ignore[arg-type]  # what is no number ends below
+        found: list[float] = np.asarray(function(values.copy()), dtype=np.float64).ravel().tolist()
     except KeyboardInterrupt:
         raise
     except BaseException:  # noqa: BLE001 - see above
-        return None
-    return None if math.isnan(found) else found
+        found = []
+    return found if len(found) == width else [math.nan] * width
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +84,15 @@ class Range:
         if not 0 < float(self.unit) < math.inf:
             raise Refused("a unit that is none")
 
-    def estimate(self, function: Function, values: Floats) -> int:
-        """What a function gives of some rows, in units; within the bounds whatever it does."""
-        found = given(function, values)
-        if found is None:
+    def nearest(self, number: float) -> int:
+        """A number in units, within the bounds; the middle of them for what is none.
+
+        Privacy: rounded exactly, so two numbers that are at most m units apart, m whole, stay so.
+        """
+        if math.isnan(number):
             return (self.low + self.high) // 2
-        return int(np.floor(np.clip(found / float(self.unit), self.low, self.high) + 0.5))
+        number = min(max(number, -sys.float_info.max), sys.float_info.max)
+        return min(max(math.floor(Fraction(number) / self.unit + Fraction(1, 2)), self.low), self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +100,10 @@ class Aggregated:
     """The sum of an estimate of each of `blocks` parts of the people.
 
     Of a row its person's public hash is read, then columns whose units are `steps`. With h = 2^30 u + v the hash, the
-    block is ((a u + b v + c) mod p) mod blocks, a, b and c being `mixing`. Rows of a block are sorted: their order is
-    no part of the data.
+    block is ((a u + b v + c) mod p) mod blocks, a, b and c being `mixing`. Rows of a block are sorted.
 
-    Privacy: a person's rows are in one block, and whatever a function of one block's rows gives one estimate moves,
-    within its bounds: high - low. Under replace_one another block takes the person who comes: twice that (SR11). How
-    many rows a person has does not count. How many a block has is told to the estimator alone.
+    Privacy: a person's rows, however many, are in one block, so one estimate moves, within its bounds: high - low.
+    Under replace_one another block takes the person who comes: twice that (SR11).
     """
 
     function: str
@@ -137,33 +133,29 @@ class Aggregated:
         values = _values(self.steps, cells[:, 1:])
         edges = np.searchsorted(cells[:, 0], np.arange(self.blocks + 1))
         with hushed():
-            found = [self.range.estimate(function, values[i:j]) for i, j in itertools.pairwise(edges)]
+            found = [self.range.nearest(*given(function, values[i:j])) for i, j in itertools.pairwise(edges)]
         return np.array([sum(found)], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What an owner declares of a function: the certificate of a sampling algorithm that finds it [S4.13].
+    """What an owner says of a function: it gives `width` numbers within `range`, of columns whose units are `steps`.
 
-    The algorithm looks at each row with probability at most `reads` and, whatever the rows are, comes `within` of the
-    function with probability at least `probability`. `steps`: the units of the columns it is certified for. `range`:
-    values are cut off there.
+    One person, under the unit's relation, moves the numbers by `sensitivity` together; with `each`, every one of them
+    by so much. `placed`: it is told of all rows in their public places, else of rows in no order.
     """
 
     steps: tuple[Fraction, ...]
     range: Range
-    reads: Fraction
-    within: Fraction
-    probability: Fraction
+    sensitivity: Fraction
+    width: int = 1
+    each: bool = False
+    placed: bool = False
 
-    @property
-    def sensitivity(self) -> Fraction:
-        """How far one row moves the function; at exactly (1 + reads)/2 the lemma is false, and refused (E41)."""
-        if not (0 <= self.reads < 1 and self.within > 0 and self.probability <= 1):
-            raise Refused("a certificate that is none")
-        if self.probability - (1 + self.reads) / 2 <= CLEARLY:
-            raise Refused("a certificate whose algorithm succeeds too seldom")
-        return 2 * self.within
+    def __post_init__(self) -> None:
+        whole(self.width, 1, 2**20)
+        if type(self.sensitivity) is not Fraction or self.sensitivity <= 0:
+            raise Refused("a sensitivity that is none")
 
 
 class Owned(NamedTuple):
@@ -176,10 +168,11 @@ class Owned(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A function of all rows that the owner has named and certified; of a row its place is read, then the columns.
+    """A function of all rows that the owner has named; of a row its place is read, if it has one, then the columns.
 
-    Privacy: what the owner's certificate says for a row [DMNS06, Lemma 1; S4.13, E41]; only where tables that differ
-    have as many rows, each in its place: a missing cell is NaN there, and no row is left out.
+    Privacy: the owner's word about a person, however many rows they have [DMNS06, Proposition 1; S4.27]. A missing cell
+    is NaN, and no row is left out; rows without places are sorted. Rounded to units, numbers that move by d move by
+    ceil(d): together by less than the sum of the d and one for each.
     """
 
     function: str
@@ -187,19 +180,21 @@ class Declared:
 
     @property
     def columns(self) -> int:
-        return 1 + len(self.word.steps)
+        return self.word.placed + len(self.word.steps)
 
     def figure(self, rows: int) -> Figure:
-        ends = self.word.range
-        one = math.ceil(self.word.sensitivity / ends.unit) + 1  # each of two values is rounded by half a unit
-        moved = Move.of(min(rows * one, ends.high - ends.low))
-        return Figure(1, moved, moved)
+        word, ends = self.word, self.word.range
+        units = math.ceil(word.sensitivity / ends.unit)
+        most = min(units, ends.high - ends.low)
+        together = word.width * most if word.each else min(units + word.width - 1, word.width * most)
+        moved = Move(together, together * most, most, min(together, word.width))
+        return Figure(word.width, moved, moved)
 
     def exact(self, cells: Integers, function: Function) -> Integers:
-        cells = cells[np.argsort(cells[:, 0], kind="stable")]
+        cells = cells[np.lexsort(cells.T[::-1])]  # by the place, or by the columns
         with hushed():
-            found = self.word.range.estimate(function, _values(self.word.steps, cells[:, 1:]))
-        return np.array([found], dtype=np.int64)
+            found = given(function, _values(self.word.steps, cells[:, self.word.placed :]), self.word.width)
+        return np.array(list(map(self.word.range.nearest, found)), dtype=np.int64)
 
 
 def _values(steps: tuple[Fraction, ...], cells: Integers) -> Floats:

@@ -1,7 +1,6 @@
 """Graphs whose edges are rows, and their statistics: vertices from the declarations, weights as whole units (SR10).
 
-Privacy: a row concerns one pair of vertices. It makes that pair an edge or not, and moves its
-weight, cut off at 0 and 1 before and after rows of one pair are added, by one at most. What names no vertex is no edge.
+Privacy: a row makes one pair of vertices an edge or not, and moves its weight, cut off at 0 and 1, by one at most.
 Source: docs/theory/graphs.md; distances from a property: docs/theory/holistic.md.
 """
 
@@ -26,14 +25,11 @@ PIECE: Final = 2**20  # words looked at together
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What of a graph is public: its number of vertices, what the first is named, and how many units a weight of 1 has.
-
-    `one`: None where rows have no weight; then every edge weighs one unit.
-    """
+    """What of a graph is public: how many vertices, what the first is named, and how many units a weight of 1 has."""
 
     vertices: int
     first: int = 0
-    one: int | None = None
+    one: int | None = None  # None where rows have no weight: every edge weighs one unit
 
     def __post_init__(self) -> None:
         whole(self.vertices, 1, LARGEST)
@@ -102,7 +98,7 @@ def library() -> Any:  # noqa: ANN401 - likewise
 
 @dataclass(frozen=True, slots=True)
 class OfGraph:
-    """A statistic of a graph: two ends are read of a row, and its weight if it has one."""
+    """A statistic of a graph: of a row two ends are read, and a weight if it has one."""
 
     graph: Graph
 
@@ -115,10 +111,9 @@ class OfGraph:
 class MinCut(OfGraph):
     """The least weight of edges whose removal disconnects the graph, in units.
 
-    Privacy: each cut's weight is a sum over pairs, so a pair whose weight moves by one moves every cut, and the
-    least of them, by one at most; k rows by k. More weight never makes a cut lighter: monotone. So k in every
-    relation [DMNS06, section 3.2; S4.12]. A graph that is not connected has a cut of weight 0, and one vertex none
-    to speak of: 0 too, so that no neighbour is an error.
+    Privacy: a pair whose weight moves by one moves every cut, and the least of them, by one at most, and never down as
+    it grows: monotone, k in every relation [DMNS06, section 3.2; S4.12]. A graph that is not connected, or of one
+    vertex, has 0, so that no neighbour is an error.
     """
 
     def figure(self, rows: int) -> Figure:
@@ -135,14 +130,11 @@ class MinCut(OfGraph):
 class SpanningTree(OfGraph):
     """The weight of a minimum spanning tree, in units, or of one tree for each part of a graph of several.
 
-    `complete`: a pair that is no edge weighs 1. No edge weighs more, so then a least tree is a least forest of the
-    edges there are, joined by absent pairs.
+    `complete`: a pair that is no edge weighs 1: then a least tree is a least forest of the edges, joined by such pairs.
 
-    Privacy: a pair whose weight moves by t moves a tree that has it by t and no other, so the least tree of a complete
-    graph moves by t at most [DMNS06, section 3.2; S4.12]. A new edge of weight w joins two trees of a forest, +w, or
-    takes the place of the heaviest edge of the circle it closes, which is at most 1: between -1 and 0. So a
-    row moves either by one at most, k rows by k. Rows move it both ways (a second row of a pair makes it heavier),
-    so an exchange of k rows moves it by 2k, which is reached.
+    Privacy: a pair whose weight moves by t moves the least tree of a complete graph by t at most [DMNS06, section 3.2;
+    S4.12]. A new edge of weight w joins two trees of a forest, +w, or takes the place of the heaviest edge of the
+    circle it closes: between -1 and 0. So k rows move either by k; both ways, so an exchange by 2k, which is reached.
     """
 
     complete: bool = False
@@ -178,15 +170,10 @@ def _needed(drawn: Drawn) -> Drawn:
 class Triangles(OfGraph):
     """The number of triangles, or with a bound D on degrees their weight in units of 1/D.
 
-    Privacy: an edge is in at most m - 2 triangles of m vertices, one for each other vertex, and adding edges takes none
-    away: monotone, so k rows move the count by k(m - 2) in every relation [S4.12, SR10].
-
-    With a bound D on degrees each triangle counts h = min(D, max(0, 2D - d)) units of 1/D, d the largest degree
-    of its vertices: 1 where the bound holds, so then the count is exact. Add an edge between vertices of a and b edges,
-    c of them to common neighbours. The c new triangles count c*h(c+1) at most, since a, b >= c. Of the others only
-    those at its two ends can lose, a unit each, if D <= a < 2D: of at most a(a-1)/2, so (2D-1)(2D-2) together. The
-    first is a gain, the second a loss: a row moves it by the larger of both, either way; of an exchange one row's gain
-    and the other's loss may come together, never two of either. Proof: docs/theory/graphs.md.
+    Privacy: an edge is in at most m - 2 triangles of m vertices, and adding edges takes none away: monotone, so k rows
+    move the count by k(m - 2) in every relation [S4.12, SR10]. With a bound D each triangle counts min(D, max(0, 2D -
+    d)) units, d the largest degree of its vertices. An edge more makes new triangles, a gain, and raises the degrees of
+    its ends, a loss to others: a row moves it by the larger of both, an exchange by one of each.
     Source: docs/theory/graphs.md; no edge is dropped, so none depends on another (SR10: no greedy projection).
     """
 
@@ -219,8 +206,7 @@ class Triangles(OfGraph):
 def by_last(drawn: Drawn, degrees: Integers) -> Integers:
     """For each vertex the triangles in which it comes last, by degree and then by number: those it decides about.
 
-    With N(u) the neighbours of u and P(v) those that come before v, the triangles in which v is last are half the
-    sum of |N(u) and P(v)| over u in P(v); sets are rows of bits.
+    With N(u) the neighbours of u and P(v) those before v: half the sum of |N(u) and P(v)| over u in P(v).
     """
     size = drawn.graph.vertices
     rank = np.empty(size, dtype=np.int64)
@@ -247,10 +233,9 @@ def _bits(size: int, rows: Integers, columns: Integers) -> npt.NDArray[np.uint64
 class Degrees(OfGraph):
     """How many vertices have at least 1, 2, ... `most` edges.
 
-    Privacy: an edge more takes each of its two ends past one number of edges. So two counts rise by one, or
-    one by two: 2 in L1, 4 squared in L2; k rows k times as far, and an exchange of rows twice as far in L1. In L2 what
-    comes and what goes are of opposite sign in every count, so that an exchange is at most 8 squared for a row,
-    which is reached.
+    Privacy: an edge more takes each of its two ends past one number of edges. So two counts rise by one, or one by two:
+    2 in L1, 4 squared in L2; k rows k times as far, an exchange twice as far in L1. In L2 what comes and what goes are
+    of opposite sign in every count: at most 8 squared for an exchanged row, which is reached.
     """
 
     most: int
@@ -271,10 +256,7 @@ class Degrees(OfGraph):
 
 @dataclass(frozen=True, slots=True)
 class Edges(OfGraph):
-    """A bit for each pair, (0, 1) first, then (0, 2); of a graph of one vertex a single 0.
-
-    Privacy: a row makes one pair an edge or not; an exchange moves two.
-    """
+    """A bit for each pair, (0, 1) first, then (0, 2), which one row moves; of a graph of one vertex a single 0."""
 
     def figure(self, rows: int) -> Figure:
         return of_bits(self.graph.pairs, rows)
@@ -288,10 +270,7 @@ class Edges(OfGraph):
 
 @dataclass(frozen=True, slots=True)
 class ToConnected(OfGraph):
-    """How many edges the graph lacks to be connected: one less than its parts, isolated vertices among them [S4.11].
-
-    Privacy: an edge joins two parts of a graph, or none: one part less, or as many. Monotone.
-    """
+    """How many edges the graph lacks to be connected: one less than its parts, of which an edge joins two or none."""
 
     def figure(self, rows: int) -> Figure:
         return monotone(rows)
@@ -305,10 +284,9 @@ class ToConnected(OfGraph):
 class ToBoundedDegree(OfGraph):
     """How many edges must go so that no more than D, the `degree`, meet at any vertex [S4.11].
 
-    All less a largest set of edges of which no more than D meet at a vertex. Or: a vertex of D + x edges must lose
-    x of them; an edge between two such vertices serves both, and of these as many as can be are a largest set of
-    which no more than x meet at each: the sum of all x less its size (docs/theory/holistic.md). The one with fewer
-    at a vertex is quicker to find.
+    All less a largest set of edges of which no more than D meet at a vertex. Or, where vertices have D + x edges, the
+    sum of all x less a largest set of edges between such vertices of which no more than x meet at each: whichever is
+    quicker to find (docs/theory/holistic.md).
 
     Privacy: what makes room for an edge more is that edge's going: a distance of one more at most, and never less.
     """
@@ -335,9 +313,8 @@ class ToBoundedDegree(OfGraph):
 def _matched(capacity: list[int], pairs: list[tuple[int, int]]) -> int:
     """The size of a largest set of pairs of which no more than its capacity meet at any vertex.
 
-    Each vertex becomes as many nodes as its capacity, each pair two nodes joined to each other and
-    to all nodes of their own vertex. A matching of this graph has a line for each pair, and one more
-    for each pair that is in the set: its two nodes are then matched to their vertices instead.
+    Each vertex becomes as many nodes as its capacity, each pair two nodes joined to each other and to all nodes of
+    their own vertex. A largest matching has a line for each pair, and one more for each pair in the set.
     """
     starts = np.cumsum([0, *capacity]).tolist()
     lines = []

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 def altered(asked: Asked, sql: str, facts: Facts, owners: Mapping[str, Owned]) -> int:
     """How many of the rows that a statement lists one person alters; Refused where it does not list what is read.
 
-    `owners`: what they declare of their functions, by name.
-
     Privacy: the statement is certified as any other, so no row is made of two persons'. A block is told by the hash
-    that all of a person's rows have; a declared function sees all rows of its own columns, each in its public place.
+    that all of a person's rows have; a declared function sees all rows of its own columns, each in its place if placed.
     """
     statistic = asked.statistic
     relation = rows(sql, facts)
@@ -36,9 +34,10 @@ def altered(asked: Asked, sql: str, facts: Facts, owners: Mapping[str, Owned]) -
         raise Refused("blocks that are told by other than the person's hash")
     if isinstance(statistic, Declared):
         owned = declared(statistic, owners)
+        placed = owned.word.placed
         # Rows past those kept have no owner.
         whose = any(table.owned for table in facts.tables if table.name == owned.table)
-        if whose or sql != text(owned.table, (PLACE, *owned.columns)):
+        if (placed and whose) or sql != text(owned.table, (PLACE, *owned.columns) if placed else owned.columns):
             raise Refused("other rows than a function is declared for")
     return max(relation.altered, 1)  # public rows get noise like any other
 
@@ -46,8 +45,7 @@ def altered(asked: Asked, sql: str, facts: Facts, owners: Mapping[str, Owned]) -
 def _kept(node: Node, name: str) -> bool:
     """Whether the first column that a SELECT gives is the kept one of a name, by reference alone.
 
-    Its rows are a table's, or those of a SELECT of everything with other columns beside: a certified statement has no
-    two columns of one name, so the name is the table's own.
+    Its rows are a table's, or of a SELECT of everything: certified statements have no two columns of one name.
     """
     if node.get("type") != "SELECT_NODE":
         return False

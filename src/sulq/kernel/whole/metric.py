@@ -61,18 +61,37 @@ class Points:
         """Of each point the distance from the value, in units."""
         points = np.array(self.points, dtype=np.int64)
         apart: Integers = np.abs(points - np.clip(value, -FARTHEST, FARTHEST))
-        match self.distance:
-            case "l1":
-                found = apart.sum(axis=1)
-            case "linf":
-                found = apart.max(axis=1)
-            case "hamming":
-                found = (apart > 0).sum(axis=1)
-            case "discrete":
-                found = (apart > 0).any(axis=1)
-            case _:
-                found = np.minimum(apart[:, 0] % self.around, -apart[:, 0] % self.around)
-        return np.array(found, dtype=np.int64)
+        if self.distance in ("hamming", "discrete"):
+            apart = np.minimum(apart, 1)
+        if self.distance == "circle":
+            apart = np.minimum(apart % self.around, -apart % self.around)
+        found: Integers = apart.sum(axis=1) if self.distance in ("l1", "hamming") else apart.max(axis=1)
+        return found
 
 
-Space = Cube | Points
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The numbers of a statistic as scores, one a candidate: who scores higher is likelier [S3.9, E29, S3.31].
+
+    `weights`: a base measure; a candidate stands so many times among those that one is drawn from.
+    Privacy: a score moves as its number does, and no weight does.
+    """
+
+    weights: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for weight in (*self.weights, sum(self.weights)):
+            whole(weight, 1, 2**20)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """A set of vectors that an owner has named: the answer is how far the value is from the nearest, in L1 [S4.28].
+
+    Privacy: whatever the set is, as long as it follows from no row, that moves no farther than the value does [S4.11].
+    """
+
+    set: str
+
+
+Space = Cube | Points | Candidates | Nearest

@@ -1,8 +1,7 @@
 """Statistics of rows as they are: how far they are from being different or in order, what occurs, and heavy persons.
 
 Privacy: of two tables that differ in one row, whatever leads the one to a property leads the other there with one row
-more at most [S4.11]. So a distance that is worked out exactly moves by one, k rows move it by k; an approximate one
-might move by anything [DMNS06, section 3.2].
+more at most [DMNS06, section 3.2; S4.11]. So an exact distance moves by k for k rows; an approximate one by anything.
 Source: docs/theory/holistic.md.
 """
 
@@ -20,10 +19,7 @@ from sulq.kernel.whole.figure import Figure, Move, monotone, of_bits, whole
 
 @dataclass(frozen=True, slots=True)
 class ToUnique:
-    """How many rows must go so that no two agree in so many columns.
-
-    Privacy: a row is one that must go or is the first of its value: one more, or as many. Monotone.
-    """
+    """How many rows must go so that no two agree in so many columns: one more is one of them, or first of its value."""
 
     columns: int
 
@@ -41,8 +37,8 @@ class ToUnique:
 class ToSorted:
     """How many rows must go so that the second number never falls, in the order of the first.
 
-    Privacy: whatever the first number is, a row's own place or not, a row less takes one from all rows, and one or none
-    from those that stay. Rows of one place stand in the order of the second, so that no order but the rows' own counts.
+    Privacy: whatever the first number is, a row less takes one from all rows, and one or none from those that stay.
+    Rows of one place stand in the order of the second, so that no order but the rows' own counts.
     """
 
     columns = 2
@@ -59,10 +55,10 @@ class ToSorted:
 
 
 @dataclass(frozen=True, slots=True)
-class Occurring:
-    """A bit for each combination of columns' numbers, the last column's fastest; `bounds`: their least and greatest.
+class CellCounts:
+    """How many rows have each combination of columns' numbers, the last column's fastest; `bounds`: least and greatest.
 
-    Privacy: a row has one combination, or none where it is out of bounds, and alone decides about no other.
+    Privacy: a row has one combination, or none where it is out of bounds: it moves one count, an exchange two.
     """
 
     bounds: tuple[tuple[int, int], ...]
@@ -84,23 +80,34 @@ class Occurring:
         return math.prod(high - low + 1 for low, high in self.bounds)
 
     def figure(self, rows: int) -> Figure:
-        return of_bits(self.size, rows)
+        alone = Move(rows, rows**2, rows, min(rows, self.size))
+        return Figure(self.size, alone, Move(2 * rows, 2 * rows**2, rows, min(2 * rows, self.size)))
 
     def exact(self, cells: Integers) -> Integers:
         low, high = np.array(self.bounds, dtype=np.int64).T
         cells = cells[((cells >= low) & (cells <= high)).all(axis=1)] - low
         found = np.zeros(self.size, dtype=np.int64)
-        found[np.ravel_multi_index(tuple(cells.T), tuple(high - low + 1))] = 1
+        np.add.at(found, np.ravel_multi_index(tuple(cells.T), tuple(high - low + 1)), 1)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Occurring(CellCounts):
+    """A bit for each combination: whether any row has it. A row alone decides about no other than its own."""
+
+    def figure(self, rows: int) -> Figure:
+        return of_bits(self.size, rows)
+
+    def exact(self, cells: Integers) -> Integers:
+        return np.minimum(CellCounts.exact(self, cells), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class HeavyPersons:
     """How many persons have more rows in the source than are kept of them, and how many others have any.
 
-    Privacy: a person with any row is in exactly one of the two counts, by their own rows alone. So coming, going or
-    being blanked moves one count by 1, whatever the number of rows; an exchange takes 1 from one count and adds 1 to
-    one. That the counts are these is trusted: they are made of the source when rows are prepared, and of no kept row.
+    Privacy: a person with any row is in exactly one of the two counts, by their own rows alone: one count moves by 1,
+    by an exchange two do. That the counts are these is trusted: they are made of the source when rows are prepared.
     """
 
     columns = 2

@@ -72,7 +72,7 @@ class OpenRows:
             if not given.facts.public
         ]
         self.covers = [source.read().to_json() for source in sources_of(private)]
-        own = load([item for table in declared.tables for item in table.facts.estimators])
+        own = load([table.facts for table in declared.tables], declared.unit)
         self.run = Rows(self.engine, seal.redeem, own=own, budget=declared.budget)
 
 

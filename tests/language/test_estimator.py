@@ -1,4 +1,4 @@
-"""Certificates of low sample complexity: Lemma 1 with a strict inequality (S4.13, E41)."""
+"""What an owner declares of functions: Lemma 1 with a strict inequality (S4.13, E41), and what is no declaration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ import math
 import pytest
 
 from sulq.errors import SetupError
-from sulq.language.statistic import CERTIFIES, Certificate, Estimator, sensitivity_from_sampler
+from sulq.language.estimator import (
+    BOUNDS,
+    CERTIFIES,
+    MAX_CANDIDATES,
+    Certificate,
+    Estimator,
+    Property,
+    Stated,
+    Utility,
+    sensitivity_from_sampler,
+)
+from sulq.language.rowfn import col
 from tests.figures import figure
 
 
@@ -82,7 +93,7 @@ def test_a_certificate_has_bounds_and_columns() -> None:
         with pytest.raises(SetupError) as refused:
             Certificate(0.1, 2, 0.9, 0, 50, columns)
         assert refused.value.code == "bad-certificate"
-    assert tuple(CERTIFIES) == tuple(field.name for field in dataclasses.fields(Certificate))
+    assert (*CERTIFIES, *BOUNDS) == tuple(field.name for field in dataclasses.fields(Certificate))
 
 
 def test_an_estimator_is_named_and_placed() -> None:
@@ -96,3 +107,87 @@ def test_an_estimator_is_named_and_placed() -> None:
         assert refused.value.code == "bad-declaration"
     with pytest.raises(SetupError):
         Estimator("m", "p:f", "certified")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"sensitivity": 0},
+        {"sensitivity": -1},
+        {"sensitivity": math.inf},
+        {"sensitivity": True},
+        {"sensitivity": "1"},
+        {"low": 1, "high": 1},
+        {"high": math.nan},
+        {"columns": ()},
+        {"columns": "a"},
+        {"width": 0},
+        {"width": 1.5},
+    ],
+    ids=str,
+)
+def test_a_sensitivity_that_is_none_is_refused_S4_27(words: dict) -> None:
+    """No positive number, no range, no columns, or no number of numbers. Control: one that is."""
+    told = {"sensitivity": 0.5, "low": 0, "high": 9, "columns": ("a",)}
+    assert Stated(**told).width == 1
+    with pytest.raises(SetupError) as refused:
+        Stated(**told | words)
+    assert refused.value.code == "bad-certificate"
+
+
+def test_declarations_say_what_rests_on_the_owner() -> None:
+    """In one line each, for the facts and for `sulq ledger show`."""
+    stated = Stated(0.5, 0, 9, ("a", "b"), 3)
+    utility = Utility(("x", ("if", "a", ("y", 2))), 1, 0, 9, ("a",), (1, 4))
+    assert str(Estimator("m", "p:f", stated)) == (
+        "m: p:f of a, b, 3 numbers, moved by a person 0.5 at most (declared by the owner)"
+    )
+    assert str(Estimator("m", "p:f", utility)) == (
+        "m: p:f a utility of 2 candidates, weighted by a, each moved by a person 1 at most (declared by the owner)"
+    )
+    sums = Utility({"x": col("a") > 1, "y": col("a") <= 1})
+    assert str(Estimator("m", "", sums)) == (
+        "m: a utility of 2 candidates, each a sum of a row function (declared by the owner)"
+    )
+    assert str(Estimator("m", "p:f", Property())) == "m: p:f a property of graphs (declared by the owner)"
+    assert str(Estimator("m", "p:f", Property(["a"], 4))) == "m: p:f a property of 4 rows of a (declared by the owner)"
+    for function, told in (("", utility), ("p:f", sums), ("", None), ("", Property())):
+        with pytest.raises(SetupError):
+            Estimator("m", function, told)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"candidates": ()},
+        {"candidates": "xy"},
+        {"candidates": ("x", "x")},
+        {"candidates": ({"a": 1},)},
+        {"candidates": (math.nan,)},
+        {"candidates": tuple(range(MAX_CANDIDATES + 1))},
+        {"weights": (1,)},
+        {"weights": (1, 0)},
+        {"weights": (1, 2.0)},
+        {"weights": (1, 2**20)},
+        {"sensitivity": None},
+        {"columns": ()},
+        {"sums": (col("a") > 1, col("a") > 2)},
+    ],
+    ids=lambda words: str(words)[:30],
+)
+def test_a_utility_that_is_none_is_refused_S3_31(words: dict) -> None:
+    """Candidates that are not different names, weights that are no base measure, and two ways to say how it moves."""
+    told = {"candidates": ["x", ["y", 2]], "sensitivity": 1, "low": 0, "high": 9, "columns": ["a"]}
+    assert Utility(**told).candidates == ("x", ("y", 2))
+    with pytest.raises(SetupError):
+        Utility(**told | words)
+    with pytest.raises(SetupError):
+        Utility({"x": "a", "y": "b"})
+
+
+@pytest.mark.parametrize("words", [{"rows": 3}, {"columns": ("a",)}, {"columns": ("a", "a"), "rows": 3}, {"rows": -1}])
+def test_a_property_that_is_none_is_refused_S4_28(words: dict) -> None:
+    """Of tables it has columns and rows, of graphs neither."""
+    assert Property(("a",), 3).rows == 3
+    with pytest.raises(SetupError):
+        Property(**words)
