@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import logging
 import secrets
 import sys
@@ -20,6 +21,7 @@ import sulq
 from sulq import (
     Aggregated,
     Box,
+    Candidates,
     Certificate,
     Certified,
     Cube,
@@ -37,6 +39,7 @@ from sulq import (
     ToBoundedDegree,
     ToConnected,
     Together,
+    ToProperty,
     ToSorted,
     ToUnique,
     Triangles,
@@ -49,11 +52,11 @@ from sulq.compile.plan.estimators import load
 from sulq.curator.certificates import certifying
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.run import Rows
-from sulq.errors import SetupError, SulqError
+from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.whole import graphs
 from sulq.kernel.whole.figure import Figure, monotone
 from sulq.language.domain import Bool, Category, Int, Real, Schema
-from sulq.language.estimator import Estimator
+from sulq.language.estimator import Estimator, Property, Stated, Utility
 from sulq.language.facts import Facts, TableFacts, Tables
 from sulq.language.law import LaplaceLaw
 from sulq.language.statistic import HeavyPersons
@@ -121,6 +124,20 @@ QUESTIONS = [
     Holistic(HeavyPersons(), space=Points(((0, 0), (2, 0), (2, 2), (5, 1)), "linf")),
     Holistic(Certified("turns", ("score",))),
     Holistic(Certified("turns", ("score",)), space=Box(-8, 8)),
+    *(
+        Holistic(Certified(name, ("score",), placed), space=space)
+        for placed in (False, True)
+        for name, space in (
+            ("past", None),
+            ("past", Box(0, 8)),
+            ("sides", None),
+            ("plan", Candidates()),
+            ("prior", Candidates()),
+        )
+    ),
+    Holistic(ToProperty("even", ("flag", "city"))),
+    Holistic(ToProperty("even", ("flag", "city")), col("score") > 11),
+    Holistic(ToProperty("path", ("age", "code"))),
     Together((Holistic(ToConnected(GRAPH)), sulq.Sums((sulq.lit(1),)), Holistic(MinCut(GRAPH)))),
 ]
 SPENDS = (Epsilon(0.5), Rho(0.02), EpsilonDelta(0.5, 1e-6))
@@ -129,8 +146,14 @@ OWN = (
     Estimator("spread", "tests.privacy.test_holistic:spread"),
     Estimator("turns", "tests.privacy.test_holistic:turns", Certificate(0.2, 0.5, 0.9, -8, 8, ("score",))),
     Estimator("back", "tests.privacy.test_holistic:back", Certificate(0.2, 0.5, 0.9, -8, 8, ("score",))),
+    Estimator("past", "tests.privacy.test_holistic:past", Stated(3, 0, 8, ("score",))),  # persons have 3 rows at most
+    Estimator("sides", "tests.privacy.test_holistic:sides", Stated(4, 0, 8, ("score",), 2)),
+    Estimator("plan", "tests.privacy.test_holistic:sides", Utility(("high", "low"), 3, 0, 8, ("score",))),
+    Estimator("prior", "tests.privacy.test_holistic:sides", Utility(("high", "low"), 3, 0, 8, ("score",), (1, 4))),
+    Estimator("even", "tests.privacy.test_holistic:even", Property(("flag", "city"), 2)),
+    Estimator("path", "tests.privacy.test_holistic:path", Property()),
 )
-TABLES = (TableFacts(SCHEMA, estimators=OWN),)
+TABLES = (TableFacts(SCHEMA, graph=GRAPH, estimators=OWN),)
 
 
 def spread(rows: np.ndarray) -> float:
@@ -152,12 +175,37 @@ def back(rows: np.ndarray) -> float:
     return turns(rows[::-1])
 
 
+def past(rows: np.ndarray) -> float:
+    """A function of rows in no order, stated to move by a row each: how many are past 15."""
+    return float((rows[:, 0] > 15).sum())
+
+
+def sides(rows: np.ndarray) -> tuple[float, float]:
+    """Two numbers that no row moves both: how many are past 15, and how many are not."""
+    return past(rows), float((rows[:, 0] <= 15).sum())
+
+
+def even(rows: np.ndarray) -> bool:
+    """A property of small tables: as many flags as not."""
+    return bool((rows[:, 0] == 1).sum() * 2 == len(rows))
+
+
+def path(joined: np.ndarray) -> bool:
+    """A property of graphs: no vertex has more than two neighbours."""
+    return bool(joined.sum(axis=1).max() <= 2)
+
+
+@functools.cache
+def functions(unit: Unit) -> dict[str, object]:
+    """The owner's, as they are loaded when the data is opened."""
+    return load(TABLES, unit)
+
+
 def declared(source: Engine, programs: list[object], unit: Unit, **options: object) -> Run:
     """A run with the owner's declarations."""
-    own = load(OWN)
 
     def rows(engine: Engine, ledger: Ledger) -> Rows:
-        return Rows(engine, ledger.redeem, own)
+        return Rows(engine, ledger.redeem, functions(unit))
 
     return run(source, programs, unit, BUDGET, schema=SCHEMA, tables=TABLES, rows=rows, **options)
 
@@ -217,10 +265,94 @@ def test_statistics_of_the_whole_are_told_apart_by_noise_alone(kind: str) -> Non
 
 
 def test_the_owners_functions_are_among_what_is_replayed() -> None:
-    """Where persons or places are public an owner's estimator is answered; a certified one where rows are people."""
-    kinds = {unit: {type(q.statistic).__name__ for q in answerable(unit) if isinstance(q, Holistic)} for unit in UNITS}
-    assert [unit for unit in UNITS if "Certified" in kinds[unit]] == [u for u in UNITS if not u.column][1:]
+    """Where persons or places are public an owner's estimator is answered; a certified one where rows are people.
+
+    What is stated of persons, utilities and properties are answered in every relation [S4.27, S3.31, S4.28].
+    """
+    asked = {unit: [q.statistic for q in answerable(unit) if isinstance(q, Holistic)] for unit in UNITS}
+    kinds = {unit: [type(statistic).__name__ for statistic in asked[unit]] for unit in UNITS}
+    names = {unit: [statistic.name for statistic in asked[unit] if hasattr(statistic, "name")] for unit in UNITS}
+    assert [unit for unit in UNITS if "turns" in names[unit]] == [u for u in UNITS if not u.column][1:]
     assert [unit for unit in UNITS if "Aggregated" not in kinds[unit]] == [Unit()]
+    for unit in UNITS:
+        own = {"past": 2, "sides": 1, "plan": 1, "prior": 1, "even": 2, "path": 1}
+        assert {name: names[unit].count(name) for name in own} == own
+
+
+@pytest.mark.parametrize("name", ["past", "sides", "plan", "prior"])
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_a_false_sensitivity_is_found_by_replay_S4_27(name: str, unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person with all their rows past 15, who comes, goes or is exchanged, moves a function by more than a tenth.
+
+    Control: by no more than was truly stated.
+    """
+    many = unit.rows
+    blank = dict.fromkeys([each for each, _ in neighbours.COLUMNS] + ["pid"])
+    table = [blank | {"score": 20.0 if i < many else 11.0, "pid": "a" if i < many else f"p{i}"} for i in range(6)]
+    other = {
+        "add_remove": table[many:],
+        "zero_out": [dict.fromkeys(row) if i < many else row for i, row in enumerate(table)],
+        "replace_one": [row | {"score": 11.0} if i < many else row for i, row in enumerate(table)],
+    }[unit.neighbors]
+    placed = unit.positions_are_public and unit.column is None
+    space = Candidates() if name in ("plan", "prior") else None
+    programs = [asking(Holistic(Certified(name, ("score",), placed), space=space), Epsilon(1))]
+
+    def told() -> list[str]:
+        with opened("memory", table, unit) as source:
+            first = declared(source, programs, unit)
+        with opened("memory", other, unit) as source:
+            return differences(first, declared(source, programs, unit, earlier=first))
+
+    assert told() == []
+    own = tuple(
+        replace(item, certificate=replace(item.certificate, sensitivity=0.1)) if item.name == name else item
+        for item in OWN
+    )
+    monkeypatch.setattr(sys.modules[__name__], "TABLES", (replace(TABLES[0], estimators=own),))
+    assert any("moved" in line for line in told())
+
+
+def test_what_an_owner_states_is_answered_and_shown_as_declared_S4_27(tmp_path: Path) -> None:
+    """The value is the function's, of kept rows, missing cells as NaN; the answer, facts and the ledger say whose word.
+
+    What a smaller sensitivity found elsewhere would allow is never used: the plan's is the stated one.
+    """
+    place = tmp_path / "own.ledger"
+    table = pa.table({"pid": [1, 1, 1, 2, 3], "score": [20.0, 20.0, 20.0, None, 11.0]})
+    told = {"columns": {"score": Real(10, 21, grid=0.25)}, "unit": Unit("pid", 2), "budget": Epsilon(900)}
+    own = {
+        "past": ("tests.privacy.test_holistic:past", Stated(7, 0, 8, ("score",))),
+        "plan": ("tests.privacy.test_holistic:sides", Utility(("high", ("if", "low")), 7, 0, 8, ("score",))),
+    }
+    with sulq.connect(table, **told, estimators=own, ledger=place) as db:
+        plan = str(db.foresee(Holistic(Certified("past", ("score",), placed=False)), spend=Epsilon(1)))
+        assert "l1 sensitivity 7 (declared by the owner)" in plan
+        answer = db.statistic("past", spend=Epsilon(400))
+        assert answer.value == pytest.approx(2, abs=0.5)  # two of three rows are kept
+        assert "rests on the sensitivity (declared by the owner)" in answer.notes
+        chosen = sulq.select.choose(db, utility="plan", spend=Epsilon(100))
+        assert chosen.candidate in ("high", ("if", "low"))
+        assert "utility plan (declared by the owner)" in repr(chosen)
+        assert "past: tests.privacy.test_holistic:past of score, moved by a person 7 at most" in str(db.facts)
+        for wrong in (
+            Certified("past", ("score",)),
+            Certified("plan", ("score",), placed=False),
+            Certified("past", ("other",), placed=False),
+        ):
+            with pytest.raises(QuestionError):
+                db.ask(Holistic(wrong), spend=Epsilon(1))
+        with pytest.raises(QuestionError, match="leave the condition out"):
+            db.ask(Holistic(Certified("past", ("score",), placed=False), col("score") > 11), spend=Epsilon(1))
+        with pytest.raises(QuestionError, match="no utility"):
+            sulq.select.choose(db, utility="past", spend=Epsilon(1))
+        assert db.spent == Epsilon(500)
+    with sulq.connect(table, **told, estimators=own, ledger=place) as db:
+        assert [item.name for _, item in db._ledger.declared_estimators] == ["past", "plan"]
+        version = db.facts.version
+    own["past"] = ("tests.privacy.test_holistic:past", Stated(6, 0, 8, ("score",)))
+    with sulq.connect(table, **told, estimators=own, ledger=place) as db:
+        assert db.facts.version == version + 1
 
 
 FEW = [{"score": score, "flag": True} for score in (20.0, 11.0, 20.0, 11.0, 20.0, 11.0, 20.0)]
@@ -564,11 +696,11 @@ def test_what_the_owner_declares_is_shown_as_declared_SR5() -> None:
     said = "(declared by the owner)"
     with graph(unit=Unit(None, 1, "zero_out"), estimators=NAMED | {"mine": NAMED["halved"][0]}) as db:
         certified = Holistic(Certified("halved", ("w",)))
-        assert f"l1 sensitivity 0.0400004 {said}, LaplaceLaw" in str(db.foresee(certified, spend=Epsilon(1)))
+        assert f"l1 sensitivity 0.0400002 {said}, LaplaceLaw" in str(db.foresee(certified, spend=Epsilon(1)))
         assert f"sensitivity by certificate {said}" in repr(db.ask(certified, spend=Epsilon(1)))
         assert said in repr(db.ask(replace(certified, space=Box(0, 1, 0.25)), spend=Epsilon(1)))
         explained = Explanation("", db.foresee(certified, spend=Epsilon(1)), db.facts, ())
-        assert f"l1 sensitivity 0.0400004 {said}" in str(explained)
+        assert f"l1 sensitivity 0.0400002 {said}" in str(explained)
         own = Holistic(Aggregated("mine", ("w",), 4, 0, 1))
         assert f"estimator mine {said}" in str(db.foresee(own, spend=Epsilon(1)))
         assert f"estimator mine {said}" in repr(db.ask(own, spend=Epsilon(1)))

@@ -89,6 +89,8 @@ class Whole:
     def names(self) -> tuple[str, ...]:
         """Names of the answer's columns."""
         name = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(self.statistic).__name__).strip("_")
+        if isinstance(self.space, Candidates):
+            return ("choice",)
         if isinstance(self.statistic, Degrees):
             return tuple(f"at_least_{i}" for i in range(1, self.width + 1))
         if isinstance(self.statistic, HeavyPersons):

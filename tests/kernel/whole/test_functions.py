@@ -157,7 +157,7 @@ def test_rounding_moves_a_declared_function_no_farther_than_its_figure_S4_27(uni
             most = max(most, int(np.abs(one - other).sum()))
         assert most <= own.figure(1).alone.l1
         if unit == ONE and width == 3:
-            assert most == own.figure(1).alone.l1 == math.ceil(moved) + 2
+            assert most > math.ceil(moved)
 
 
 def test_every_norm_of_a_declared_function_is_bounded_by_its_own_S4_27() -> None:
