@@ -86,15 +86,18 @@ def test_every_link_into_the_map_has_its_place() -> None:
 
 def test_figures_are_recorded_by_tests() -> None:
     """Every theorem of the list has its figure, each figure a test that records one of its id; refresh by --figures."""
-    calls = {
-        node.args[0].value
-        for path, _, text in papers.recorders()
+    calls = [
+        (node.args[0].value, node.args[1])
+        for _, _, text in papers.recorders()
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "figure"
         if isinstance(node.args[0], ast.Constant)
-    }
-    assert sorted(set(papers.figures()) - calls) == []
+    ]
+    kept = {(key, entry["text"]) for key, entries in papers.figures().items() for entry in entries}
+    assert sorted(set(papers.figures()) - {key for key, _ in calls}) == []
     assert sorted(MEASURED - set(papers.figures())) == []
+    said = {(key, text.value) for key, text in calls if isinstance(text, ast.Constant)}
+    assert sorted(said - kept) == [], "run python -m tools.papers --figures"
 
 
 @pytest.mark.parametrize(

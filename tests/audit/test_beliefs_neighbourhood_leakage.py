@@ -11,6 +11,7 @@ from sulq.audit.beliefs import enumerated, group_epsilon, learned_rule, most_tol
 from sulq.audit.pmf import exact_epsilon, noisy, product, statistical_distance
 from sulq.errors import QuestionError
 from sulq.language.law import LaplaceLaw
+from tests.figures import figure
 
 
 @pytest.mark.parametrize("people", [1, 2, 5])
@@ -60,6 +61,12 @@ def test_steps_are_counted_by_the_relation_and_below_one_something_is_learned_S4
     assert group_epsilon(laws, 4) == pytest.approx(0.8)
     told = statistical_distance(laws[0, 0, 0, 0], laws[1, 1, 1, 1])
     assert 0.3 < told <= most_told(4, 0.2) == pytest.approx(math.tanh(0.4))
+    figure(
+        "S4.3",
+        "distance of all zeros from all ones, n = 4, epsilon .2",
+        told,
+        f"at most tanh(.4) = {math.tanh(0.4):.4f}",
+    )
     # Who comes and goes is counted twice: all four out, four others in. A count of the ones moves by 4, and so does
     # that of the zeros; both asked for half the price each are as far apart as 8 steps allow at most.
     both = [product([noisy(LaplaceLaw(Fraction(10)), n, -60, 65) for n in pair]) for pair in ((4, 0), (0, 4))]
