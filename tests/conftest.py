@@ -65,6 +65,7 @@ def pytest_sessionfinish() -> None:
     """Settle the counts modules asked for while they were imported, if none of their tests failed or was skipped."""
     for module in _modules:
         counts.settle(module, passed=module not in _unsettled)
+    gc.unfreeze()  # libraries report what is not freed at the end
 
 
 WATCHED = ("compile", "conformance", "curator", "privacy", "sources", "sql")  # they ask DuckDB the kernel's corpus
