@@ -344,7 +344,7 @@ def test_what_an_owner_states_is_answered_and_shown_as_declared_S4_27(tmp_path: 
                 db.ask(Holistic(wrong), spend=Epsilon(1))
         with pytest.raises(QuestionError, match="leave the condition out"):
             db.ask(Holistic(Certified("past", ("score",), placed=False), col("score") > 11), spend=Epsilon(1))
-        with pytest.raises(QuestionError, match="no utility"):
+        with pytest.raises(QuestionError, match="no Utility"):
             sulq.select.choose(db, utility="past", spend=Epsilon(1))
         assert db.spent == Epsilon(500)
     with sulq.connect(table, **told, estimators=own, ledger=place) as db:

@@ -18,8 +18,8 @@ from sulq.answers.plan import Plan, affordable, price_of_mean, price_of_sums, pr
 from sulq.api import questions
 from sulq.api.questions import By, Keys, Pay, Where
 from sulq.errors import QuestionError
-from sulq.language.estimator import Certificate, Declaration, Property, Stated
-from sulq.language.facts import Facts, TableFacts
+from sulq.language.estimator import Certificate, Property, Stated
+from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, Loss, Queries, Rho, SubLinear, exactly, probability
 from sulq.language.question import Holistic, Question, Sums
 from sulq.language.relation import Table
@@ -330,15 +330,12 @@ class NamedAsks:
     def occurring(
         self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
-        """For each combination of labels whether any row has it; a bit flips with probability 1/(1 + e^(epsilon/S)).
-
-        S is how many of them one person moves: the unit's rows, twice that under replace_one.
-        """
+        """For each combination of labels whether any row has it: bits, each flipped by itself [S4.16]."""
         return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), Pay(spend, fresh=fresh))
 
     def statistic(self, name: str, *, spend: Loss | None = None, fresh: bool = False) -> Answer:
         """A function of all rows that the owner has declared, by its name; its sensitivity is the owner's word."""
-        table, told = self._declared(name, (Certificate, Stated))
+        table, told = self.facts.declared(name, Certificate, Stated)
         asked = Certified(name, told.columns, placed=self.facts.placed(table))
         return self._answer(Holistic(asked), Pay(spend, fresh=fresh))
 
@@ -346,18 +343,9 @@ class NamedAsks:
         self, name: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows, or edges, must change until the table has a property that the owner has declared, by name."""
-        table, told = self._declared(name, (Property,))
+        table, told = self.facts.declared(name, Property)
         graph = () if table.graph is None else (table.graph.u, table.graph.v)
         return self._answer(Holistic(ToProperty(name, told.columns or graph), where), Pay(spend, fresh=fresh))
-
-    def _declared(self, name: str, kinds: tuple[type[Declaration], ...]) -> tuple[TableFacts, Declaration]:
-        """What the owner has declared under a name, if it is of such a kind, and the table it is of."""
-        known = [(table, item) for table in self.facts.every for item in table.estimators]
-        for table, item in known:
-            if item.name == name and isinstance(item.certificate, kinds):
-                return table, item.certificate
-        names = ", ".join(item.name for _, item in known if isinstance(item.certificate, kinds)) or "none"
-        raise QuestionError("not-certified", f"The owner has declared no such thing of that name (there are: {names}).")
 
     def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
         """How many persons have more rows than are kept of them (`heavy`), and how many have not (`others`).

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
-from sulq.language.estimator import Estimator
+from sulq.language.estimator import Declaration, Estimator
 from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
 from sulq.language.sampling import SamplingReport, sampling_report
 from sulq.language.statistic import Graph
@@ -16,6 +16,7 @@ from sulq.language.sublinear import noise_for
 
 SHOWN: Final = 5  # categories named before the rest are counted
 MUCH: Final = 20  # an epsilon past this is worth a word
+D = TypeVar("D", bound=Declaration)
 Whose = Literal["everyone", "analyst", "reports"]
 
 
@@ -75,6 +76,16 @@ class Catalogue:
     def person_of(self, table: TableFacts) -> str | None:
         """The column that says whose a table's row is; None where the row itself is the person."""
         return table.person or self.unit.column
+
+    def declared(self, name: str, *kinds: type[D]) -> tuple[TableFacts, D]:
+        """What the owner has declared under a name, if it is of such a kind, and the table it is of."""
+        known = [(table, item.name, item.certificate) for table in self.every for item in table.estimators]
+        for table, own, told in known:
+            if own == name and isinstance(told, kinds):
+                return table, told
+        names = ", ".join(own for _, own, told in known if isinstance(told, kinds)) or "none"
+        what = " or ".join(kind.__name__ for kind in kinds)
+        raise QuestionError("not-certified", f"The owner has declared no {what} of that name (there are: {names}).")
 
     def placed(self, table: TableFacts) -> bool:
         """Whether each row is a person and stands in a place that is public."""

@@ -114,14 +114,10 @@ def choose(
 def _by_utility(spending: SpendPlan, name: str) -> Selected:
     """A choice by what the owner has declared under a name."""
     facts = spending.facts
-    known = {item.name: item.certificate for item in facts.every[0].estimators}
-    told = known.get(name)
-    if not isinstance(told, Utility):
-        names = ", ".join(each for each, found in known.items() if isinstance(found, Utility)) or "none"
-        raise QuestionError("not-certified", f"The owner has declared no utility of that name (there are: {names}).")
+    table, told = facts.declared(name, Utility)
     said = f"utility {name} {DECLARED}"
     if not told.sums:
-        columns = Certified(name, told.columns, placed=facts.placed(facts.every[0]))
+        columns = Certified(name, told.columns, placed=facts.placed(table))
         asked = Holistic(columns, space=Candidates())
         whole_of = spending.foresee(asked).parts[0].whole
         step = Fraction(1) if whole_of is None else whole_of.unit
