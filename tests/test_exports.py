@@ -66,6 +66,7 @@ def test_the_public_names() -> None:
         "__version__",
         "bins",
         "bucket",
+        "by_row",
         "case",
         "col",
         "connect",

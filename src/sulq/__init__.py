@@ -20,6 +20,7 @@ from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Toge
 from sulq.language.rowfn import (
     bins,
     bucket,
+    by_row,
     case,
     col,
     dot,
@@ -108,6 +109,7 @@ __all__ = [
     "__version__",
     "bins",
     "bucket",
+    "by_row",
     "case",
     "col",
     "connect",

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 import sulq
+import sulq.testing
 from sulq import Epsilon, Unit, each, lookup
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.language.law import LaplaceLaw
-from sulq.local import Collector, Respondent, separation
+from sulq.local import Collector, Respondent, parities, separation
 from sulq.local.estimation import transformed
 from sulq.local.methods import METHODS, BitwiseResponse, HadamardResponse, KaryResponse, Response
 from sulq.local.separation import (
@@ -310,6 +311,56 @@ def test_on_a_database_itself_S4_17() -> None:
     answer = db.sum(lookup(keys, [(value,) for value in odd]), spend=Epsilon(1))
     assert abs(answer.value - exact.sum()) <= answer.accuracy(1e-9)
     assert answer.accuracy(0.05) < 5
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "zero_out"])
+@pytest.mark.parametrize("engine", ["duckdb", "memory"])
+def test_every_row_has_a_parity_of_its_own_S4_17_S0_7(neighbors: str, engine: str) -> None:
+    """S4.17: sum over i of <r_i, x_i> mod 2, by the theorem's formula: exact without noise, sensitivity 1 with it.
+
+    The error, a whole number, is within ln(1/d')/epsilon, rounded up, but for d', by the exact law of the plan.
+    Control: half of that is passed oftener.
+    """
+    rng = np.random.default_rng(8)
+    n, bits, epsilon = 600, 12, 0.1
+    names = [f"b{i}" for i in range(bits)]
+    x, r = rng.random((n, bits)) < 0.5, rng.integers(0, 2, (n, bits))
+    truth = int(
+        sum(sum(int(a) * int(b) for a, b in zip(own, row, strict=True)) % 2 for own, row in zip(r, x, strict=True))
+    )
+    options = {"unit": Unit(neighbors=neighbors), "budget": Epsilon(1), "engine": engine, "synthetic": True}
+    with sulq.connect(pd.DataFrame(x, columns=names), columns=dict.fromkeys(names, sulq.Bool()), **options) as db:
+        query = parities(r, names)
+        assert sulq.testing.exact(db).sum(query, spend=Epsilon(epsilon)).value == truth
+        (law,) = db.foresee(sulq.Sums((query,)), spend=Epsilon(epsilon)).parts[0].laws
+        answer = db.sum(query, spend=Epsilon(epsilon))
+        assert abs(answer.value - truth) <= answer.accuracy(1e-9)
+        few = sulq.testing.exact(db).sum(parities(r[:5], names), spend=Epsilon(epsilon)).value
+        assert few == int(((r[:5] * x[:5]).sum(axis=1) % 2).sum())  # rows past the last vector count nothing
+    assert law == LaplaceLaw(Fraction(10))
+    for missed in (0.5, 0.05, 1e-3, 1e-6):
+        reach = math.log(1 / missed) / epsilon
+        passed = 2 * sum(law.pmf(z) for z in range(math.ceil(reach) + 1, 1000))
+        assert passed <= missed
+        assert 2 * sum(law.pmf(z) for z in range(math.floor(reach / 2) + 1, 1000)) > missed
+    figure("S4.17", "P[error > ln(1/.05)/epsilon] of a sum of 600 parities, a vector for each row, epsilon .1",
+           2 * sum(law.pmf(z) for z in range(math.ceil(math.log(20) / epsilon) + 1, 2000)), 0.05)  # fmt: skip
+
+
+def test_vectors_need_places_that_are_public_SR11() -> None:
+    """Refused under add_remove and with a person column, before anything is spent; so are vectors that are none."""
+    table = pd.DataFrame({"a": [True, False], "b": [True, True], "pid": [1, 2]})
+    columns = {"a": sulq.Bool(), "b": sulq.Bool()}
+    for unit in (Unit(), Unit("pid"), Unit("pid", neighbors="replace_one")):
+        with sulq.connect(table, columns=columns, unit=unit, budget=Epsilon(1)) as db:
+            with pytest.raises(QuestionError) as refused:
+                db.sum(parities([[1, 1], [0, 1]], ["a", "b"]), spend=Epsilon(1))
+            assert refused.value.code == "needs-position"
+            assert db.spent.amount == 0
+    for wrong in ([1, 0], [[1, 2]], [[1]], [[0.5, 1]]):
+        with pytest.raises(QuestionError) as refused:
+            parities(wrong, ["a", "b"])
+        assert refused.value.code == "bad-parameter"
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,15 @@ Source: DMNS06, section 4, with E44 and E45 corrected (docs/theory/local.md).
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
@@ -23,7 +27,7 @@ from sulq.kernel.private import Private
 from sulq.language.domain import Bool
 from sulq.language.kinds import Integers
 from sulq.language.law import LaplaceLaw, round_up
-from sulq.language.rowfn import Lookup, each
+from sulq.language.rowfn import Col, Lookup, RowFn, by_row, each
 from sulq.local import coins
 from sulq.local.collector import Collector
 from sulq.local.record import MAX_CELLS
@@ -74,6 +78,23 @@ def pair_correlation(bits: int) -> float:
 def variance_bound(bits: int, epsilon: float, chance: float) -> float:
     """2 (e^epsilon - 1)^2 p(z)^2/2^d: how far the chance of a report z varies over r and the parity at most [S4.20]."""
     return 2.0 * math.expm1(epsilon) ** 2 * chance**2 / 2.0**bits
+
+
+def parities(vectors: npt.ArrayLike, columns: Sequence[str]) -> RowFn:
+    """The query of the separation: g_r(i, x) = <r_i, x> mod 2, a vector r_i of bits for each row, all public [S4.17].
+
+    Its sum is asked of a database like any other, with an error of about 1/epsilon; it looks at places, so the relation
+    must keep them public: replace_one without a person column, or zero_out.
+
+    Args:
+        vectors: An array of 0 and 1, a line a row of the table, a column for each of `columns`; rows past it count 0.
+        columns: The names of truth values.
+    """
+    given = np.asarray(vectors)
+    known = given.ndim == 2 and given.shape[1] == len(columns) > 0 and bool(np.isin(given, (0, 1)).all())
+    checked(known, "vectors is an array of 0 and 1, a line for each row and a column for each name.")
+    terms = [by_row(given[:, i].astype(int)) * Col(name).fill(value=False) for i, name in enumerate(columns)]
+    return functools.reduce(operator.add, terms) % 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sulq.language.rowfn.balls import WithinBall, WithinL1
 from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, figures, row, several
 from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
-from sulq.language.rowfn.keys import Bins, Bucket, Choice, Each, OrMissing, Relabel, Route, Value
+from sulq.language.rowfn.keys import MAX_LABELS, Bins, Bucket, Choice, Each, OrMissing, Relabel, Route, Value
 from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
 from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, First, NullIf, Position
 from sulq.language.rowfn.scaled import Scaled
@@ -94,6 +94,17 @@ def bucket(parts: int, salt: int = 0) -> Bucket:
 def position() -> Position:
     """The row's place in the table, where the relation keeps places public."""
     return Position()
+
+
+def by_row(values: Iterable[object]) -> Lookup:
+    """A public number for each row, by its place, where the relation keeps places public; 0 past the last.
+
+    It makes functions of a row and its place: `by_row(weights) * col("x")` [S0.7].
+    """
+    found = several(values, "A number for each row", MAX_LABELS)
+    if len(found) >= MAX_LABELS:
+        raise QuestionError("too-large", f"At most {MAX_LABELS - 1:,} rows have a number of their own.")
+    return Lookup((Each(Clip(Position(), 0, len(found))),), (*((figure(value),) for value in found), (0,)))
 
 
 def vector(items: Iterable[object], bits: int = 11) -> Vector:

@@ -124,16 +124,43 @@ class RowFn:
 
     def __mod__(self, other: object) -> RowFn:
         """The remainder by a constant, of the number's sign, as `%` is in SQL."""
-        return NODES["Modulo"](self, other)
+        return NODES["Modulo"](self, _constant(other, "A remainder is taken"))
 
     def __floordiv__(self, other: object) -> RowFn:
         return NODES["Maths"]("floor", self / other)
 
+    def __rfloordiv__(self, other: object) -> RowFn:
+        return NODES["Maths"]("floor", other / self)
+
     def __pow__(self, other: object) -> RowFn:
-        return NODES["Power"](self, other)
+        return NODES["Power"](self, _constant(other, "A power is taken"))
+
+    def __rmod__(self, _: object) -> NoReturn:
+        _constant(self, "A remainder is taken")
+        raise AssertionError  # pragma: no cover - a column is no constant
+
+    def __rpow__(self, _: object) -> NoReturn:
+        _constant(self, "A power is taken")
+        raise AssertionError  # pragma: no cover - a column is no constant
+
+    def __xor__(self, other: object) -> RowFn:
+        """Either condition, and not both."""
+        right = row(other)
+        return (self & ~right) | (~self & right)
+
+    __rxor__ = __xor__
 
     def __round__(self, digits: object = 0) -> RowFn:
         return NODES["Round"](self, digits)
+
+    def __floor__(self) -> RowFn:
+        return NODES["Maths"]("floor", self)
+
+    def __ceil__(self) -> RowFn:
+        return NODES["Maths"]("ceil", self)
+
+    def __trunc__(self) -> RowFn:
+        return NODES["Maths"]("trunc", self)
 
     def __invert__(self) -> RowFn:
         return NODES["Not"](self)
@@ -142,17 +169,25 @@ class RowFn:
         return id(self)
 
     def __bool__(self) -> NoReturn:
-        why = "A condition on rows has no truth value here."
-        raise QuestionError("bad-question", why, "Join with & | ~, not and, or, not.")
+        raise QuestionError(
+            "bad-question",
+            "A condition on rows has no truth value here.",
+            "Join conditions with & | ~ ^ in place of and, or, not; write x.between(lo, hi) for lo <= x <= hi, "
+            "x.isin([...]) for x in [...], and case((condition, value), otherwise=...) for if.",
+        )
+
+    def __contains__(self, _: object) -> NoReturn:
+        why = "Whether something is `in` a column is no question about one row."
+        raise QuestionError("bad-question", why, "Compare: x == value, x.isin([...]); of texts, like(x, '%part%').")
 
     def _no_such(self, *_: object) -> NoReturn:
         """Every other operator of Python is refused in our words."""
-        why = "Columns are joined by + - * / // % **, compared, and combined with & | ~."
+        why = "Columns are joined by + - * / // % **, compared, and combined with & | ~ ^."
         raise QuestionError("bad-question", why, "Use an operator from this list, or SQL.")
 
-    __rmod__ = __rfloordiv__ = __rpow__ = __matmul__ = __rmatmul__ = __xor__ = __rxor__ = __lshift__ = _no_such
-    __rlshift__ = __rshift__ = __rrshift__ = __divmod__ = __rdivmod__ = __getitem__ = __iter__ = _no_such
-    __contains__ = __len__ = __int__ = __float__ = __complex__ = __index__ = _no_such
+    __matmul__ = __rmatmul__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_such
+    __divmod__ = __rdivmod__ = __getitem__ = __iter__ = _no_such
+    __len__ = __int__ = __float__ = __complex__ = __index__ = _no_such
     __array_ufunc__ = None  # a number of NumPy leaves the operator to us
 
     def clip(self, lo: float, hi: float) -> RowFn:
@@ -176,6 +211,14 @@ class RowFn:
         return NODES["Fill"](self, literal(value))
 
 
+def _constant(value: object, act: str) -> object:
+    """A constant on the right of an operator that takes no column there."""
+    if isinstance(value, RowFn):
+        hint = "Put the constant on the right: x % 7, x ** 2; of a column, divide and round, or use SQL's functions."
+        raise QuestionError("bad-question", f"{act} by a constant, not by a column.", hint)
+    return value
+
+
 def is_whole(value: object, low: int, high: int) -> bool:
     """Whether a constant is a whole number within bounds."""
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
@@ -191,6 +234,8 @@ def literal(value: object) -> Literal:
         if isinstance(value, str) and (len(value) > MAX_TEXT_LENGTH or "\x00" in value or not domain.is_text(value)):
             raise QuestionError("bad-literal", "A text literal is too long, or holds a NUL or half a character.")
         return value
+    if value is None:
+        raise QuestionError("bad-literal", "None is no constant.", "Ask x.is_missing(), or put a value: x.fill(0).")
     if not isinstance(value, (int, float, Fraction)):
         raise QuestionError("bad-literal", f"A {type(value).__name__} cannot stand in a question.")
     if not -MAX_LITERAL <= value <= MAX_LITERAL:  # false for NaN too
