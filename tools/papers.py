@@ -68,6 +68,7 @@ class Erratum:
     at: str
     printed: str
     says: str
+    short: str
     of: tuple[str, ...]
     code: bool
 
@@ -88,7 +89,13 @@ def errata() -> dict[str, Erratum]:
     """Every erratum by its id."""
     return {
         key: Erratum(
-            key, told["at"], told["printed"], told["says"], tuple(told["of"].split()), bool(told.get("code", False))
+            key,
+            told["at"],
+            told["printed"],
+            told["says"],
+            told.get("short", told["says"]),
+            tuple(told["of"].split()),
+            bool(told.get("code", False)),
         )
         for key, told in _source()["errata"].items()
     }
@@ -98,6 +105,12 @@ def errata() -> dict[str, Erratum]:
 def traps() -> dict[str, str]:
     """The ten traps by id: "trap 1" and so on."""
     return {f"trap {number}": text for number, text in _source()["traps"].items()}
+
+
+def cited(text: str) -> list[str]:
+    """The references of the papers whose statements a text names."""
+    cites = {one.id: paper.cite for paper in papers().values() for one in paper.statements}
+    return list(dict.fromkeys(cites[key] for key in named(text) if key in cites))
 
 
 def ids() -> list[str]:
@@ -281,7 +294,7 @@ def _statement(one: Statement) -> Iterator[str]:
     yield f"**{one.id}** ({one.at}). {one.says}"
     for erratum in errata().values():
         if one.id in erratum.of:
-            yield f"- corrected, [{erratum.id}](#{anchor(erratum.id)}): {erratum.says}"
+            yield f"- corrected, [{erratum.id}](#{anchor(erratum.id)}): {erratum.short}"
     yield f"- code: {_use(one.use)}; {_places(implemented(one.id))}"
     yield f"- tests: {_tests(one.id)}"
     yield from _figures(one.id)
@@ -316,13 +329,16 @@ def _use(name: str) -> str:
 
 
 def _places(found: list[tuple[Path, str]]) -> str:
-    shown = dict.fromkeys(f"[`{where.removeprefix('sulq.')}`]({_link(path)})" for path, where in found)
-    return ", ".join(shown) or "-"
+    return ", ".join(f"[`{where.removeprefix('sulq.')}`]({_link(path)})" for path, where in dict.fromkeys(found)) or "-"
 
 
 def _tests(key: str) -> str:
-    shown = [f"[`{path.stem}::{name}`]({_link(path)})" for path, name in tested().get(key, [])]
-    return ", ".join(shown) or "-"
+    files: dict[Path, list[str]] = defaultdict(list)
+    for path, name in tested().get(key, []):
+        files[path].append(f"`{name}`")
+    inside = ROOT / "tests"
+    shown = [f"[{path.relative_to(inside)}]({_link(path)}) {', '.join(names)}" for path, names in files.items()]
+    return "; ".join(shown) or "-"
 
 
 def _link(path: Path) -> str:

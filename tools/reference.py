@@ -253,7 +253,7 @@ def outcome(sql: str, public: Facts) -> str:
 def theorems_page() -> str:
     """Every claim of privacy or accuracy in the code: what it rests on, where it is, what tests it."""
     rows = [
-        f"| {', '.join(dict.fromkeys(claim.keys)) or 'sulq'} "
+        f"| {', '.join(dict.fromkeys([*claim.keys, *papers.cited(claim.text)])) or 'sulq'} "
         f"| {papers.linked(_cell(f'{claim.label}: {claim.text}'), 'papers.md')} "
         f"| `{claim.where}` | {_tests(claim.path)} |"
         for claim in claims()
