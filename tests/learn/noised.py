@@ -47,7 +47,7 @@ class Noised:
         laws = [law for law, block in zip(part.laws, part.tally.blocks, strict=True) for _ in range(block.width)]
         units = answer.released.units
         drawn = np.stack([noise(law, self.rng, (len(units),)) for law in laws], axis=1)
-        return replace(answer, released=replace(answer.released, units=units + drawn))
+        return replace(answer, released=replace(answer.released, units=units + drawn, exact=False))
 
 
 class Replayed:
