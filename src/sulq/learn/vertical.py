@@ -28,7 +28,8 @@ from sulq.learn.base import HANDLES
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations, divisor_of, symmetric
 from sulq.learn.unsupervised import components
-from sulq.learn.unsupervised.components import Moments, Projection
+from sulq.learn.unsupervised.components import Projection
+from sulq.learn.unsupervised.moments import Moments
 from sulq.learn.unsupervised.space import BITS, ColumnSpace, present, with_count
 
 MOMENT_SHARES: Final = (Fraction(1), Fraction(4), Fraction(10))  # number, sums, products

@@ -13,7 +13,7 @@ from sulq.answers.oracle import SpendPlan
 from sulq.language.rowfn import Outer, Vector
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations
-from sulq.learn.unsupervised.components import LOOK_PART, Blur, kept, products, symmetric
+from sulq.learn.unsupervised.moments import LOOK_PART, Blur, kept, products, symmetric
 from sulq.learn.unsupervised.space import ColumnSpace, Location
 from tests.learn.cases import opened
 
