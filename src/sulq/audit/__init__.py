@@ -39,6 +39,7 @@ from sulq.audit.beliefs import (
     simulate,
     simulation_epsilon,
 )
+from sulq.audit.brute_force import LargestMove, sensitivity
 from sulq.audit.distinguish import Bound, answers, distinguish, lower_bound
 from sulq.audit.meaning import Finding, Moved, allowed_by, allowed_chance, moved, report
 from sulq.audit.notions import Breach, Isolation, amplification, breach, breach_limit, isolation
@@ -68,6 +69,7 @@ __all__ = [
     "Fit",
     "Heard",
     "Isolation",
+    "LargestMove",
     "Moved",
     "Perturbation",
     "Rate",
@@ -122,6 +124,7 @@ __all__ = [
     "rewording",
     "sampling_report",
     "semantic_shift",
+    "sensitivity",
     "shift",
     "shift_chance",
     "simulate",
