@@ -1,4 +1,4 @@
-"""Sensitivity by brute force: the papers' own numbers, and every pair of neighbours against another enumeration (S3.4)."""
+"""Sensitivity by brute force: the papers' own numbers, and all pairs of neighbours, enumerated otherwise (S3.4)."""
 
 from __future__ import annotations
 
