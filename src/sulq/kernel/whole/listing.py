@@ -34,10 +34,10 @@ def altered(asked: Asked, sql: str, facts: Facts, owners: Mapping[str, Owned]) -
         raise Refused("blocks that are told by other than the person's hash")
     if isinstance(statistic, Declared):
         owned = declared(statistic, owners)
-        placed = owned.word.placed
+        names = (PLACE, *owned.columns) if owned.word.placed else owned.columns
         # Rows past those kept have no owner.
         whose = any(table.owned for table in facts.tables if table.name == owned.table)
-        if (placed and whose) or sql != text(owned.table, (PLACE, *owned.columns) if placed else owned.columns):
+        if (owned.word.placed and whose) or sql != text(owned.table, names):
             raise Refused("other rows than a function is declared for")
     return max(relation.altered, 1)  # public rows get noise like any other
 
