@@ -89,3 +89,31 @@ def test_through_the_policy_recovery_stays_near_a_coin_S4_26() -> None:
     assert total is not None
     assert total.within
     assert total.rate < 0.62
+
+
+def test_noise_must_grow_with_the_number_of_queries_S3_30() -> None:
+    """S3.30: noise that stays, sqrt(n)/4, gives nearly every bit away once there are 8n sums, though not from n/8.
+
+    Noise that grows as a promise of epsilon 1 over T sums asks, T/epsilon of Laplace or sqrt(R), R = 25.44 T, of
+    Gaussian, gives none of it away from any number; the Gaussian's grows as sqrt(T), so from T = 13 on it is less.
+    """
+    random = np.random.default_rng(30)
+
+    def recovered(queries: int, noise: object) -> float:
+        found = []
+        for _ in range(3):
+            matrix, secret = subsets(queries, N, random), random.random(N) < 0.5
+            answers = matrix @ secret + noise(queries)  # type: ignore[operator]
+            found.append((least_squares(matrix, answers) == secret).mean())
+        return float(np.mean(found))
+
+    fixed = [recovered(q, lambda q: random.normal(0, math.sqrt(N) / 4, q)) for q in (N // 8, 2 * N, 8 * N)]
+    assert fixed == sorted(fixed)
+    assert fixed[0] < 0.65
+    assert fixed[-1] > 0.97
+    grown = [recovered(q, lambda q: random.normal(0, math.sqrt(25.44 * q), q)) for q in (N // 8, 2 * N, 8 * N)]
+    laplace = [recovered(q, lambda q: random.laplace(0, q, q)) for q in (N // 8, 2 * N, 8 * N)]
+    assert max(grown + laplace) < 0.64  # 384 fair coins pass that once in 10^8
+    assert next(t for t in range(1, 100) if math.sqrt(25.44 * t) < math.sqrt(2) * t) == 13
+    figure("S3.30", "part recovered from n/8, 2n and 8n sums, n = 128: fixed noise sqrt(n)/4", fixed, "almost all")
+    figure("S3.30", "the same with Gaussian noise that grows as sqrt(25.44 T)", grown, "about half")

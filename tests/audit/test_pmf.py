@@ -6,12 +6,14 @@ import itertools
 import math
 from fractions import Fraction
 
+import pyarrow as pa
 import pytest
 
 import sulq
 from sulq.audit.pmf import exact_epsilon, excess, log_ratio, mixture, noisy, product, renyi, statistical_distance
 from sulq.errors import QuestionError
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
+from tests.figures import figure
 
 
 def response(keep: Fraction, values: int = 2) -> list[dict[int, Fraction]]:
@@ -169,3 +171,42 @@ def test_faint_floats_are_compared_by_their_logarithms() -> None:
     exact = [{0: 1 - faint, 1: faint}, {0: 1 - 2 * faint, 1: 2 * faint}]
     assert exact_epsilon(exact) == pytest.approx(math.log(2))
     assert renyi(*exact, 2.0) == pytest.approx(0, abs=1e-300)
+
+
+def test_a_vector_with_noise_of_its_sensitivity_over_epsilon_is_indistinguishable_S4_7() -> None:
+    """S4.7, Proposition 1: f(x) + Lap(S(f)/epsilon)^d, f = (sum of x, rows with x = 1, rows with y), replace_one.
+
+    S(f) = 3 by brute force over all databases of two rows of {0, 1, 2} x {0, 1}; the law of the vector is the product
+    of three integer laws, of which every outcome of a box around is looked at. The largest log-ratio over neighbours is
+    epsilon, no more and no less; at half the scale it is twice that (the control). The plan, which adds up how far
+    each sum can move, 2 + 1 + 1, takes no less noise.
+    """
+    rows = list(itertools.product(range(3), range(2)))
+    epsilon, databases = Fraction(1, 2), list(itertools.product(rows, repeat=2))
+
+    def f(database: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
+        return sum(x for x, _ in database), sum(x == 1 for x, _ in database), sum(y for _, y in database)
+
+    near = [
+        (a, b) for a, b in itertools.combinations(databases, 2) if sum(p != q for p, q in zip(a, b, strict=True)) == 1
+    ]
+    sensitivity = max(sum(abs(p - q) for p, q in zip(f(a), f(b), strict=True)) for a, b in near)
+    assert sensitivity == 3  # from (0, 0) to (1, 1): each by one
+    losses = {}
+    for part in (1, 2):
+        law = LaplaceLaw(Fraction(sensitivity) / epsilon / part)
+        ends = {value: noisy(law, value, -3, 7) for value in range(5)}
+        laws = {value: product([ends[each] for each in value]) for value in {f(database) for database in databases}}
+        losses[part] = max(exact_epsilon([laws[one], laws[two]]) for one, two in {(f(a), f(b)) for a, b in near})
+    assert losses[1] == pytest.approx(float(epsilon), rel=1e-9)
+    assert losses[2] == pytest.approx(2 * float(epsilon), rel=1e-9)
+    columns = {"x": sulq.Int(0, 2, missing=False), "y": sulq.Bool(missing=False)}
+    asked = sulq.Sums((sulq.col("x"), sulq.col("x") == 1, sulq.col("y")))
+    table = pa.table({"x": [0, 2], "y": [True, False]})
+    unit = sulq.Unit(neighbors="replace_one")
+    with sulq.connect(table, columns=columns, unit=unit, budget=sulq.Epsilon(1)) as db:
+        scales = [law.scale for law in db.foresee(asked, spend=sulq.Epsilon(epsilon)).parts[0].laws]
+    assert sum(moved / scale for moved, scale in zip((2, 1, 1), scales, strict=True)) == epsilon
+    assert min(scales) >= Fraction(sensitivity) / epsilon
+    figure("S4.7", "exact epsilon of three sums together, replace_one, scale S/epsilon, epsilon 1/2; half the scale",
+           [losses[1], losses[2]], [0.5, "1 (control)"])  # fmt: skip

@@ -343,8 +343,9 @@ def test_every_row_has_a_parity_of_its_own_S4_17_S0_7(neighbors: str, engine: st
         passed = 2 * sum(law.pmf(z) for z in range(math.ceil(reach) + 1, 1000))
         assert passed <= missed
         assert 2 * sum(law.pmf(z) for z in range(math.floor(reach / 2) + 1, 1000)) > missed
-    figure("S4.17", "P[error > ln(1/.05)/epsilon] of a sum of 600 parities, a vector for each row, epsilon .1",
-           2 * sum(law.pmf(z) for z in range(math.ceil(math.log(20) / epsilon) + 1, 2000)), 0.05)  # fmt: skip
+    if (neighbors, engine) == ("replace_one", "duckdb"):
+        passed = 2 * sum(law.pmf(z) for z in range(math.ceil(math.log(20) / epsilon) + 1, 2000))
+        figure("S4.17", "P[error > ln(20)/epsilon] of a sum of 600 parities, a vector for each row", passed, 0.05)
 
 
 def test_vectors_need_places_that_are_public_SR11() -> None:

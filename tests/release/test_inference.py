@@ -273,3 +273,24 @@ def test_a_reader_is_told_what_cannot_be_read() -> None:
     refused("bad-parameter", found.implication, {"a": True}, {"a": False})
     refused("bad-parameter", found.implication, {"a": True, "c": "x"}, {"b": False})
     refused("bad-parameter", found.implication, {"a": True}, {"b": False}, "other")
+
+
+def test_so_many_sets_of_minterms_are_told_E49() -> None:
+    """E49: of k truth values there are C(k, 2l) 2^(2l) minterms of 2l literals, so 2^that sets; 2^l is printed.
+
+    k = 3, l = 1, by enumeration: 12 minterms, each told by a release of single columns; printed, 6.
+    """
+    names = ["a", "b", "e"]
+    rng = np.random.default_rng(49)
+    data = {name: rng.random(400) < 0.5 for name in names} | {"pid": np.arange(400)}
+    oracle = exact(opened(dict.fromkeys(names, sulq.Bool()), data, Epsilon(900), unit=PEOPLE))
+    found = infer(oracle, names, 1, 40, spend=STILL)
+    minterms = {
+        frozenset(zip(chosen, signs, strict=True))
+        for chosen in itertools.combinations(names, 2)
+        for signs in itertools.product((False, True), repeat=2)
+    }
+    assert len(minterms) == math.comb(3, 2) * 2**2 == 12 != math.comb(3, 2) * 2
+    assert all(math.isfinite(found.minterm(dict(one)).value) for one in minterms)
+    sets = sum(1 for size in range(13) for _ in itertools.combinations(minterms, size))
+    assert sets == 2 ** (math.comb(3, 2) * 2**2) != 2 ** (math.comb(3, 2) * 2)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom, hypergeom
 
 from sulq.errors import QuestionError
 from sulq.release.subsets import (
@@ -22,6 +23,7 @@ from sulq.release.subsets import (
     proper,
 )
 from tests.counts import count
+from tests.figures import figure
 
 ROWS = 5000
 SHARES = (0.1848, 0.1152, 0.1402, 0.5598)  # of a and b, a alone, b alone, neither
@@ -64,9 +66,13 @@ def test_the_papers_figures_S0_12() -> None:
         errors.append(float(error[0, 0]))
     assert np.mean(errors) == pytest.approx(0.0060, abs=1e-4)
     assert np.abs(np.array(found) - 0.1848).max() < 4 * 0.0060
+    figure("S0.12", "estimate of .1848, mean of 50 draws, and its standard error; n = 5000, R = 25, t = 4000",
+           [np.mean(found), np.mean(errors)], [0.1848, 0.0060])  # fmt: skip
+    figure("S0.12", "the farthest of the 50", np.abs(np.array(found) - 0.1848).max(), "within 4 * .0060")
     other = counted(rng, 4000, "halves", 25.0)[1]  # the control: b counted on other subsets
     apart, _ = from_halves(counted(rng, 4000, "halves", 25.0)[0], other, ROWS)
     assert abs(float(apart[0, 0])) < 5 * 0.0060
+    figure("S0.12", "the same with other subsets for each column (control)", float(apart[0, 0]), "about 0")
     assert abs(float(apart[0, 0]) - 0.1848) > 20 * 0.0060
 
 
@@ -165,6 +171,11 @@ def test_the_slope_S3_12(design: str) -> None:
         assert found.effect.value == pytest.approx(found.slope.value * 0.7)
         assert found.conditional.value == pytest.approx(0.328 + found.effect.value)
         assert found.implies
+    noise = 25.0 if design == "halves" else 0.2
+    slopes = [by_regression(*counted(rng, subsets, design, noise, LIFTED), ROWS, part).slope for _ in range(200)]
+    mean = float(np.mean([each.value for each in slopes]))
+    assert abs(mean - 0.4133) < 5.5 * float(np.mean([each.standard_error for each in slopes])) / math.sqrt(200) + 1e-3
+    figure("S3.12", f"slope of b's excess on a's, {design}, mean of 200 regressions", mean, "0.4133 (.4137 measured)")
     heavy = by_heavy(a, b, ROWS, part).heavy / subsets
     assert heavy == pytest.approx(0.16, abs=5 * math.sqrt(0.16 * 0.84 / subsets) + 0.01)
 
@@ -173,6 +184,7 @@ def test_the_slope_S3_12(design: str) -> None:
 def test_standard_errors_and_signs_S3_12(method: object) -> None:
     """Slopes spread by their standard errors; where an effect is above four of them its sign is always right."""
     rng = np.random.default_rng(6)
+    right, sure = 0, 0
     for shares in (LIFTED, (0.05, 0.25, 0.3, 0.4)):
         slopes, said = [], []
         truth = shares[0] / (shares[0] + shares[1]) - shares[2] / (shares[2] + shares[3])
@@ -181,8 +193,13 @@ def test_standard_errors_and_signs_S3_12(method: object) -> None:
             slopes.append(found.slope.value)
             said.append(found.slope.standard_error)
             assert found.implies == (truth > 0) or abs(truth) < 4 * found.slope.standard_error
+            if abs(truth) > 4 * found.slope.standard_error:
+                right, sure = right + (found.implies == (truth > 0)), sure + 1
         assert abs(np.mean(slopes) - truth) < 0.03  # ratios lean a little
         assert np.std(slopes) == pytest.approx(np.mean(said), rel=0.25)
+    assert sure > 100
+    figure("S3.12", f"signs of the implication that are right where |effect| > 4 SE, of {sure}, {method.__name__}",
+           right / sure, "at least 0.99")  # fmt: skip
 
 
 def laplace(rng: np.random.Generator, scale: float, size: int) -> np.ndarray:
@@ -273,3 +290,23 @@ def test_a_proper_table() -> None:
     assert proper(np.array([-1.0, -1.0])).tolist() == [0.5, 0.5]
     values, errors = merged([(np.array([1.0]), np.array([0.2])), (np.array([3.0]), np.array([0.4]))])
     assert (values[0], errors[0]) == (2.0, pytest.approx(0.3))
+
+
+def test_a_random_subset_is_heavy_with_constant_probability_S3_12() -> None:
+    """A count of a that is a standard deviation above what is expected: exactly, by the hypergeometric law of a half.
+
+    Of 5,000 rows of whom 1,500 have a: .159 as of a normal; of a subset of 50 with p = .3 it is .141. Control: two
+    standard deviations are far rarer.
+    """
+    half = hypergeom(ROWS, 1500, ROWS // 2)
+    heavy = float(half.sf(math.ceil(half.mean() + half.std()) - 1))
+    assert heavy == pytest.approx(0.159, abs=0.01)
+    few = binom(50, 0.3)
+    small = float(few.sf(math.ceil(few.mean() + few.std()) - 1))
+    assert small == pytest.approx(0.141, abs=5e-4)
+    assert float(half.sf(math.ceil(half.mean() + 2 * half.std()) - 1)) < 0.03
+    a, b = counted(np.random.default_rng(12), 4000, "halves", 0.0)
+    seen = by_heavy(a, b, ROWS, 1 / 4).heavy / 4000
+    assert seen == pytest.approx(heavy, abs=5.5 * math.sqrt(0.16 * 0.84 / 4000) + 0.005)
+    figure("S3.12", "probability that a subset is heavy: 4,000 random halves of 5,000 rows; exact; a subset of 50",
+           [seen, heavy, small], ["about .16", "about .16", 0.141])  # fmt: skip

@@ -151,3 +151,41 @@ def test_every_calibration_answers(calibration: str) -> None:
     oracle = StatisticalQueries(Arrays(columns, data, budget=budget, size=rows, seed=3), queries=3)
     assert abs(oracle.stat(col("x"), 0.02) - np.asarray(data["x"]).mean()) <= 0.02
     assert oracle.spent.queries >= 1
+
+
+def normal_passes(width: float, deviation: float) -> float:
+    """P(|Z| > width) of a normal of this deviation."""
+    return math.erfc(width / deviation / math.sqrt(2))
+
+
+def test_repeated_sums_answer_a_query_of_labelled_rows_S1_11() -> None:
+    """S1.11: stat(f, tau), f of a row and its label, by about R/(tau^2 n^2) sums; by one if tau n >> sqrt(R).
+
+    By the average's exact law, N(0, R/(t n^2)): within tau but for beta/q at the t that is charged. Controls: a single
+    sum is far oftener past tau, and R/(tau n^2) sums, as the other paper prints (E19), still are.
+    """
+    rows, queries, beta = 1000, 10, 0.05
+    budget = SubLinear(epsilon=1, delta=1e-6, queries=300)
+    variance = noise_for(budget).variance
+    x = np.arange(rows) % 4 == 0
+    label = x ^ (np.arange(rows) % 10 == 0)
+    f = col("x") & ~col("y")
+    with opened({"x": sulq.Bool(), "y": sulq.Bool()}, {"x": x, "y": label}, budget, unit=UNIT, size=rows) as db:
+        oracle = StatisticalQueries(db, queries=queries, beta=beta)
+        for tau, repeated in ((0.1, True), (0.4, False)):
+            before = oracle.spent.queries
+            answer = oracle.stat(f, tau)
+            t = oracle.spent.queries - before
+            assert t == math.ceil(2 * variance * math.log(queries / beta) / (tau * rows) ** 2)
+            assert (t > 1) is repeated
+            assert abs(answer - (x & ~label).mean()) <= 3 * tau
+            assert normal_passes(tau * rows, math.sqrt(variance / t)) <= beta / queries
+            if repeated:
+                assert normal_passes(tau * rows, math.sqrt(variance)) > 0.2
+                printed = math.ceil(variance / (tau * rows**2))
+                assert normal_passes(tau * rows, math.sqrt(variance / printed)) > beta / queries
+                passed = normal_passes(tau * rows, math.sqrt(variance / t))
+                figure("S1.11", f"sums of a query at tau .1, n = 1,000, R = {variance:.0f}, and P[it is farther off]",
+                       [t, passed], [2 * variance * math.log(200) / 1e4, beta / queries])  # fmt: skip
+            else:
+                assert tau * rows > 4 * math.sqrt(variance)

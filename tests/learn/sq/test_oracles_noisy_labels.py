@@ -128,3 +128,42 @@ def test_a_spend_behind_is_needed_for_the_best_of_it() -> None:
     assert refusal.value.code == "bad-parameter"
     oracle = StatisticalQueries(Arrays(COLUMNS, drawn(10)[0]), spend=Epsilon(1), queries=4)
     assert NoisyLabels(oracle, "y", 0.1)._tabled
+
+
+def test_labels_are_flipped_alike_whatever_the_row_and_the_error_is_against_the_truth_S2_13() -> None:
+    """S2.13: each label flipped by itself with probability eta < 1/2; the goal is the error against c*, even below eta.
+
+    Over four kinds of rows the flips have rate eta in each, six standard errors. By enumeration E over what is seen is
+    (1 - eta) E[phi(x, c)] + eta E[phi(x, not c)]. The learner told eta errs less than eta on the truth; controls: told
+    a wrong eta its means are off, and the labels themselves are wrong on the part eta.
+    """
+    rng = np.random.default_rng(13)
+    eta, size = 0.3, 200_000
+    X = rng.random((size, 2)) < [0.7, 0.6]
+    truth = X.all(axis=1)
+    seen = rcn(truth, eta, rng)
+    for kind in range(4):
+        here = 2 * X[:, 0] + X[:, 1] == kind
+        flips = float((seen != truth)[here].mean())
+        assert abs(flips - eta) < 6 * math.sqrt(eta * (1 - eta) / here.sum())
+    columns, names = boolean(2), ["x0", "x1"]
+    phi = ~col("x0") & col("y")
+    law = np.array([0.12, 0.18, 0.28, 0.42])
+    kinds = np.array([[False, False], [False, True], [True, False], [True, True]])
+    both = np.concatenate([kinds, kinds])
+    labels = np.concatenate([kinds.all(axis=1), ~kinds.all(axis=1)])
+    oracle = Exact(columns, rows(both, labels), np.concatenate([(1 - eta) * law, eta * law]))
+    clean = float(law @ (~kinds[:, 0] & kinds.all(axis=1)))
+    turned = float(law @ (~kinds[:, 0] & ~kinds.all(axis=1)))
+    assert oracle.stat(phi, 0.1) == pytest.approx((1 - eta) * clean + eta * turned)
+    assert NoisyLabels(oracle, "y", eta).stat(phi, 0.1) == pytest.approx(clean, abs=1e-12)
+    assert abs(NoisyLabels(oracle, "y", 0.2).stat(phi, 0.1) - clean) > 0.03
+    database = Arrays(columns, rows(X, seen), seed=13, budget=Epsilon(9), size=size)
+    oracle = NoisyLabels(StatisticalQueries(database, spend=Epsilon(5), queries=2), "y", eta)
+    model = MonotoneConjunction(accuracy=0.2).learn(oracle, names, "y")
+    error = float(np.mean(model.predict(X) != truth))
+    assert error < eta / 3
+    assert abs(float(np.mean(seen != truth)) - eta) < 0.01
+    figure(
+        "S2.13", "error against the truth of a conjunction learned from labels flipped at rate .3", error, "below 0.3"
+    )

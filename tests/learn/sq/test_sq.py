@@ -139,3 +139,38 @@ def test_what_the_learners_ask_S2_9() -> None:
     DecisionList(accuracy=0.3).learn(oracle, ["x0", "x1", "x2"], "y")
     assert 0 < len(taus) <= 2 * 3 * 4 + 2
     assert set(taus) == {0.3 / 8}
+
+
+def test_a_reply_is_within_tau_of_the_expectation_S2_8() -> None:
+    """S2.8: for phi of a row and its label into [0, 1], a reply is within tau of E phi, and may be an end.
+
+    The notes' two examples, the error rate of h and P[x_i = 0 and y = 1], under a law with weights, by enumeration.
+    Control: an oracle that pushes by 2 tau is caught, and a learner that keeps its promise against tau breaks with it.
+    """
+    kinds = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)], bool)
+    y = kinds[:, 0] & kinds[:, 2]
+    law = np.arange(1.0, 9.0) / 36
+    said = kinds[:, 0]  # h = x0
+    queries = {
+        "error of h": (col("x0") != col("y"), said != y),
+        "x1 = 0, y = 1": (~col("x1") & col("y"), ~kinds[:, 1] & y),
+    }
+    exact, tau = Exact(COLUMNS, rows(kinds, y), law), 0.05
+    for phi, holds in queries.values():
+        truth = float(law @ holds)
+        assert exact.stat(phi, tau) == pytest.approx(truth)
+        for push, end in (("up", truth + tau), ("down", truth - tau)):
+            assert Adversarial(exact, push).stat(phi, tau) == pytest.approx(end)  # the ends are allowed
+        wild = Adversarial(exact, lambda *_: 99.0)  # a push is held to tau
+        assert wild.stat(phi, tau) == pytest.approx(truth + tau)
+
+    class Past(Exact):
+        def stat(self, phi: object, tau: float) -> float:
+            return super().stat(phi, tau) + 2.1 * tau
+
+    past = Past(COLUMNS, rows(kinds, y), law)
+    assert abs(past.stat(queries["error of h"][0], tau) - float(law @ (said != y))) > tau
+    names, accuracy = ["x0", "x1", "x2"], 0.3
+    within = MonotoneConjunction(accuracy=accuracy).learn(Adversarial(exact, "up"), names, "y")
+    assert {"x0", "x2"} <= set(within.variables_)  # no column of the target is lost
+    assert not {"x0", "x2"} & set(MonotoneConjunction(accuracy=accuracy).learn(past, names, "y").variables_)
