@@ -13,11 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import sulq
 from sulq.answers import wire
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
+from sulq.cli import app
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.ledger.chain import Seal
@@ -201,6 +203,56 @@ def test_what_is_no_question_is_refused_by_a_code(frame: dict) -> None:
         said = ipc.receive(found.sock)
         assert said in ({"ready": True}, {"failed": "bad-receipt"}, {"failed": "engine-failed"}) or "stopped" in said
         assert "released" in found.run(found.seal.stamp(1, "01" * 32, wire.digest(found.plan), found.plan.event))
+
+
+def test_what_an_owner_declares_is_asked_by_name_over_http_S4_27_S3_31_S4_28(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stated sensitivity, a utility with a base measure and a property, from a far client and by the command line.
+
+    The functions run in the worker alone. Control: what nobody declared is refused, and costs nothing.
+    """
+    source = """
+def old(rows): return (rows[:, 0] > 60).sum()
+def sides(rows): return [(rows[:, 0] <= 60).sum(), (rows[:, 0] > 60).sum()]
+def few(rows): return len(rows) <= 10
+"""
+    (tmp_path / "owners_word.py").write_text(source, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    own = {
+        "old": ("owners_word:old", sulq.Stated(1, 0, 5000, ("age",))),
+        "sides": ("owners_word:sides", sulq.Utility(("young", ["old", "er"]), 1, 0, 5000, ("age",), (1, 3))),
+        "few": ("owners_word:few", sulq.Property(("city",), 12)),
+        "sums": sulq.Utility({"young": sulq.col("age") <= 60, "old": sulq.col("age") > 60}),
+    }
+    ages = np.array([18 + (i * 37) % 70 for i in range(2000)])
+    best = int((ages > 60).sum() > (ages <= 60).sum())
+    with service(workers=1, web=1, estimators=own) as running:
+        db = sulq.connect(f"{running.url}/survey", token=running.tokens["alice"])
+        assert db.statistic("old", spend=sulq.Epsilon(5)).value == pytest.approx((ages > 60).sum(), abs=6)
+        assert "sides: owners_word:sides a utility of 2 candidates, weighted" in str(db.facts)
+        for name in ("sides", "sums"):
+            found = sulq.select.choose(db, utility=name, spend=sulq.Epsilon(5))
+            assert found.place == best
+        answer = db.distance_from("few", spend=sulq.Epsilon(5))
+        assert answer.value == pytest.approx(2000 - 10, abs=30)
+        assert "rests on the property few (declared by the owner)" in answer.notes
+        spent = db.spent
+        for ask in (
+            lambda: db.statistic("sides", spend=sulq.Epsilon(5)),
+            lambda: db.distance_from("old", spend=sulq.Epsilon(5)),
+        ):
+            with pytest.raises(QuestionError) as refused:
+                ask()
+            assert refused.value.code == "not-certified"
+        assert db.spent == spent
+        monkeypatch.setenv("SULQ_TOKEN", running.tokens["alice"])
+        told = CliRunner().invoke(
+            app, ["release", "choose", f"{running.url}/survey", "--utility", "sides", "--epsilon", "5"]
+        )
+        assert told.exit_code == 0, told.output
+        assert "the chosen one of 2" in told.output
+    assert "owners_word" not in sys.modules
 
 
 def test_an_owners_function_is_found_and_called_where_the_rows_are_SR5(
