@@ -29,6 +29,7 @@ from sulq.sources.tables import Dataset, Given
 from tests.certified import certified, certified_groups
 from tests.loaded import address, loaded
 from tests.postgres import server
+from tests.sources import declared
 from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, plain_engine, sums, table
 from tests.sources.duckdb.test_engine import FAULTY, WORST, faults, questions
 from tests.sources.postgres_cases import PostgresEngine, at, copies, engine, filled
@@ -190,6 +191,17 @@ def test_every_statement_is_certified_before_the_debit_SR5(tmp_path: Path, monke
     assert db.remaining == sulq.Epsilon(2)
     db.close()
     opened.close()
+
+
+def test_an_owners_function_sees_the_rows_that_duckdb_gives_it_S4_27(tmp_path: Path) -> None:
+    """Exact numbers of a stated function and of a distance, and a choice, by certified listings; missing cells too."""
+    told = {"columns": {"age": Int(0, 40)}, "unit": declared.UNIT, "budget": sulq.Epsilon(900), "synthetic": True}
+    with sulq.connect(table(), **told, estimators=declared.OWN) as db:
+        expected = declared.asked(db)
+    with sulq.connect(at(filled()), table="data", **told, estimators=declared.OWN, ledger=tmp_path / "l.ledger") as db:
+        assert db.facts.certified
+        assert declared.asked(db) == expected
+    assert expected[0][1] > 0
 
 
 def test_what_cannot_be_opened_is_refused():

@@ -46,6 +46,7 @@ from sulq.sources.spark.runner import TablePart
 from sulq.sources.tables import Dataset, Given
 from tests import spark
 from tests.certified import certified
+from tests.sources import declared
 from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, plain_engine, sums, table
 from tests.sources.executor_modules import loaded_there
 from tests.sources.test_tables import (
@@ -435,6 +436,17 @@ def test_every_statement_is_certified_before_the_debit_SR5(tmp_path: Path, monke
         db.sum("age", spend=Epsilon(0.5), fresh=True)  # at a price whose certificate is not remembered
     assert db.spent.epsilon == 1
     db.close()
+
+
+def test_an_owners_function_sees_the_rows_that_duckdb_gives_it_S4_27(tmp_path: Path) -> None:
+    """Exact numbers of a stated function and of a distance, and a choice, by certified listings; missing cells too."""
+    told = {"columns": {"age": Int(0, 40)}, "unit": declared.UNIT, "budget": Epsilon(900), "synthetic": True}
+    with sulq.connect(table(), **told, estimators=declared.OWN) as db:
+        expected = declared.asked(db)
+    with sulq.connect(spark.frame(table()), **told, estimators=declared.OWN, ledger=tmp_path / "x.ledger") as db:
+        assert db.facts.certified
+        assert declared.asked(db) == expected
+    assert expected[0][1] > 0
 
 
 def test_a_persons_groups_are_summed_where_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
