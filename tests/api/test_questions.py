@@ -16,6 +16,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.privacy import Budget, Epsilon, Queries, Rho, SubLinear, Unit
 from sulq.language.rowfn import Bins, Col
+from tests.figures import figure
 from tests.stub import Stub
 
 FACTS = Stub(Schema.of("people", {"age": Int(0, 120), "same": Int(7, 7)}), []).facts
@@ -82,6 +83,7 @@ def test_a_mean_of_a_public_number_of_rows_is_the_papers_S2_3_S2_4(text):
     step /= N  # of the mean
     assert float(law.scale) * step == pytest.approx(B / (ALPHA * N), rel=1e-6)
     assert law.pmf(0) / step == pytest.approx(ALPHA * N / (2 * B), rel=1e-6)
+    figure("S2.3", "scale of a mean's noise, in parts of b/(alpha n)", float(law.scale) * step / (B / (ALPHA * N)), 1)
     for d in (0.5, 0.1, 0.01, 1e-6):
         reach = B / (ALPHA * N) * math.log(1 / d)
         assert law.tail(math.floor(reach / step)) == pytest.approx(d, rel=1e-5)

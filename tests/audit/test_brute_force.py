@@ -11,6 +11,7 @@ import pytest
 
 from sulq import Unit, audit
 from sulq.errors import QuestionError
+from tests.figures import figure
 
 SWAPPED, BLANKED = Unit(neighbors="replace_one"), Unit(neighbors="zero_out")
 BITS = (0, 1)
@@ -77,6 +78,12 @@ def test_the_covariance_moves_by_six_and_not_by_eight_S4_10_E35() -> None:
         assert found <= 6 * (n - 1) / n**2 + 1e-12 < 8 / n
         if n == 6:
             assert found == pytest.approx(5 / 6)
+            figure(
+                "E35",
+                "largest move of a covariance, n = 6, L1 norm 1, over all corners",
+                found,
+                "printed 8/6; right 6 * 5/36 = 0.8333",
+            )
 
 
 def test_an_approximate_distance_moves_by_more_than_one_trap_9() -> None:
