@@ -290,7 +290,7 @@ class NoisyLabels(PricedOracle):
     E[phi(x, truth)] = (E[psi(x, seen)] - eta)/(1 - 2 eta), so psi asked to within tau (1 - 2 eta)
     gives phi to within tau. With `paper` the two parts of phi, the one that no label enters and the one
     that flips with it, are two queries to within tau/2 and tau (1 - 2 eta)/2, as the notes have it.
-    Source: SQNotes, Theorem 8 (docs/theory/statistical-queries.md).
+    Source: SQNotes, Theorem 8 [S2.13, S2.14] (docs/theory/statistical-queries.md).
 
     oracle: Any oracle over rows with the flipped labels.
     label: The name of the label's column, a truth value.
