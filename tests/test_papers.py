@@ -11,11 +11,12 @@ from sulq.language.privacy import Epsilon
 from tools import papers
 from tools.docstrings import ROOT
 
-# Theorems and lemmas that state a number: a test records what it measured beside it.
+# Statements with a number in them: a test records what it measured beside it.
 MEASURED = {
-    "S0.6", "S0.14", "S0.16", "S0.19", "S0.21", "S0.24", "S2.4", "S2.10", "S2.11", "S2.12", "S2.14", "S3.9", "S3.10",
-    "S3.17", "S3.18", "S3.19", "S3.20", "S3.21", "S3.25", "S3.26", "S3.27", "S3.28", "S4.8", "S4.13", "S4.16", "S4.19",
-    "S4.20", "S4.24", "S4.26",
+    "S0.6", "S0.12", "S0.14", "S0.16", "S0.19", "S0.20", "S0.21", "S0.23", "S0.24", "S0.25", "S0.26", "S0.28", "S0.30",
+    "S1.5", "S1.6", "S2.3", "S2.4", "S2.10", "S2.11", "S2.12", "S2.14", "S2.16", "S3.9", "S3.10", "S3.12", "S3.13",
+    "S3.17", "S3.18", "S3.19", "S3.20", "S3.21", "S3.23", "S3.25", "S3.26", "S3.27", "S3.28", "S3.29", "S4.3", "S4.7",
+    "S4.8", "S4.10", "S4.13", "S4.16", "S4.17", "S4.19", "S4.20", "S4.23", "S4.24", "S4.26", "S4.29",
 }  # fmt: skip
 
 
