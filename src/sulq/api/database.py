@@ -21,7 +21,7 @@ from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.language.privacy import Budget, SubLinear, Unit
+from sulq.language.privacy import Budget, Unit
 from sulq.language.sublinear import check_size
 from sulq.sources.engines import Counting, Preparation, open_dataset
 from sulq.sources.source import Origin
@@ -64,8 +64,6 @@ class Database(NamedAsks):
     ) -> None:
         given = [_given(table) for table in tables]
         first = given[0].facts
-        if isinstance(budget, SubLinear):
-            check_size(budget, tables[0].size)
         own = load([table.facts for table in given], unit)
         self._process = os.getpid()
         self._closed = False
@@ -79,6 +77,7 @@ class Database(NamedAsks):
             anchor=anchor,
         )
         try:
+            check_size(self._ledger.budget, tables[0].size)
             # Rows are kept by the ledger's own unit: an older ledger folds ids where its owner says nothing of them.
             dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
             self._preparation = Preparation(self._made_ready, progress)

@@ -14,14 +14,14 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import SetupError
 from sulq.language.law import LARGEST_COINS, BinomialLaw, round_up
-from sulq.language.privacy import SubLinear, plain
+from sulq.language.privacy import Budget, SubLinear, plain
 from sulq.language.theorems import coins_paper, laplace_scale, variance_steps, variance_theorem1, variance_theorem4
 
 Guarantee = Literal["posterior", "dp"]
@@ -203,20 +203,20 @@ def noise_for(budget: SubLinear, size: int | None = None, *, sensitivity: int = 
     return _calibration(budget, "gaussian", scale, float(scale) ** 2, size, units=units)
 
 
-def check_size(budget: SubLinear, size: int | None) -> int | None:
-    """The public size, or a refusal of a calibration that needs one where none is declared (SR6, SR8)."""
-    if budget.calibration == "binomial-paper" and (size is None or size < 2):
+def check_size(budget: Budget, size: int | None) -> None:
+    """Refuse a calibration that follows from the public size where none is declared (SR6, SR8)."""
+    if isinstance(budget, SubLinear) and budget.calibration == "binomial-paper" and (size is None or size < 2):
         raise SetupError(
             "bad-declaration",
             "calibration='binomial-paper' follows from the public number of people, two or more.",
             "Declare it: size=...; calibration='binomial' needs none.",
         )
-    return size
 
 
 def _survey_coins(budget: SubLinear, size: int | None, sensitivity: int) -> int:
     """The survey's number for a count that one person moves by `sensitivity`, or a refusal."""
-    coins = coins_paper(float(budget.exact), budget.queries, check_size(budget, size) or 2) * sensitivity**2
+    check_size(budget, size)
+    coins = coins_paper(float(budget.exact), budget.queries, cast("int", size)) * sensitivity**2
     if coins > LARGEST_COINS:
         raise _too_many_coins()
     return coins

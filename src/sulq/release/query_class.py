@@ -20,7 +20,7 @@ from sulq.language.rowfn import Bucket, Col, Position, RowFn
 from sulq.language.rowfn.base import evaluate, number, numbers, walk
 from sulq.release.space import CellSpace, text
 
-MAX_QUERIES: Final = 100_000
+MAX_QUERIES: Final = 10_000
 MAX_TRIED: Final = 2**20  # combinations of values that a query is worked out for
 MAX_GRID: Final = 10_000  # a query's values are multiples of one over this or less
 MAX_ROUNDING: Final = 1e-12

@@ -55,7 +55,12 @@ def declared(folder: Path) -> tuple[DatasetSettings, ...]:
     missing = declare(
         "missing", folder / "gone.parquet", columns, unit=unit, budget=sulq.Epsilon(3), ledger=folder / "gone.ledger"
     )
-    return several, alone, damaged, missing
+    pa.parquet.write_table(pa.table({"pid": range(9), "region": [1] * 9}), folder / "few.parquet")
+    coins = sulq.SubLinear(epsilon=1, delta=1e-6, queries=5, calibration="binomial-paper")  # and no size (SR6)
+    sizeless = declare(
+        "sizeless", folder / "few.parquet", columns, unit=unit, budget=coins, ledger=folder / "few.ledger"
+    )
+    return several, alone, damaged, missing, sizeless
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +94,9 @@ def test_two_datasets_of_one_person_space_share_its_budget_T56(running: Running)
     assert wire.from_json(running.ask("owner", "budget", dataset="ward")["spent"]).amount <= 3
 
 
-@pytest.mark.parametrize(("name", "code"), [("damaged", "ledger-damaged"), ("missing", "missing-file")])
+@pytest.mark.parametrize(
+    ("name", "code"), [("damaged", "ledger-damaged"), ("missing", "missing-file"), ("sizeless", "bad-declaration")]
+)
 def test_one_that_cannot_be_opened_stops_nobody_else_T33(running: Running, name: str, code: str) -> None:
     """Its owner is told why; who asks hears that it is not ready; the rest of the service goes on."""
     listed = {item["name"]: item for item in running.ask("owner", "datasets")["datasets"]}

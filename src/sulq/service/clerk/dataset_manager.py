@@ -28,6 +28,7 @@ from sulq.curator.reuse import ReusingOracle
 from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
+from sulq.language.sublinear import check_size
 from sulq.service import ipc
 from sulq.service.clerk.registration import Holdings, RegisteredStore, placed
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
@@ -152,6 +153,7 @@ class DatasetManager:
         self, declared: DatasetSettings, held: OpenDataset, sources: dict[str, str], rows: dict[str, int]
     ) -> ReusingOracle:
         ledger, rows_of = held.open_ledger(), cast("RemoteRows", held.rows)
+        check_size(ledger.budget, declared.tables[0].size)
         held.paced = None if held.schedule is None else PacedRows(rows_of, held.schedule)
         facts: list[TableFacts] = []
         for table in declared.tables:
