@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from sulq.answers import wire
-from sulq.answers.estimators import SLACK, Average, CentredMean, Covariance, Mean, Plain, Reading, Spread, _two_laplace
+from sulq.answers.estimators import SLACK, CentredMean, Covariance, Mean, Plain, Reading, Spread, _two_laplace
 from sulq.answers.released import Noise, Released
+from sulq.answers.sized import Average, SizedSpread
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from tests.counts import count
 from tests.stub import noise
@@ -358,6 +359,7 @@ READINGS: list[tuple[Reading, int]] = [
     (Mean(Fraction(-1), Fraction(2)), 2),
     (CentredMean(Fraction(-1), Fraction(2), Fraction(1, 2)), 2),
     (Spread(Fraction(3)), 3),
+    (SizedSpread(100, Fraction(3)), 2),
     (Covariance((ONE, Fraction(2))), 6),
 ]
 

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 import sulq
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
-from sulq.answers.estimators import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
+from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
+from sulq.answers.sized import Average, SizedSpread
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private
@@ -295,6 +296,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Chosen: st.sampled_from([Chosen(), Chosen((1, 4))]),
     FirstAbove: st.builds(FirstAbove, fractions),
     Released: released,
+    SizedSpread: st.builds(SizedSpread, st.integers(1, 9), fractions, st.booleans()),
     Spread: st.builds(Spread, fractions, st.booleans()),
     Int: st.builds(lambda a, b: Int(min(a, b), max(a, b)), st.integers(-9, 9), st.integers(-9, 9)),
     Vertices: st.builds(lambda a, b: Vertices(a, a + b), st.integers(-9, 9), st.integers(0, 9)),

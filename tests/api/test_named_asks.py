@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sulq
-from sulq.answers.estimators import Average, CentredMean, Mean
+from sulq.answers.estimators import CentredMean, Mean
 from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Plan
+from sulq.answers.sized import Average
 from sulq.api.named_asks import NamedAsks
 from sulq.api.questions import binned
 from sulq.errors import QuestionError

@@ -44,7 +44,7 @@ def test_the_noise_chooses_the_form_of_a_mean_SR18():
 def test_spreads_and_covariances_refuse_what_has_none():
     """A wrong ddof, and a column that is constant by its bounds."""
     with pytest.raises(QuestionError, match="ddof"):
-        spread(FACTS, Col("age"), None, (), root=False, ddof=2)
+        spread(FACTS, Col("age"), None, (), Epsilon(1), root=False, ddof=2)
     with pytest.raises(QuestionError, match="constant by its bounds"):
         covariance(FACTS, [Col("age"), Col("same")], None, ())
 

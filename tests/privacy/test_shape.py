@@ -11,7 +11,8 @@ import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Sums, Unit, col
 from sulq.answers import wire
-from sulq.answers.estimators import Average, CentredMean, Covariance, Mean, Plain, Spread
+from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
+from sulq.answers.sized import Average, SizedSpread
 from sulq.language.rowfn import Bins, Each, Lit
 from sulq.testing import exact, neighbours
 from tests.privacy.cases import ENGINES, asking, opened, people, replayed, seeded
@@ -98,7 +99,7 @@ def test_intervals_are_functions_of_scale_and_released_value_T28() -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("reading", [Plain, Average, Mean, CentredMean, Spread, Covariance])
+@pytest.mark.parametrize("reading", [Plain, Average, Mean, CentredMean, Spread, SizedSpread, Covariance])
 def test_no_reading_holds_anything_but_public_facts_T28(reading: type) -> None:
     """A way of reading an answer is made of declared bounds and sizes, and is given released integers only (T28)."""
     kinds = {"Fraction", "int", "bool", "int | None", "tuple[Fraction, ...]"}

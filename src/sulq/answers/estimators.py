@@ -21,6 +21,7 @@ import numpy as np
 from sulq.answers.noise_sums import least_total
 from sulq.answers.quantiles import Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
+from sulq.answers.sized import Average, SizedSpread
 from sulq.language.kinds import Floats, Truths
 from sulq.language.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.space import Box, Points, values
@@ -125,26 +126,6 @@ class Placed:
     def reach(self, released: Released, beta: float) -> float:
         """How much farther from the exact value than the nearest point it may be, except with probability beta."""
         return float(released.noise[0].law.accuracy(beta) * self.unit)
-
-
-@dataclass(frozen=True, slots=True)
-class Average:
-    """A sum over a public number of rows: the mean where n may be known (S2.3, S4.10)."""
-
-    size: int
-    lo: Fraction
-    hi: Fraction
-    rounding: Fraction = Fraction(0)
-
-    def value(self, released: Released) -> Floats:
-        """The noisy sum over n, clipped into the bounds."""
-        return np.clip(released.values() / self.size, float(self.lo), float(self.hi))
-
-    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
-        """The sum's interval over n, clipped into the bounds."""
-        low, high = Plain().interval(released, beta)
-        bounds, away = (float(self.lo), float(self.hi)), float(self.rounding)
-        return np.clip(low / self.size - away, *bounds), np.clip(high / self.size + away, *bounds)
 
 
 def _scale_of(noise: Noise) -> float:
@@ -443,6 +424,7 @@ Reading = (
     | Mean
     | CentredMean
     | Spread
+    | SizedSpread
     | Covariance
     | Picked
     | Quantile

@@ -24,10 +24,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
-from sulq.answers.estimators import Average, CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
+from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
+from sulq.answers.sized import Average, SizedSpread
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
 from sulq.language.estimator import DECLARATIONS, Estimator
@@ -308,7 +309,7 @@ HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 ANSWERS: Final = (
     *(Answer, Answers, Average, Bed, CentredMean, Chosen, Covariance, Mean, Noise, Plain, Quantile, Quantiles),
-    *(FirstAbove, Picked, Placed, Released, Spread),
+    *(FirstAbove, Picked, Placed, Released, SizedSpread, Spread),
 )
 
 KINDS: Final[dict[str, type]] = {

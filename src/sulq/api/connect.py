@@ -89,7 +89,8 @@ def connect(
         columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}; {table: such} for several.
         unit: whom an answer hides; default: the row, add_remove.
         budget: the total that may ever be lost: Epsilon, Rho, EpsilonDelta or SubLinear.
-        size: the owner's declared public size, if n may be known; {table: size} for several.
+        size: the owner's declared public size, if n may be known; {table: size} for several. Under replace_one, where
+            each row is a person, means are sums divided by it: it must be the number of rows.
         synthetic: True for made-up data; written into the ledger for ever.
         ledger: its path, or postgresql://HOST/DATABASE?ledger=NAME; default the one there that covers the data, else
             a new one: beside a data file, in memory for a frame, for a table in PostgreSQL in the same database, as

@@ -12,9 +12,10 @@ from fractions import Fraction
 from typing import Final, Literal, cast
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.estimators import Average, Plain
+from sulq.answers.estimators import Plain
 from sulq.answers.oracle import ColumnChoice, GraphTable, Oracle
 from sulq.answers.plan import Plan, affordable, price_of_mean, price_of_sums, probe
+from sulq.answers.sized import Average
 from sulq.api import questions
 from sulq.api.questions import By, Keys, Pay, Where
 from sulq.errors import QuestionError
@@ -167,7 +168,7 @@ class NamedAsks:
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
         fn, partition = named(value), self._keys(by)
-        question, reading = questions.spread(self.facts, fn, where, partition, root=False, ddof=ddof)
+        question, reading = questions.spread(self.facts, fn, where, partition, spend, root=False, ddof=ddof)
         return self._answer(question, Pay(spend, fresh=fresh)).read(reading, ("variance",))
 
     def std(
@@ -182,7 +183,7 @@ class NamedAsks:
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
         fn, partition = named(value), self._keys(by)
-        question, reading = questions.spread(self.facts, fn, where, partition, root=True, ddof=ddof)
+        question, reading = questions.spread(self.facts, fn, where, partition, spend, root=True, ddof=ddof)
         return self._answer(question, Pay(spend, fresh=fresh)).read(reading, ("std",))
 
     def covariance(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers.estimators import Average, CentredMean, Covariance, Mean, Spread
+from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
+from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
 from sulq.errors import QuestionError
 from sulq.language.domain import INT_LIMIT
 from sulq.language.facts import Facts
@@ -67,10 +68,20 @@ def mean(
     return Sums((pair,), where, by), Mean(low * step, high * step, rounding(kind.step, step))
 
 
-def spread(facts: Facts, fn: RowFn, where: Where, by: Keys, *, root: bool, ddof: int) -> tuple[Sums, Spread]:
-    """A variance, or with `root` a standard deviation: sums of Bernstein's terms of degree two."""
+def spread(
+    facts: Facts, fn: RowFn, where: Where, by: Keys, spend: Loss | None, *, root: bool, ddof: int
+) -> tuple[Sums, Spread | SizedSpread]:
+    """A variance, or with `root` a standard deviation: sums of Bernstein's terms of degree two.
+
+    Where the number of values is public, two sums: of values about the middle of their bounds, and of their squares.
+    """
     if ddof not in (0, 1):
         raise QuestionError("bad-question", "ddof is 0 or 1.")
+    lo, hi, kind = bounded(fn, facts.schema)
+    size = _public_size(facts, where, by, nullable=kind.nullable)
+    if size is not None and lo < hi:
+        values, reading = sized_spread(facts.schema, fn, size, root=root, ddof=ddof)
+        return Sums(values, shares=SPREAD_SHARES[not isinstance(spend, (Rho, EpsilonDelta))]), reading
     terms = Bernstein(fn, 2)
     step, low, high = terms.span(facts.schema)
     away = rounding(bounded(fn, facts.schema)[2].step, step)

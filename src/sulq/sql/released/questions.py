@@ -15,9 +15,10 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.estimators import Average, CentredMean, Mean, Plain, Spread
+from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
 from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
+from sulq.answers.sized import SPREAD_SHARES, Average, sized_spread
 from sulq.errors import QuestionError
 from sulq.kernel.scores import LARGEST_ENTRY, Rank
 from sulq.language import rowfn
@@ -254,8 +255,10 @@ def _moments(
         return _constant(asking, rows, fn, names, lo), None
     whole = is_whole(fn, schema)
     split = count_rows and kind.nullable
-    size = None if spread or kind.nullable else asking.size(rows)
-    if size is not None:
+    size = None if kind.nullable else asking.size(rows)
+    if size is not None and names <= set(SPREADS) and not count_rows:
+        return _spreads(asking, rows, fn, names, size), None
+    if size is not None and not spread:
         found = _average(asking, rows, fn, (lo, hi), size, counted=count_rows or "count" in names)
     elif asking.gaussian and not spread:
         found = _centred(asking, rows, fn, (lo, hi), schema, split=split)
@@ -306,6 +309,18 @@ def _average(
     mean = Average(size, lo, hi, rounding(lattice, scalar_grid(lo, hi, lattice)[0]))
     readings: dict[str, ColumnReading] = {"count": Plain(), "sum": Plain(), "mean": mean}
     return readings, {"count": count, "sum": total, "mean": total, "rows": count}, Plain()
+
+
+def _spreads(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], size: int) -> dict[str, StatColumn]:
+    """Spreads alone, of a public number of rows: two sums."""
+    schema, shares = asking.schema(rows), SPREAD_SHARES[not asking.gaussian]
+    values, _ = sized_spread(schema, fn, size)
+    part = slice_at(*(asking.put(rows, value, 2 * share) for value, share in zip(values, shares, strict=True)))
+    made = {}
+    for name in names:
+        _, reading = sized_spread(schema, fn, size, root=name.startswith("std"), ddof=int(name.endswith("samp")))
+        made[name] = StatColumn((part,), reading)
+    return made
 
 
 def _bernstein(
