@@ -127,7 +127,7 @@ CODES: Final[dict[str, str]] = {
     "result-let-go": "Take a result away when its job is done; what was asked stays paid and in the ledger.",
     # set-up
     "bad-declaration": "Correct the declaration; public facts are never read off the data.",
-    "bad-certificate": "Correct the certificate: see docs/guide/holistic.md on what it must say.",
+    "bad-certificate": "Correct what is declared of the function: see docs/guide/declared.md on what it must say.",
     "bad-bounds": "Give the lower bound first, both finite, and far enough apart.",
     "missing-file": "Check the path.",
     "folder-in-use": "Name a new or empty folder, or one that holds an earlier release, which is replaced.",

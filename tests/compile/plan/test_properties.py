@@ -12,6 +12,10 @@ import pytest
 from sulq.compile.plan import properties
 from sulq.compile.plan.properties import MAX_TABLES, members
 from sulq.errors import SetupError
+from sulq.kernel.whole import graphs
+from sulq.kernel.whole.asked import Asked, exact
+from sulq.kernel.whole.graphs import Edges
+from sulq.kernel.whole.metric import Nearest
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Vertices
 from sulq.language.estimator import Property
 from sulq.language.facts import TableFacts
@@ -122,3 +126,33 @@ def test_a_property_that_no_table_has_or_that_fails_is_refused_in_public_S4_28()
         members("own", Property(), lambda _: True, TABLE, Unit())
     with pytest.raises(SetupError, match="no declared column"):
         members("own", Property(("gone",), 2), lambda _: True, TABLE, Unit())
+
+
+def not_expanding(joined: np.ndarray) -> bool:
+    """Whether some set of at most half the vertices has fewer edges out of it than members (DMNS06, section 3.2)."""
+    size = len(joined)
+    sets = [s for n in range(1, size // 2 + 1) for s in itertools.combinations(range(size), n)]
+    return any(joined[np.ix_(s, [v for v in range(size) if v not in s])].sum() < len(s) for s in sets)
+
+
+def test_the_distance_from_not_expanding_is_exact_and_moves_by_one_S4_28() -> None:
+    """All 1,024 graphs of five vertices: as a search from each by edges that change finds it, edge by edge.
+
+    Every edge moves it by one at most, and some do.
+    """
+    points = members("own", Property(), not_expanding, graph(5), Unit())
+    asked = Asked(Edges(graphs.Graph(5)), Nearest("own"))
+    pairs = list(itertools.combinations(range(5), 2))
+    far = dict.fromkeys(map(tuple, points.tolist()), 0)
+    layer = list(far)
+    while layer:  # breadth first from all that have the property: the least number of edges, by definition
+        flips = {(*bits[:i], 1 - bits[i], *bits[i + 1 :]): far[bits] + 1 for bits in layer for i in range(10)}
+        layer = [bits for bits in flips if bits not in far]
+        far |= {bits: flips[bits] for bits in layer}
+    assert len(far) == 2**10
+    assert max(far.values()) >= 2
+    for bits, distance in list(far.items())[::17]:
+        rows = np.array([pair for pair, there in zip(pairs, bits, strict=True) if there], dtype=np.int64).reshape(-1, 2)
+        assert exact(asked, rows, {"own": points}).tolist() == [[distance]]
+    steps = {abs(far[bits] - far[(*bits[:i], 1 - bits[i], *bits[i + 1 :])]) for bits in far for i in range(10)}
+    assert steps == {0, 1}
