@@ -199,15 +199,8 @@ class NamedAsks:
     ) -> Answer:
         """The covariance matrix of bounded numbers over the rows where all are present.
 
-        Args:
-            columns: the numbers, each within its declared bounds.
-            where: rows that count.
-            by: groups.
-            norm: "l1" or "l2", where no row has a larger norm than
-            bound: this; rows past it are shortened to it. In L1 the noise then does not grow with the number of
-                columns: rows of indicators of which one is 1 have `norm="l1", bound=1` [S4.10].
-            spend: what to pay.
-            fresh: new noise although the same was answered before.
+        `norm`, "l1" or "l2", and `bound`: rows of a larger norm are shortened to it. In L1 the noise then does not
+        grow with the number of columns: indicators of which one is 1 have `norm="l1", bound=1` [S4.10].
         """
         items = [named(column) for column in several(columns, "Columns")]
         if not items:
