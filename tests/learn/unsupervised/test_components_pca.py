@@ -263,7 +263,7 @@ def test_bad_parameters_cost_nothing() -> None:
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "zero_out"])
 def test_facts_of_the_data_are_no_errors_SR6(relation: str) -> None:
-    """No rows, one, equal ones, missing ones, far outside their bounds: the same calls, the full charge, no NaN."""
+    """No rows, one, equal ones, missing ones, far outside: the same calls, the full charge, no NaN (trap 7)."""
     cases = (np.zeros((0, 3)), np.ones((1, 3)), np.full((9, 3), 0.5), np.full((9, 3), np.nan), np.full((9, 3), 1e300))
     for version in VERSIONS[1:]:
         calls = set()
