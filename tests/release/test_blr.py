@@ -350,6 +350,7 @@ def test_gamma_is_refused_by_the_declared_size_S3_32_SR6() -> None:
                 found = blr(db, list("abc"), queries=OWN, gamma=0.5, spend=Epsilon(1))
                 assert len(found) == 8
                 assert f"{needed:,} rows or more" in found.notes[1]
+                assert ("no size is declared" in found.notes[1]) is (size is None)
                 if rows == needed:
                     assert np.abs([found.fractions[name] for name in OWN] - truth(bits(rows))).max() < 0.5
             spent.append(db.spent.amount)

@@ -158,8 +158,8 @@ def _useful(gamma: float, short: float, size: int | None) -> str:
             f"Fractions within {gamma:g} need about {needed:,} rows at this spend; {size:,} are declared.",
             "Accept a larger gamma, name fewer columns or spend more.",
         )
-    known = "as are declared" if size is not None else "which is not known here"
-    return f"Every fraction is within {gamma:g} of the data's at 95%, if they have {needed:,} rows or more, {known}."
+    known = "no size is declared" if size is None else f"{size:,} are declared"
+    return f"Every fraction is within {gamma:g} of the data's at 95% if {needed:,} rows or more miss no value; {known}."
 
 
 def blr_rows(gamma: float, queries: int, *, vc: int | None = None, cells: int | None = None) -> int:
