@@ -331,7 +331,7 @@ def test_what_an_owner_states_is_answered_and_shown_as_declared_S4_27(tmp_path: 
         answer = db.statistic("past", spend=Epsilon(400))
         assert answer.value == pytest.approx(2, abs=0.5)  # two of three rows are kept
         assert "rests on the sensitivity (declared by the owner)" in answer.notes
-        chosen = sulq.select.choose(db, utility="plan", spend=Epsilon(100))
+        chosen = sulq.select.choose(db, "plan", spend=Epsilon(100))
         assert chosen.candidate in ("high", ("if", "low"))
         assert "utility plan (declared by the owner)" in repr(chosen)
         assert "past: tests.privacy.test_holistic:past of score, moved by a person 7 at most" in str(db.facts)
@@ -344,8 +344,8 @@ def test_what_an_owner_states_is_answered_and_shown_as_declared_S4_27(tmp_path: 
                 db.ask(Holistic(wrong), spend=Epsilon(1))
         with pytest.raises(QuestionError, match="leave the condition out"):
             db.ask(Holistic(Certified("past", ("score",), placed=False), col("score") > 11), spend=Epsilon(1))
-        with pytest.raises(QuestionError, match="no Utility"):
-            sulq.select.choose(db, utility="past", spend=Epsilon(1))
+        with pytest.raises(QuestionError, match="No column or utility 'past'"):
+            sulq.select.choose(db, "past", spend=Epsilon(1))
         assert db.spent == Epsilon(500)
     with sulq.connect(table, **told, estimators=own, ledger=place) as db:
         assert [item.name for _, item in db._ledger.declared_estimators] == ["past", "plan"]

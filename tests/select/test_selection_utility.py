@@ -126,7 +126,7 @@ def test_a_declared_utility_is_chosen_by_its_name_S3_31(people: pa.Table, unit: 
             "prior_sums": (MetricLaw, ExponentialLaw),
         }.items():
             for spend, law in zip((Epsilon(2), Rho(0.5), EpsilonDelta(2, 1e-7)), (*laws, laws[1]), strict=True):
-                found = select.choose(db, utility=name, spend=spend)
+                found = select.choose(db, name, spend=spend)
                 assert found.candidate == "old"
                 assert found.place == found.candidates - 1
                 assert type(found.law) is law
@@ -146,11 +146,11 @@ def test_a_declared_utility_is_chosen_by_its_name_S3_31(people: pa.Table, unit: 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda db: select.choose(db, utility="other", spend=Epsilon(1)),
-        lambda db: select.choose(db, utility=7, spend=Epsilon(1)),
-        lambda db: select.choose(db, "age", utility="plain", spend=Epsilon(1)),
-        lambda db: select.choose(db, utility="plain", weights=[1, 1, 1], spend=Epsilon(1)),
-        lambda db: select.choose(db, spend=Epsilon(1)),
+        lambda db: select.choose(db, "other", spend=Epsilon(1)),
+        lambda db: select.choose(db, 7, spend=Epsilon(1)),
+        lambda db: select.choose(db, "plain", "least", spend=Epsilon(1)),
+        lambda db: select.choose(db, "plain", bins=3, spend=Epsilon(1)),
+        lambda db: select.choose(db, "plain", weights=[1, 1, 1], spend=Epsilon(1)),
         lambda db: select.choose(db, "age", bins=3, weights=[1, 1], spend=Epsilon(1)),
         lambda db: select.choose(db, "age", bins=3, weights=[1, 1, 0], spend=Epsilon(1)),
         lambda db: select.choose(db, "age", bins=3, weights=[1, 1, 2**20], spend=Epsilon(1)),
@@ -180,6 +180,14 @@ def test_weights_of_ones_own_are_a_base_measure_too_S3_31(people: pa.Table) -> N
         assert found.candidates == 4
         near = select.choose(db, {"a": col("age") - 85, "b": col("age") - 60}, "zero", weights=[3, 1], spend=Rho(1))
         assert near.candidate == "a"
+
+
+def test_a_utility_has_no_columns_name(people: pa.Table) -> None:
+    """So that a name says what is chosen by. Control: an estimator may."""
+    told = {"columns": {"age": Int(0, 120)}, "budget": BUDGET}
+    with pytest.raises(SetupError, match="named as no column is"):
+        sulq.connect(people, **told, estimators={"age": Utility({"a": col("age") > 1})})
+    sulq.connect(people, **told, estimators={"age": "numpy:min"}).close()
 
 
 def test_row_functions_of_a_utility_are_looked_at_as_it_is_declared(people: pa.Table) -> None:

@@ -34,5 +34,5 @@ def pairs(rows: np.ndarray) -> bool:
 def asked(db: sulq.Database) -> tuple[list[float], float, object]:
     """The exact numbers of a database of made-up data, and a choice that is next to certain."""
     exact = testing.exact(db)
-    chosen = sulq.select.choose(db, utility="sides", spend=Epsilon(100)).candidate
+    chosen = sulq.select.choose(db, "sides", spend=Epsilon(100)).candidate
     return exact.statistic("told").value.tolist(), exact.distance_from("pairs").value, chosen

@@ -103,6 +103,8 @@ def _estimator(name: str, told: object, schema: Schema) -> Estimator:
         kinds = Text if isinstance(declared, Property) else (Text, Category)  # whose tables have a value for each label
         if schema.find(column) is None or isinstance(schema.find(column), kinds):
             raise SetupError("bad-certificate", f"{column[:80]!r} is not a declared column of numbers.")
+    if isinstance(declared, Utility) and schema.find(name) is not None:
+        raise SetupError("bad-declaration", f"A utility is named as no column is, to be chosen by; {name!r} is one.")
     for fn in declared.sums if isinstance(declared, Utility) else ():
         try:
             bounded(fn, schema)

@@ -41,11 +41,10 @@ MAX_NUMBER: Final = 10**15
 
 def choose(
     db: Oracle,
-    candidates: str | Mapping[str, RowFn] | Sequence[object] | None = None,
+    candidates: str | Mapping[str, RowFn] | Sequence[object],
     score: Literal["most", "least", "zero"] | Choose = "most",
     *,
     bins: int | None = None,
-    utility: str | None = None,
     weights: list[int] | None = None,
     spend: Loss | None = None,
     progress: Progress | None = None,
@@ -61,14 +60,13 @@ def choose(
 
     Args:
         db: the database, or a far curator.
-        candidates: a column, whose values, or intervals of them, are the candidates by how many rows have each; or
-            from Python names with a row function each, a condition or a bounded number, whose sum is the score; or,
-            with a question for a score, the names alone.
+        candidates: a column, whose values, or intervals of them, are the candidates by how many rows have each; or a
+            utility that the owner has declared, by its name; or from Python names with a row function each, a
+            condition or a bounded number, whose sum is the score; or, with a question for a score, the names alone.
         score: the largest sum wins, the smallest, or the one nearest to zero; or from Python a Choose question
             with a score of the closed list.
         bins: How many intervals of equal width the candidates are, of a column of numbers; each value of a column of
             whole numbers without it, if it has 1,024 at most.
-        utility: a utility that the owner has declared, by its name, in place of candidates and a score.
         weights: a base measure, a positive whole number for each candidate; then the choice is exponential, whatever
             is spent. A declared utility has its own.
         spend: what the choice costs; its kind chooses the mechanism.
@@ -80,10 +78,9 @@ def choose(
     """
     spending = SpendPlan(db, spend, progress)
     schema = spending.facts.schema
-    if utility is not None:
-        alone = candidates is None and score == "most" and bins is None and weights is None
-        checked(alone, "A declared utility has its own candidates, score and weights; give its name alone.")
-        return _by_utility(spending, utility)
+    if isinstance(candidates, str) and schema.find(candidates) is None:
+        alone = score == "most" and bins is None and weights is None
+        return _by_utility(spending, candidates, alone=alone)
     several = None if bins is None else whole(bins, "bins", 1, MAX_CANDIDATES)
     checked(bins is None or isinstance(candidates, str), "bins are of a column's values.")
     if isinstance(score, Choose):
@@ -111,9 +108,14 @@ def choose(
     return select(spending, _weighted(question, weights), names, step, SAID[score], weights=tuple(weights))
 
 
-def _by_utility(spending: SpendPlan, name: str) -> Selected:
-    """A choice by what the owner has declared under a name."""
+def _by_utility(spending: SpendPlan, name: str, *, alone: bool) -> Selected:
+    """A choice by what the owner has declared under a name that is no column's."""
     facts = spending.facts
+    names = [item.name for table in facts.every for item in table.estimators if isinstance(item.certificate, Utility)]
+    if name not in names:
+        known = f" (utilities: {', '.join(names)})" if names else ""
+        raise QuestionError("unknown-column", f"No column or utility {name[:80]!r} is declared{known}.")
+    checked(alone, "A declared utility has its own candidates, score and weights; give its name alone.")
     table, told = facts.declared(name, Utility)
     said = f"utility {name} {DECLARED}"
     if not told.sums:

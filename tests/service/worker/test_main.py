@@ -227,12 +227,14 @@ def few(rows): return len(rows) <= 10
     }
     ages = np.array([18 + (i * 37) % 70 for i in range(2000)])
     best = int((ages > 60).sum() > (ages <= 60).sum())
-    with service(workers=1, web=1, estimators=own) as running:
-        db = sulq.connect(f"{running.url}/survey", token=running.tokens["alice"])
+    with (
+        service(workers=1, web=1, estimators=own) as running,
+        sulq.connect(f"{running.url}/survey", token=running.tokens["alice"]) as db,
+    ):
         assert db.statistic("old", spend=sulq.Epsilon(5)).value == pytest.approx((ages > 60).sum(), abs=6)
         assert "sides: owners_word:sides a utility of 2 candidates, weighted" in str(db.facts)
         for name in ("sides", "sums"):
-            found = sulq.select.choose(db, utility=name, spend=sulq.Epsilon(5))
+            found = sulq.select.choose(db, name, spend=sulq.Epsilon(5))
             assert found.place == best
         answer = db.distance_from("few", spend=sulq.Epsilon(5))
         assert answer.value == pytest.approx(2000 - 10, abs=30)
@@ -248,7 +250,7 @@ def few(rows): return len(rows) <= 10
         assert db.spent == spent
         monkeypatch.setenv("SULQ_TOKEN", running.tokens["alice"])
         told = CliRunner().invoke(
-            app, ["release", "choose", f"{running.url}/survey", "--utility", "sides", "--epsilon", "5"]
+            app, ["release", "choose", f"{running.url}/survey", "--candidates", "sides", "--epsilon", "5"]
         )
         assert told.exit_code == 0, told.output
         assert "the chosen one of 2" in told.output
