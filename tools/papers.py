@@ -184,6 +184,12 @@ def implemented(key: str) -> list[tuple[Path, str]]:
     return [place for about in errata()[key].of for place in places().get(about, [])]
 
 
+def lacking() -> list[str]:
+    """What has no code or no test: "S4.10: no test". A trap has no code of its own."""
+    silent = [f"{key}: no code" for key in ids() if not key.startswith("trap") and not implemented(key)]
+    return silent + [f"{key}: no test" for key in ids() if not tested().get(key)]
+
+
 def used(name: str) -> object:
     """What a public name of the map is: `db.sum` of a database, `sulq.learn.PCA` of the package."""
     first, *parts = name.split(".")
