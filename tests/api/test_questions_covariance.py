@@ -75,9 +75,9 @@ def test_one_hot_rows_have_a_tenth_of_the_error_S4_10_E35():
         for name, options in (("l1", ONE), ("box", {})):
             asked = [db.covariance(names(20), spend=Epsilon(1), fresh=True, **options) for _ in range(6)]
             error[name] = math.sqrt(np.mean([(np.array(answer.value) - truth) ** 2 for answer in asked]))
-        low, high = db.covariance(names(20), spend=Epsilon(1), **ONE).interval(1 - 1e-9)
+        low, high = db.covariance(names(20), spend=Epsilon(1), **ONE).interval(1 - 1e-11)
     assert error["l1"] < 0.006 < math.sqrt(2) * 6 * (N - 1) / N**2 < math.sqrt(2) * 8 / N
-    assert error["box"] > 0.09
+    assert error["box"] > 0.07
     figure(
         "S4.10",
         "RMSE of a covariance of 20 indicators, n = 1,000, epsilon 1, within L1",

@@ -16,7 +16,7 @@ import numpy as np
 from sulq.language.kinds import Floats
 from sulq.learn.noisy_sums import public
 
-ROUNDS: Final = 12
+ROUNDS: Final = (3, 12)  # at least, for wide matrices, and at most
 COORDINATES: Final = 400  # of made-up matrices of noise, together; one matrix at least
 
 
@@ -31,7 +31,7 @@ def variances(eigenvalues: Floats, noise: float) -> Floats:
         return found
     drawn = public(d).normal(size=(max(1, COORDINATES // d), d, d)) * noise
     several = np.triu(drawn) + np.transpose(np.triu(drawn, 1), (0, 2, 1))
-    for _ in range(ROUNDS):
+    for _ in range(min(max(ROUNDS[0], 6 * COORDINATES // d), ROUNDS[1])):
         told = np.linalg.eigvalsh(several + np.diag(found)).mean(axis=0)[::-1]
         found = np.maximum(_falling(found + eigenvalues - told), 0.0)
     return found
