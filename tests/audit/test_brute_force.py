@@ -78,6 +78,7 @@ def test_the_covariance_moves_by_six_and_not_by_eight_S4_10_E35() -> None:
         assert found <= 6 * (n - 1) / n**2 + 1e-12 < 8 / n
         if n == 6:
             assert found == pytest.approx(5 / 6)
+            figure("S3.4", "largest move of the covariance of six rows at corners of the L1 ball, c = 1", found, 5 / 6)
             figure(
                 "E35",
                 "largest move of a covariance, n = 6, L1 norm 1, over all corners",

@@ -277,6 +277,10 @@ def test_the_owners_functions_are_among_what_is_replayed() -> None:
     for unit in UNITS:
         own = {"past": 2, "sides": 1, "plan": 1, "prior": 1, "even": 2, "path": 1}
         assert {name: names[unit].count(name) for name in own} == own
+    facts = Facts(SCHEMA, Unit(), BUDGET, BUDGET, BUDGET, tables=TABLES)
+    for space in (Box(0, 9), Cube(), Points(((0,), (3,))), Candidates()):
+        with pytest.raises(QuestionError):
+            draw(Holistic(ToProperty("path", ("age", "code")), space=space), facts, Epsilon(1))
 
 
 @pytest.mark.parametrize("name", ["past", "sides", "plan", "prior"])

@@ -15,6 +15,7 @@ import sulq
 from sulq import Choose, Epsilon, EpsilonDelta, Int, Linear, Rho, Sums, Unit, Utility, col, lit, select
 from sulq.errors import QuestionError, SetupError
 from sulq.language.law import ExponentialLaw, FlipLaw, MetricLaw
+from tests.figures import figure
 
 GROUPS = 4096
 WEIGHTS = (1, 5, 2)
@@ -61,6 +62,9 @@ def test_a_base_measure_is_in_the_law_S3_31(spend: object) -> None:
     chosen = np.bincount(np.searchsorted(np.cumsum(WEIGHTS), drawn, side="right"), minlength=3)
     scale = float(law.scale)
     assert fits(chosen, expected(scale, WEIGHTS))
+    if isinstance(spend, Epsilon):
+        share, law_share = (chosen / chosen.sum()).tolist(), expected(scale, WEIGHTS).tolist()
+        figure("S3.31", "shares of 4,096 choices; utilities 3, 0, 1, weights 1, 5, 2, epsilon 1", share, law_share)
     assert not fits(chosen, expected(scale, (1, 1, 1)))
     assert not fits(chosen, expected(scale, (1, 2, 5)))
     assert not fits(chosen, expected(-scale, WEIGHTS))

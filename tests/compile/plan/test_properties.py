@@ -21,6 +21,7 @@ from sulq.language.estimator import Property
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Unit
 from sulq.language.statistic import Graph
+from tests.figures import figure
 
 COLUMNS = (("a", Int(2, 3)), ("b", Category(("x", "y", "z"))), ("c", Real(0, 1, grid=0.5)), ("yes", Bool()))
 TABLE = TableFacts(Schema("t", COLUMNS))
@@ -156,3 +157,9 @@ def test_the_distance_from_not_expanding_is_exact_and_moves_by_one_S4_28() -> No
         assert exact(asked, rows, {"own": points}).tolist() == [[distance]]
     steps = {abs(far[bits] - far[(*bits[:i], 1 - bits[i], *bits[i + 1 :])]) for bits in far for i in range(10)}
     assert steps == {0, 1}
+    figure(
+        "S4.28",
+        "largest change as one edge does, of edges until a graph of five vertices is not expanding",
+        max(steps),
+        1,
+    )

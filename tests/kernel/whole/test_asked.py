@@ -223,11 +223,22 @@ class Quiet(ToUnique):
         return monotone(0)
 
 
+@dataclass(frozen=True, slots=True)
+class Near(Points):
+    """A space that says nobody moves its distances."""
+
+    def moved(self, move: object) -> int:
+        return 0
+
+
 def test_what_is_none_of_the_list_is_refused() -> None:
-    """Not even one that is made of one of the list; the list has all there are."""
+    """Not even one that is made of one of the list, nor such a space; the list has all there are."""
     for other in (Quiet(1), None, "MinCut", GRAPH):
         with pytest.raises(Refused):
             Asked(other)
+    for space in (Near(((0,), (1,)), "l1"), "l1", (1, 1)):
+        with pytest.raises(Refused):
+            Asked(ToUnique(1), space)
     assert {type(statistic) for statistic, _, _ in CASES.values()} | {HeavyPersons, Aggregated, Declared} == set(
         STATISTICS
     )

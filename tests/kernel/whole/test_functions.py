@@ -31,6 +31,7 @@ from sulq.kernel.whole.functions import (
     given,
     hushed,
 )
+from tests.figures import figure
 
 ONE = Fraction(1)
 UNIT = Fraction(1, 2**19)
@@ -180,6 +181,8 @@ def test_every_norm_of_a_declared_function_is_bounded_by_its_own_S4_27() -> None
         assert (found**2).sum(axis=1).max() <= said.l2_squared
         assert found.max() == said.most
         assert (found > 0).sum(axis=1).max() == said.bits
+    reached = int(gaps[(gaps.sum(axis=1) <= 5) & (gaps.max(axis=1) <= 3)].sum(axis=1).max())
+    figure("S4.27", "L1 move in units of three rounded numbers that move by 3 together", reached, "ceil(3) + 3 - 1 = 5")
     assert (each.figure(1).width, each.figure(1).alone.l1, each.figure(1).alone.l2_squared) == (3, 6, 12)
 
 

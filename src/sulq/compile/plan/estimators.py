@@ -192,6 +192,8 @@ def registered(asked: Holistic, table: TableFacts, facts: Facts) -> Declaration 
     if not isinstance(found, kinds) or (isinstance(found, Utility) and found.sums):
         what = " or ".join(kind.__name__ for kind in kinds)
         raise QuestionError("not-certified", f"The owner has declared no {what} of that name.")
+    if isinstance(statistic, ToProperty) and asked.space is not None:
+        raise QuestionError("wrong-kind", "The distance from a property is a number; leave space= out.")
     columns = found.columns
     if isinstance(found, Property) and not columns and table.graph is not None:
         columns = (table.graph.u, table.graph.v)

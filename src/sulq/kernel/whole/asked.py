@@ -40,8 +40,8 @@ class Asked:
     space: Space | None = None
 
     def __post_init__(self) -> None:
-        if type(self.statistic) not in STATISTICS:
-            raise Refused("a statistic that is none")
+        if type(self.statistic) not in STATISTICS or type(self.space) not in (type(None), *get_args(Space)):
+            raise Refused("a statistic that is none, or a space")
         graph = getattr(self.statistic, "graph", None)
         if graph is not None and graph.vertices > VERTICES.get(type(self.statistic), 2**20):
             raise Refused("a graph of more vertices than are held")
