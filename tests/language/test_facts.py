@@ -46,3 +46,10 @@ def test_a_careless_budget_is_pointed_out_T93():
     assert any("delta" in c for c in loose.cautions)
     assert loose.remaining == Queries(10)
     assert "caution" in str(facts(SCHEMA, budget=Epsilon(900)))
+
+
+def test_facts_of_a_budget_that_answers_nothing_are_printed():
+    """No noise meets it, or its calibration needs a size that nobody declared: said, where printing had raised."""
+    for budget in (SubLinear(1, 1, 10), SubLinear(1, 1e-100, 10), SubLinear(1, 1e-6, 10, "binomial-paper")):
+        assert "nothing can be answered" in str(facts(SCHEMA, budget=budget))
+    assert "Up to 393 queries" in str(facts(SCHEMA, budget=SubLinear(1, 1e-6, 10), size=10_000))

@@ -137,3 +137,14 @@ def test_a_number_for_each_row_has_its_limits_S0_7() -> None:
         by_row(itertools.repeat(1))
     assert refused.value.code == "too-large"
     assert by_row(np.array([1, 2])).table == ((1,), (2,), (0,))
+
+
+@pytest.mark.parametrize("neighbors", ["replace_one", "zero_out"])
+def test_a_subset_of_the_rows_is_a_number_for_each_S0_5_S1_1(neighbors: str) -> None:
+    """S0.5, S1.1: a query (S, g) sums g over the rows of S, fixed beforehand; it moves by one as g does."""
+    inside = np.arange(8) % 3 == 0
+    unit = Unit(neighbors=neighbors)
+    with sulq.connect(pa.table(DATA), columns=COLUMNS, unit=unit, budget=Epsilon(9), synthetic=True) as db:
+        query = by_row(inside.astype(int)) * (col("n") > 0)
+        assert sulq.testing.exact(db).sum(query, spend=Epsilon(1)).value == sum(np.array(N)[inside] > 0)
+        assert db.foresee(sulq.Sums((query,)), spend=Epsilon(1)).parts[0].laws[0].scale == 1

@@ -20,6 +20,7 @@ from sulq.learn.sq.boolean import NEARLY, BooleanClassifier
 from sulq.learn.sq.oracles import PricedOracle, StatOracle
 
 Hypothesis = tuple[int, ...]
+CONCEPTS: Final = ("monotone", "conjunctions", "halfspaces")
 MAX_WEIGHT: Final = 100
 MAX_ROUNDS: Final = 1000
 
@@ -61,12 +62,18 @@ class Hypotheses(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Conjunctions:
-    """Conjunctions of literals: for each column 0 (left out), 1 (must be true) or -1 (must be false).
+    """Conjunctions of literals: for each column 0 (left out), 1 (must be true) or, unless monotone, -1 (must be false).
 
-    A neighbour differs in one column, so there are 2d of them. The first is the empty one, which always holds.
+    A neighbour differs in one column, so there are d or 2d of them. The first is the empty one, which always holds.
     """
 
     names: tuple[str, ...]
+    monotone: bool
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """What a column may be in a rule."""
+        return (0, 1) if self.monotone else (0, 1, -1)
 
     @property
     def first(self) -> Hypothesis:
@@ -74,14 +81,14 @@ class Conjunctions:
 
     @property
     def most(self) -> int:
-        return 2 * len(self.names)
+        return (len(self.states) - 1) * len(self.names)
 
     @property
     def size(self) -> int:
-        return int(3 ** len(self.names))
+        return int(len(self.states) ** len(self.names))
 
     def neighbours(self, rule: Hypothesis) -> list[Hypothesis]:
-        states = ((i, state) for i in range(len(rule)) for state in (0, 1, -1) if state != rule[i])
+        states = ((i, state) for i in range(len(rule)) for state in self.states if state != rule[i])
         return [(*rule[:i], state, *rule[i + 1 :]) for i, state in states]
 
     def condition(self, rule: Hypothesis) -> RowFn | None:
@@ -168,12 +175,12 @@ class HillClimbing(BooleanClassifier):
     Privacy: the spend's; rules are chosen by noisy means alone.
     Accuracy: with answers within tau = accuracy/4 every step lowers the true error rate, and where the climb
     ends no neighbour is better by more than `accuracy`; so with probability 1 - beta. `accuracy_` bounds the error
-    rate of the rule found whatever the rows. On independent columns and a conjunction as the label only the
-    target is a top (docs/theory/statistical-queries.md); in general there may be others.
+    rate of the rule found whatever the rows. Of monotone conjunctions, on independent columns and such a conjunction as
+    the label, only the target is a top (docs/theory/statistical-queries.md); in general there are others.
     Source: SQNotes, section 1.2.1.
 
-    concepts: "conjunctions" of columns that must be true or false; "halfspaces" of whole weights, the columns
-        with a positive weight speaking for the label.
+    concepts: "monotone" conjunctions, of columns that must be true; "conjunctions" of columns that must be true or
+        false; "halfspaces" of whole weights, the columns with a positive weight speaking for the label.
     max_iter: How many rounds at most.
     max_weight: Of halfspaces, the largest weight.
     accuracy: By how much a neighbour may still be better: a fit whose spend does not buy that for all rounds is
@@ -187,18 +194,20 @@ class HillClimbing(BooleanClassifier):
     the rules on the way; `converged_`, whether no neighbour was better; `queries_`, how many queries were asked.
     """
 
-    concepts: Literal["conjunctions", "halfspaces"] = "conjunctions"
+    concepts: Literal["monotone", "conjunctions", "halfspaces"] = "conjunctions"
     max_iter: int = 6
     max_weight: int = 1
 
     def _check(self) -> None:
         super()._check()
-        checked(self.concepts in ("conjunctions", "halfspaces"), 'concepts is "conjunctions" or "halfspaces".')
+        checked(self.concepts in CONCEPTS, f"concepts is one of {', '.join(CONCEPTS)}.")
         whole(self.max_iter, "max_iter", 1, MAX_ROUNDS)
         whole(self.max_weight, "max_weight", 1, MAX_WEIGHT)
 
     def _space(self, names: tuple[str, ...]) -> Hypotheses:
-        return Conjunctions(names) if self.concepts == "conjunctions" else WeightedVotes(names, self.max_weight)
+        if self.concepts == "halfspaces":
+            return WeightedVotes(names, self.max_weight)
+        return Conjunctions(names, self.concepts == "monotone")
 
     def _asks(self, columns: int) -> tuple[int, int, int | None]:
         space = self._space(tuple(map(str, range(columns))))
