@@ -137,6 +137,9 @@ def test_publishing_everything_isolates_everyone_S4_29() -> None:
     seen = isolation({one: {one: Fraction(1)} for one in databases}, SPACE, c=2, t=2, row=0)
     assert seen.informed == Fraction(9, 11)  # but for the two who sit on another row
     assert seen.informed > math.e ** Fraction(1, 4) * seen.blind
+    # The converse is false: where no ball is ever too empty (t = 1) nothing is gained, and all is told.
+    assert isolation({one: {one: Fraction(1)} for one in databases}, SPACE, c=2, t=1, row=0).gain == 0
+    assert exact_epsilon([{one: Fraction(1)} for one in databases]) == math.inf
 
 
 def test_all_rows_unknown_the_groups_loss_counts_S4_29() -> None:

@@ -69,10 +69,12 @@ def test_a_database_reports_by_its_declared_size_S0_28_SR6() -> None:
 
 
 def test_not_one_query_of_the_surveys_coins_is_below_the_root_S0_28_S1_5() -> None:
-    """S1.5: ln^6 n/4 > n up to n of about 1.4e4 and T n^-1 ln^6 n/4 long after: at n = 1e6 no T fits at epsilon 1."""
+    """S1.5: a quarter of ln^6 n is above n up to n of about 2.6e6: at n = 1e6 not one query fits at epsilon 1."""
     report = sampling_report(BUDGET, 10**6)
     assert dict(report.capacity)["binomial-paper"] == 0 < dict(report.capacity)["theorem1"]
     assert dict(report.noise)["binomial-paper"] == pytest.approx(1.3184e4, rel=1e-3)
+    first = [dict(sampling_report(BUDGET, size).capacity)["binomial-paper"] for size in (2_500_000, 2_700_000)]
+    assert first == [0, 1]
     assert dict(sampling_report(BUDGET, 10**9).capacity)["binomial-paper"] == int(4e9 / math.log(10**9) ** 6)
 
 
@@ -97,7 +99,7 @@ def test_the_perturbation_bound_holds_S1_6(size: int, c: float, c_prime: float) 
 def test_the_flag_follows_from_the_bound_S1_6_E11() -> None:
     """S1.6, E11: sqrt(T)/epsilon is below sqrt(n) for every c < 1, c' < (1-c)/2; the bound, ln^5 n times that, is not.
 
-    The bound passes below sqrt(n) only where n^((1-c)/2 - c') > ln^5 n: at c = .5 from about n = 1e36 on.
+    The bound passes below sqrt(n) only where n^((1-c)/2 - c') > ln^5 n: at c = .5 from about n = 1e39 on.
     """
     for size, c, c_prime in ((10**6, 0.5, 0.0), (10**12, 0.3, 0.1), (10**30, 0.2, 0.0), (100, 0.9, 0.4)):
         found = perturbation(size, c, c_prime)
@@ -109,6 +111,7 @@ def test_the_flag_follows_from_the_bound_S1_6_E11() -> None:
     assert not survey.below_sampling  # what the survey's reading says and its own bound does not
     assert survey.bound / math.sqrt(survey.queries) == pytest.approx(math.log(10**6) ** 5, rel=1e-3)
     assert perturbation(10**30, 0.2).below_sampling
+    assert [perturbation(10**power, 0.5).below_sampling for power in (38, 40)] == [False, True]
     assert "above sqrt(n)" in str(survey)
     assert "below it" in str(survey)
     figure("S1.6", "the bound sqrt(R) ln^2 n beside sqrt(n), n = 1e6, c = 1/2", survey.bound, 1000.0)

@@ -1,7 +1,8 @@
 """Two older notions of privacy, exactly, for mechanisms with few outcomes: privacy breaches and isolation [S4.29].
 
-Both follow from epsilon-indistinguishability, with the numbers below; neither implies it. All is enumerated: every
-outcome, every property of a row's value, every point an adversary may name.
+Both follow from epsilon-indistinguishability, with the numbers below. That ratios are within gamma for every row, all
+others known, is the same thing (gamma = e^epsilon); that some breach is excluded, or that nobody is isolated, is less.
+All is enumerated: every outcome, every property of a row's value, every point an adversary may name.
 Source: DMNS06, section 1.2; EGS03; CDMSW05; docs/theory/semantics.md.
 """
 

@@ -124,7 +124,7 @@ def perturbation(size: int, c: float, c_prime: float = 0.0) -> Perturbation:
     Raises:
         QuestionError: `bad-parameter`: fewer than two people, or exponents that the theorem does not cover.
     """
-    known = isinstance(size, int) and not isinstance(size, bool) and 2 <= size <= 10**30
+    known = isinstance(size, int) and not isinstance(size, bool) and 2 <= size <= 10**60
     if not known or not 0.0 < c < 1.0 or not 0.0 <= c_prime < c / 2.0:
         raise QuestionError("bad-parameter", "The survey's theorem needs n >= 2, 0 < c < 1 and 0 <= c' < c/2.")
     queries, epsilon, log = math.ceil(size**c), size**-c_prime, math.log(size)
