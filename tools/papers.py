@@ -185,9 +185,11 @@ def implemented(key: str) -> list[tuple[Path, str]]:
 
 
 def lacking() -> list[str]:
-    """What has no code or no test: "S4.10: no test". A trap has no code of its own."""
-    silent = [f"{key}: no code" for key in ids() if not key.startswith("trap") and not implemented(key)]
-    return silent + [f"{key}: no test" for key in ids() if not tested().get(key)]
+    """What has no code, or no test that carries it in its name; a trap has no code of its own, and any mention does."""
+    wanted = [key for key in ids() if key not in traps()]
+    silent = [f"{key}: no code" for key in wanted if not implemented(key)]
+    nameless = [key for key in wanted if not any(key in named(name) for _, name in tested().get(key, []))]
+    return silent + [f"{key}: no test" for key in (*nameless, *(trap for trap in traps() if trap not in tested()))]
 
 
 def used(name: str) -> object:

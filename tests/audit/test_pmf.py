@@ -35,7 +35,7 @@ def test_losses_of_independent_answers_add_up_S2_6() -> None:
     assert exact_epsilon(laws) == pytest.approx(2 * math.log(3), abs=1e-14)
 
 
-def test_laplace_noise_loses_epsilon_times_the_distance_E40_S3_2() -> None:
+def test_laplace_noise_loses_epsilon_times_the_distance_E40_S3_2_S4_2() -> None:
     """E40: counts that differ by m, noise of scale 1/epsilon: the ratio is e^(epsilon m), not e^m as printed (S4.2)."""
     epsilon = Fraction(1, 4)
     for far in (1, 2, 3):

@@ -170,7 +170,7 @@ def test_empty_data_is_answered(method: str) -> None:
     assert found.paid.spent == Epsilon(1)
 
 
-def test_a_fitted_table_is_whole_and_its_marginals_agree() -> None:
+def test_a_fitted_table_is_whole_and_its_marginals_agree_S3_18() -> None:
     """[S3.18] Counts are whole and not negative, and two marginals agree on what they share; measured ones do not."""
     columns, rows = binary(6, 400)
     found = contingency(asked_of(rows, 4), list(columns), method="fourier", ways=2, spend=Epsilon(0.5))
@@ -264,7 +264,7 @@ def test_marginals_get_the_noise_of_their_number_S3_14() -> None:
         assert sum(np.abs(cells).sum() / (scale / 2) for cells, scale in zip(moved, scales, strict=True)) > 0.5
 
 
-def test_cells_of_a_one_way_marginal_E30() -> None:
+def test_cells_of_a_one_way_marginal_S3_13_E30() -> None:
     """[S3.13] k = 8: variance 2^k/epsilon^2 of the noise that is drawn; the printed 2^(k-1)/epsilon^2 is half.
 
     The squares of all cells of the eight marginals: half is the square of their common part, so a run is
