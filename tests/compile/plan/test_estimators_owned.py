@@ -6,6 +6,7 @@ import importlib
 import itertools
 import sys
 import traceback
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +15,7 @@ import pytest
 
 from sulq.compile.plan import estimators
 from sulq.errors import SetupError
+from sulq.kernel.whole import functions
 from sulq.kernel.whole.functions import Function
 from sulq.language.domain import Schema
 from sulq.language.estimator import Certificate, Estimator, Stated, Utility
@@ -151,3 +153,24 @@ def test_a_function_of_several_numbers_is_tried_for_all_of_them_S4_27(named: Mod
         with pytest.raises(SetupError, match="a function of its argument alone"):
             load([Estimator("own", "owners_package:chance", told)])
         assert set(load([Estimator("own", "owners_package:few", told)])) == {"own"}
+
+
+@pytest.mark.parametrize(
+    ("told", "most"),
+    [
+        (Stated(1, 0, 10**8, ("a",)), 1.001),  # of 22 bits a unit would be 23: noise for as much
+        (Stated(0.01, 0, 1, ("a",), 4096), 1.001),
+        (Stated(1, -(10**9), 10**9, ("a",), 3), 1.02),
+        (Utility(("x", "y"), 0.25, 0, 10**6, ("a",)), 1.001),
+        (Certificate(0.1, 0.005, 0.9, 0, 10**6, ("a",)), 1.001),
+        (Stated(10**-6, 0, 10**9, ("a",)), 10**4),  # the most units that there are
+    ],
+)
+def test_a_small_sensitivity_within_wide_bounds_is_hardly_rounded_up_S4_27(told: object, most: float) -> None:
+    """The unit follows from the sensitivity, too: what must be hidden is at most a thousandth more than was stated."""
+    word = estimators.word(told, ())
+    move = functions.Declared("own", word).figure(1).alone
+    moved = (move.most if isinstance(told, Utility) else move.l1) * word.range.unit
+    stated = Fraction(told.sensitivity)
+    assert stated <= moved <= stated * Fraction(most)
+    assert word.range.low * word.range.unit <= told.low < told.high <= word.range.high * word.range.unit

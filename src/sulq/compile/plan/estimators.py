@@ -52,7 +52,9 @@ OWN: Final[Mapping[str, tuple[int, Function]]] = {  # how many columns each read
 
 
 COLUMNS: Final = (1, 2, 3)  # of the made-up rows on which an estimator is tried
-BITS: Final = 22  # an estimate has this many units between zero and its farther bound
+BITS: Final = 22  # an estimate has this many units between zero and its farther bound, or more
+FINE: Final = 1024  # units of what one person moves a declared function by, where there is room for as many
+MOST_UNITS: Final = 2**39  # of a bound, so that widening it outwards stays within the kernel's 2^40
 
 
 def load(tables: Sequence[TableFacts], unit: Unit) -> dict[str, Any]:
@@ -138,10 +140,12 @@ def functions_of(own: Mapping[str, Any]) -> dict[str, Any]:
     return {**own, **{name: function for name, (_, function) in OWN.items()}}
 
 
-def range_of(low: float, high: float) -> Range:
-    """One unit of an estimate, and its bounds in units, widened outwards."""
+def range_of(low: float, high: float, fine: Fraction | None = None) -> Range:
+    """One unit of an estimate, and its bounds in units, widened outwards; where it can be, a unit at most as `fine`."""
     ends = Fraction(low), Fraction(high)
     step = grid_for(max(map(abs, ends)), BITS)
+    while fine is not None and step > fine and 2 * max(map(abs, ends)) / step <= MOST_UNITS:
+        step /= 2
     return Range(step, math.floor(ends[0] / step), math.ceil(ends[1] / step))
 
 
@@ -153,7 +157,9 @@ def word(told: Declaration | None, steps: tuple[Fraction, ...], *, placed: bool 
     if not isinstance(told, (Certificate, Stated, Utility)) or told.sensitivity is None:
         raise LookupError("a function has a sensitivity")
     moved = 2 * Fraction(told.within) if isinstance(told, Certificate) else Fraction(told.sensitivity)
-    return Word(steps, range_of(told.low, told.high), moved, numbers(told), isinstance(told, Utility), placed)
+    width = numbers(told)
+    fine = moved / width / FINE  # rounding adds a unit for each number but one, and up to one to their move
+    return Word(steps, range_of(told.low, told.high, fine), moved, width, isinstance(told, Utility), placed)
 
 
 def owned(table: TableFacts, facts: Catalogue) -> dict[str, Owned]:
