@@ -171,7 +171,6 @@ def test_missing_cells_and_tuples_are_rows_of_a_domain() -> None:
         ({"f": lambda rows: math.nan if len(rows) > 1 else 0}, "bad-parameter"),
         ({"f": lambda rows: [0] * len(rows)}, "bad-parameter"),
     ],
-    ids=str,
 )
 def test_what_is_too_large_or_no_function_is_refused_with_a_code(words: dict, code: str) -> None:
     """Before a table is looked at, or naming the table it fails for. Control: the same without the fault."""
