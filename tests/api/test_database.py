@@ -390,3 +390,25 @@ def test_facts_say_where_sums_are_not_certified(how: dict[str, object], certifie
     with opened(**how) as db:
         assert db.facts.certified is certified
         assert (UNCERTIFIED in str(db.facts)) is not certified
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet", "csv"])
+def test_a_size_that_is_not_the_number_of_rows_stops_the_owner_S2_3_SR6(tmp_path: Path, kind: str) -> None:
+    """Under replace_one, where each row is a person and n public: means would be divided by a wrong number.
+
+    Control: where a neighbour may have another number of rows, nothing is looked at.
+    """
+    table = pa.table({"x": [1, 2, 3]})
+    source = tmp_path / f"rows.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, source)
+    elif kind == "csv":
+        source.write_text("x\n1\n2\n3\n")
+    data = table if kind == "frame" else source
+    told = {"columns": {"x": sulq.Int(0, 9, missing=False)}, "budget": Epsilon(1), "prepared": None}
+    told |= {"ledger": tmp_path / f"{kind}.ledger"}
+    with pytest.raises(SetupError, match="size says 30") as refusal:
+        sulq.connect(data, unit=Unit(neighbors="replace_one"), size=30, **told)
+    assert refusal.value.code == "bad-declaration"
+    sulq.connect(data, unit=Unit(neighbors="replace_one"), size=3, **told).close()
+    sulq.connect(data, size=30, **{**told, "ledger": tmp_path / f"{kind}-other.ledger"}, new_people=True).close()

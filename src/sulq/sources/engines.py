@@ -51,6 +51,15 @@ class Counting(Protocol):
         ...
 
 
+@runtime_checkable
+class Placing(Protocol):
+    """An engine that knows how many rows its sources have, before any is kept."""
+
+    def places(self, table: str = "") -> int | None:
+        """The number of rows, where that is public (SR6)."""
+        ...
+
+
 def open_engine(
     data: object,
     *,

@@ -94,6 +94,10 @@ class DuckEngine(StoredEngine):
         """What a table was read from: name, size and time of a file, or "frame"."""
         return self._registered(table).origin.fingerprint
 
+    def places(self, table: str = "") -> int | None:
+        """How many rows a source has, where that is public (SR6)."""
+        return self._registered(table).places
+
     @property
     def unsure(self) -> bool:
         """Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask."""
