@@ -272,6 +272,23 @@ def test_whatever_a_function_raises_it_gives_nothing_T31(error: type[BaseExcepti
         given(stopped, ROWS)
 
 
+def test_an_interrupt_leaves_a_function_without_its_text_T31() -> None:
+    """A function may raise one itself and write a row into it, into what led to it, and into its frames."""
+
+    def interrupts(rows: np.ndarray) -> float:
+        try:
+            raise ValueError(f"a row says {rows[0, 0]}")
+        except ValueError as error:
+            raise KeyboardInterrupt(f"a row says {rows[0, 0]}") from error
+
+    with pytest.raises(KeyboardInterrupt) as raised:
+        given(interrupts, ROWS)
+    assert raised.value.args == ()
+    assert raised.value.__context__ is None
+    assert raised.value.__cause__ is None
+    assert "interrupts" not in [entry.name for entry in raised.traceback]
+
+
 def loud(_rows: np.ndarray) -> float:
     """A function that tells a secret in every way it can."""
     print("canary")

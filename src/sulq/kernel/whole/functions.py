@@ -58,15 +58,16 @@ def hushed() -> Iterator[None]:
 def given(function: Function, values: Floats, width: int = 1) -> list[float]:
     """The numbers a function gives of some rows: NaN where it gives none, others than so many, or raises anything.
 
-    Even what is no error, such as leaving the interpreter: its text, its kind and its being raised may depend on a row
-    (SR5, T31). The operator's own interrupt alone is let through.
+    Leaving the interpreter too (SR5, T31). An interrupt alone is raised, anew: its text and frames may tell of a row.
     """
     try:
-        found: list[float] = np.asarray(function(values.copy()), dtype=np.float64).ravel().tolist()
+        found: list[float] | None = np.asarray(function(values.copy()), dtype=np.float64).ravel().tolist()
     except KeyboardInterrupt:
-        raise
+        found = None
     except BaseException:  # noqa: BLE001 - see above
         found = []
+    if found is None:
+        raise KeyboardInterrupt
     return found if len(found) == width else [math.nan] * width
 
 
