@@ -308,6 +308,19 @@ def test_a_refusal_costs_nothing(ask, code):
     assert stub.asked == [] or bought_first
 
 
+@pytest.mark.parametrize("ask", ["sum", "mean", "variance", "std", "median", "min", "max", "count_distinct"])
+@pytest.mark.parametrize("ball", [sulq.within_l1, sulq.within_ball])
+def test_a_vector_is_no_number_of_a_named_ask(ask: str, ball: object) -> None:
+    """All its coordinates would be paid for and one shown. Controls: one coordinate is shown, and ask shows all."""
+    asks = database_asks()
+    with pytest.raises(QuestionError) as refusal:
+        getattr(asks, ask)(ball([Col("age"), Col("same")], 10), spend=Epsilon(1))
+    assert refusal.value.code == "wrong-kind"
+    assert asks.spent == database_asks().spent
+    assert asks.sum(ball([Col("age")], 10), spend=Epsilon(1)).columns == ("sum",)
+    assert len(asks.ask(Sums((ball([Col("age"), Col("same")], 10),)), spend=Epsilon(1)).value) == 2
+
+
 def test_under_sublinear_asks_need_no_spend_and_cost_queries():
     """Each scalar sum is a query; within has no price where the noise is fixed (S0.8, S0.9)."""
     db = database_asks(unit=Unit(None, 1, "replace_one"), budget=SubLinear(1, 1e-6, 50), size=400)

@@ -115,7 +115,7 @@ class NamedAsks:
         fresh: bool = False,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing."""
-        question = Sums((named(value),), where, self._keys(by))
+        question = questions.total(self.facts, named(value), where, self._keys(by))
         return self._sums(question, "sum", Pay(spend, within, beta, at_most, fresh))
 
     def histogram(

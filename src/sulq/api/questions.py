@@ -13,7 +13,7 @@ from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
 from sulq.errors import QuestionError
 from sulq.language.domain import INT_LIMIT
 from sulq.language.facts import Facts
-from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.kinds import Code, Grid, Scalar, Truth
 from sulq.language.privacy import EpsilonDelta, Loss, Rho
 from sulq.language.question import Sums
 from sulq.language.rowfn import (
@@ -30,7 +30,7 @@ from sulq.language.rowfn import (
     named,
 )
 from sulq.language.rowfn import bins as edges
-from sulq.language.rowfn.base import figure
+from sulq.language.rowfn.base import describe, figure
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, grid_vector, rounding, scalar_grid
 
 By = Sequence[object] | str | RowFn | None
@@ -49,6 +49,18 @@ def keys(by: By) -> Keys:
         return ()
     items = by if isinstance(by, (list, tuple)) else (by,)
     return tuple(named(item) for item in items)
+
+
+def total(facts: Facts, fn: RowFn, where: Where, by: Keys) -> Sums:
+    """The sum of one number; of a vector all coordinates would be paid for and one shown."""
+    kind = fn.kind(facts.schema)
+    if isinstance(kind, Grid) and kind.width > 1:
+        raise QuestionError(
+            "wrong-kind",
+            f"{describe(fn)} is not a number but {kind.width:,} of them.",
+            "Ask for the sums of all, db.ask(Sums((value,))), or sum one column at a time.",
+        )
+    return Sums((fn,), where, by)
 
 
 def mean(
