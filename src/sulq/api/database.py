@@ -19,33 +19,16 @@ from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.sources import Source
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.run import Rows
-from sulq.errors import AccessDenied, SetupError, SulqError
+from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.language.facts import TableFacts
 from sulq.language.privacy import Budget, Unit
 from sulq.language.sublinear import check_size
-from sulq.sources.engines import Counting, Placing, Preparation, open_dataset
+from sulq.sources.engines import Counting, Preparation, check_rows, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 from sulq.version import noise_versions
 
 __all__ = ["Database", "ledger_place", "sources_of"]
-
-
-def _check_rows(facts: TableFacts, size: int, unit: Unit, engine: Placing) -> None:
-    """Stop the owner whose declared size is not the number of rows that all neighbours have (SR6).
-
-    Means are sums divided by it; where a neighbour may have another number of rows nothing is looked at.
-    """
-    if unit.neighbors != "replace_one" or unit.column is not None or facts.public or facts.graph is not None:
-        return
-    found = engine.places(facts.schema.table)
-    if found is not None and found != size:
-        raise SetupError(
-            "bad-declaration",
-            f"size says {size:,}; {facts.schema.table} has {found:,} rows: means would be divided by a wrong number.",
-            "Declare the number of rows, or leave size out.",
-        )
 
 
 def _given(table: OwnedTable) -> Given:
@@ -101,8 +84,7 @@ class Database(NamedAsks):
             self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
-            if tables[0].size is not None and isinstance(self._engine, Placing):
-                _check_rows(first, tables[0].size, self._ledger.unit, self._engine)
+            check_rows(dataset, tables[0].size, self._engine)
             if isinstance(self._engine, Counting) or any(item.facts.key is not None for item in given):
                 # What a row makes fail is the owner's to hear of, not an analyst's: a key that is not unique, a cast in
                 # a view of the database's or in a frame of Spark's.

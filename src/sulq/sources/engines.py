@@ -119,6 +119,25 @@ def open_dataset(
     return cast("OpenEngine", opened)
 
 
+def check_rows(dataset: Dataset, size: int | None, engine: OpenEngine) -> None:
+    """Stop the owner whose declared size is not the number of rows that all neighbours have (SR6).
+
+    Means are sums divided by it; where a neighbour may have another number of rows nothing is looked at. Engines that
+    do not know the number, PostgreSQL's and Spark's, refuse such a unit.
+    """
+    facts, unit = dataset.tables[0].facts, dataset.unit
+    public = unit.neighbors == "replace_one" and unit.column is None and not facts.public and facts.graph is None
+    if size is None or not public or not isinstance(engine, Placing):
+        return
+    found = engine.places(facts.schema.table)
+    if found is not None and found != size:
+        raise SetupError(
+            "bad-declaration",
+            f"size says {size:,}; {facts.schema.table} has {found:,} rows: means would be divided by a wrong number.",
+            "Declare the number of rows, or leave size out.",
+        )
+
+
 def _where(engine: str, dataset: Dataset) -> str:
     """The engine that holds these tables: those in a database or on Spark are asked there, and nowhere else."""
     homes = {given.origin.home for given in dataset.tables}

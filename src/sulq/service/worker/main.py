@@ -32,7 +32,7 @@ from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings
 from sulq.service.worker import database
 from sulq.sources import engines
-from sulq.sources.engines import Counting, OpenEngine, open_dataset
+from sulq.sources.engines import Counting, OpenEngine, check_rows, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 
@@ -60,6 +60,7 @@ class OpenRows:
             places.append(place)
         dataset = Dataset(tuple(given), declared.unit, key, space)
         self.engine: OpenEngine = open_dataset(dataset, prepared=declared.prepared, renew=declared.renew)
+        check_rows(dataset, declared.tables[0].size, self.engine)
         if isinstance(self.engine, Counting):
             public = [given.facts for given in self.engine.counted().tables if given.facts.public]
             self.rows = {facts.schema.table: facts.rows or 0 for facts in public}
