@@ -476,11 +476,21 @@ OWN: Final = (
         (f"{FILES}::test_persons_whom_arrow_does_not_read_are_refused_whatever_cells_hold_T99",),
     ),
     Mutant(
+        "sulq 0.2.0, properties, width",
+        "one number is compared with every coordinate of a point, and moves as many times as far",
+        "kernel/whole/asked.py",
+        "        if points.shape[1:] != found.shape:  # or one number would be compared with each of a point's",
+        "        if points.ndim != 2:",
+        (
+            "tests/kernel/whole/test_asked.py::test_a_set_of_points_of_another_width_is_refused_whatever_the_rows_are_S4_28",
+        ),
+    ),
+    Mutant(
         "sulq 0.2.0, owners' functions, several numbers",
         "of several numbers together the rounding of one alone is counted",
         "kernel/whole/functions.py",
-        "        together = word.width * most if word.each else min(units + word.width - 1, word.width * most)",
-        "        together = word.width * most if word.each else min(units, word.width * most)",
+        "        together = math.floor(units + Fraction(word.width, 2)) + word.width",
+        "        together = most",
         (
             "tests/kernel/whole/test_functions.py::test_rounding_moves_a_declared_function_no_farther_than_its_figure_S4_27",
         ),
@@ -489,8 +499,8 @@ OWN: Final = (
         "sulq 0.2.0, owners' functions, each number",
         "what is stated of each number is taken for all of them together",
         "kernel/whole/functions.py",
-        "        together = word.width * most if word.each else min(units + word.width - 1, word.width * most)",
-        "        together = min(units + word.width - 1, word.width * most)",
+        "        together = word.width * most if word.each else min(together, word.width * most)",
+        "        together = min(together, word.width * most)",
         ("tests/kernel/whole/test_functions.py::test_every_norm_of_a_declared_function_is_bounded_by_its_own_S4_27",),
     ),
     Mutant(
@@ -561,8 +571,8 @@ OWN: Final = (
         "sulq 0.2.0, properties, the distance",
         "a distance is that from one table of the set, not from the nearest",
         "kernel/whole/asked.py",
-        "        found = np.abs(functions[asked.space.set] - found).sum(axis=1).min(keepdims=True)",
-        "        found = np.abs(functions[asked.space.set] - found).sum(axis=1)[:1]",
+        "        found = np.abs(points - found).sum(axis=1).min(keepdims=True)",
+        "        found = np.abs(points - found).sum(axis=1)[:1]",
         ("tests/kernel/whole/test_asked.py::test_a_distance_from_any_set_moves_as_the_table_does_S4_28",),
     ),
 )

@@ -28,8 +28,7 @@ OfGraphs = MinCut | SpanningTree | Triangles | Degrees | Edges | ToConnected | T
 VERTICES: Final[dict[type, int]] = {Edges: 1448, MinCut: 5000, ToBoundedDegree: 40, Triangles: 8192}  # others: 2^20
 OfRows = ToUnique | ToSorted | CellCounts | Occurring | HeavyPersons
 Statistic = OfGraphs | OfRows | Aggregated | Declared
-STATISTICS: Final = get_args(Statistic)
-"""All there are: what is none of these, exactly, is refused."""
+STATISTICS: Final = get_args(Statistic)  # what is none of these, exactly, is refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,10 @@ def exact(asked: Asked, cells: Integers, functions: Mapping[str, Any]) -> Intege
     else:
         found = statistic.exact(cells)
     if isinstance(asked.space, Nearest):
-        found = np.abs(functions[asked.space.set] - found).sum(axis=1).min(keepdims=True)
+        points = functions[asked.space.set]
+        if points.shape[1:] != found.shape:  # or one number would be compared with each of a point's
+            raise TypeError
+        found = np.abs(points - found).sum(axis=1).min(keepdims=True)
     if found.shape != (asked.width,) or found.dtype != np.int64:
         raise TypeError
     if isinstance(asked.space, Candidates):

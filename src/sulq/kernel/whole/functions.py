@@ -1,9 +1,8 @@
 """Functions of rows that need not be sums: an estimate of each block of people, averaged; and the owner's own.
 
 Privacy: what an owner's function raises, prints, warns of or logs nobody hears (T31). What it gives is cut off at the
-bounds; an error, or what is no number, counts as the middle (SR5). That it is a function of its argument alone, or one
-person would move more than one block (SR11), and how far one person moves it, is the owner's word; so is what a library
-writes past Python's own streams, and what a function does on purpose.
+bounds; an error, or what is no number, counts as the middle (SR5). The owner's word: that it is a function of its
+argument alone (SR11), how far one person moves it, and what it does on purpose or past Python's own streams.
 Source: docs/theory/holistic.md.
 """
 
@@ -172,8 +171,8 @@ class Declared:
     """A function of all rows that the owner has named; of a row its place is read, if it has one, then the columns.
 
     Privacy: the owner's word about a person, however many rows they have [DMNS06, Proposition 1; S4.27]. A missing cell
-    is NaN, and no row is left out; rows without places are sorted. Rounded to units, numbers that move by d move by
-    ceil(d): together by less than the sum of the d and one for each.
+    is NaN, and no row is left out; rows without places are sorted. A double may be off by half a unit, and rounding
+    takes numbers that move by d units less than d + 1 units apart.
     """
 
     function: str
@@ -185,9 +184,10 @@ class Declared:
 
     def figure(self, rows: int) -> Figure:
         word, ends = self.word, self.word.range
-        units = math.ceil(word.sensitivity / ends.unit)
-        most = min(units, ends.high - ends.low)
-        together = word.width * most if word.each else min(units + word.width - 1, word.width * most)
+        units = word.sensitivity / ends.unit
+        most = min(math.floor(units + Fraction(1, 2)) + 1, ends.high - ends.low)
+        together = math.floor(units + Fraction(word.width, 2)) + word.width
+        together = word.width * most if word.each else min(together, word.width * most)
         moved = Move(together, together * most, most, min(together, word.width))
         return Figure(word.width, moved, moved)
 
