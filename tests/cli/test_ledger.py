@@ -13,7 +13,7 @@ from sulq.cli import app
 from sulq.curator.ledger.ledger import Ledger
 from sulq.errors import SulqError
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.language.estimator import Certificate, Estimator
+from sulq.language.estimator import Certificate, Estimator, Stated
 from sulq.language.privacy import Epsilon, Unit
 from tests.curator.ledger.cases import pure
 
@@ -71,6 +71,46 @@ def test_what_rests_on_the_owners_word_is_shown_SR5(folder: Path) -> None:
         ledger.register("[b]survey[/b]", declarations="d", estimators=(own,))
     words = "clinic.robust:share of income, moved by a row 0.5 at most (declared by the owner)"
     assert f"estimator of [b]survey[/b]: share: {words}" in said("show", path)
+    assert "sound" in said("verify", path)
+
+
+def test_a_declaration_changed_after_answers_is_marked_SR28(tmp_path: Path) -> None:
+    """Every registration is shown, in order, a sensitivity that is lowered after two asks as changed after them.
+
+    Controls: what was declared before the first ask is not marked, nor is one again in the same words, nor another
+    file under the same words; a table that is first declared after asks is.
+    """
+    path = tmp_path / "b.ledger"
+
+    def own(sensitivity: float) -> Estimator:
+        return Estimator("share", "clinic.robust:share", Stated(sensitivity, 0, 1, ("income",)))
+
+    other = Estimator("other", "clinic.robust:other", Stated(1, 0, 1, ("income",)))
+    with Ledger.open(path, mechanisms=tuple(MECHANISMS), unit=Unit(), budget=Epsilon(1)) as ledger:
+        ledger.register("survey", declarations="a" * 64, size=9, estimators=(own(0.5), other))
+        ledger.register("survey", declarations="b" * 64, size=9, estimators=(own(0.25), other))
+        for _ in range(2):
+            ledger.debit(pure("0.25"), question="q", plan_digest="p")
+        for source in ("one", "one", "two"):
+            ledger.register("survey", declarations="b" * 64, size=9, source=source, estimators=(own(0.25), other))
+        assert "after" not in said("show", path)
+        ledger.register("survey", declarations="c" * 64, size=9, estimators=(own(0.125), other))
+        ledger.register("late", declarations="d" * 64)
+    shown = said("show", path)
+    moved = "estimator of survey: share: clinic.robust:share of income, moved by a person {} at most"
+    words = [
+        f"survey is declared {'a' * 12}, size 9 estimator",
+        f"{moved.format(0.5)} (declared by the owner) estimator",
+        f"survey is declared {'b' * 12}, size 9 estimator",
+        f"{moved.format(0.25)} (declared by the owner) estimator",
+        f"survey is declared {'c' * 12}, size 9 (changed after 2 asks)",
+        f"{moved.format(0.125)} (declared by the owner) (changed after 2 asks)",
+        f"late is declared {'d' * 12}, no size (declared after 2 asks)",
+    ]
+    places = [shown.find(word) for word in words]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert shown.count("after 2 asks") == 3
     assert "sound" in said("verify", path)
 
 

@@ -10,7 +10,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from sulq.answers import wire
 from sulq.cli.show import console
+from sulq.curator.ledger.history import Declaration
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.ledger import reconcile as burn_gap
 from sulq.curator.ledger.postgres_place import is_address
@@ -41,7 +43,7 @@ def verified(path: Where) -> None:
 
 @ledger.command("show")
 def show(path: Where, last: Annotated[int, typer.Option(help="How many of the latest debits to show.")] = 20) -> None:
-    """Show the unit, the budget, what is left and whose it is, and the latest debits."""
+    """Show the unit, the budget, what is left and whose it is, all that was declared, and the latest debits."""
     with Ledger.open(_exists(path), unit=None, budget=None, mechanisms=tuple(MECHANISMS), create=False) as opened:
         console.print(f"protects {opened.unit}; budget {opened.budget}; spent {opened.spent}; left {opened.remaining}")
         console.print(f"receipts are signed by {opened.public_key}")
@@ -52,8 +54,8 @@ def show(path: Where, last: Annotated[int, typer.Option(help="How many of the la
         for place, others in sorted({(cover.place, cover.new_people) for cover in opened.book.covers}):
             word = ", whose people no other ledger protects by the owner's word" if others else ""
             console.print(f"covers {escape(place)}{word}")
-        for name, item in opened.declared_estimators:
-            console.print(f"estimator of {escape(name)}: {escape(str(item))}")
+        for told in opened.declarations:
+            _declared(told)
         _shares(opened)
         table = Table("entry", "time", "analyst", "loss", "noise", "answered")
         for line in opened.transcript()[-last:]:
@@ -64,6 +66,21 @@ def show(path: Where, last: Annotated[int, typer.Option(help="How many of the la
             answered = "yes" if line.answer is not None else "no"
             table.add_row(str(line.seq), line.time, escape(line.analyst), loss, noise, answered)
         console.print(table)
+
+
+def _declared(told: Declaration) -> None:
+    """What an owner declared in one entry, and whether answers had been given by then (SR28)."""
+    data, before = told.data, told.before
+    size = "no size" if data.size is None else f"size {data.size:,}"
+    public = ", public" if data.public else ""
+    words = (
+        f"entry {told.seq}, {told.time}: {data.name} is declared {data.declarations[:12]}, {size}{public} {told.late}"
+    )
+    console.print(escape(words.rstrip()))
+    known = [] if before is None else [wire.encode(item) for item in before.estimators]
+    for item in data.estimators:
+        late = "" if wire.encode(item) in known else told.late
+        console.print(escape(f"estimator of {data.name}: {item} {late}".rstrip()))
 
 
 def _shares(opened: Ledger) -> None:

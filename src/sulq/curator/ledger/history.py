@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple, cast
 
@@ -35,6 +35,22 @@ class Charge:
     rho: Fraction = Fraction(0)
 
 
+class Declaration(NamedTuple):
+    """What an owner declared under a name, in which entry, what stood there before, and after how many asks (SR28)."""
+
+    seq: int
+    time: str
+    data: Registration
+    before: Registration | None
+    asks: int
+
+    @property
+    def late(self) -> str:
+        """How to say that it came after answers had been given; nothing of what was declared before the first."""
+        word = "declared" if self.before is None else "changed"
+        return f"({word} after {self.asks} ask{'s' if self.asks > 1 else ''})" if self.asks else ""
+
+
 class Mark(NamedTuple):
     """A moment of a ledger: its last entry and what all entries up to it add up to."""
 
@@ -53,6 +69,7 @@ class History:
         self.accounts = Accounts()
         self.version = 0
         self.registered: dict[str, Registration] = {}
+        self.declarations: tuple[Declaration, ...] = ()  # in order; data that changed under the same words is not one
         self.charges: dict[int, Charge] = {}
         self.keys: dict[tuple[str, str], int] = {}  # by analyst and key
         self.asked: dict[str, list[int]] = {}
@@ -83,6 +100,12 @@ class History:
                 self.answers += 1
             case "register":
                 data = notes.read_registration(body)
+                before = self.registered.get(data.name)
+                if before is None or replace(before, source=data.source) != data:
+                    told = Declaration(
+                        row.seq, notes.optional(body, "time") or "", data, before, self.accounts.whole.events
+                    )
+                    self.declarations += (told,)
                 self.registered[data.name] = data
                 known = None if data.public else read_registered(data.source)
                 self.covers += () if known is None else (known,)

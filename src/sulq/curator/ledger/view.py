@@ -13,7 +13,7 @@ from typing import Final
 from sulq.answers import wire
 from sulq.answers.answer import Receipt, SignedReceipt
 from sulq.curator.ledger import history, notes, shares
-from sulq.curator.ledger.history import Charge, History, load
+from sulq.curator.ledger.history import Charge, Declaration, History, load
 from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
 from sulq.curator.ledger.opening import Report, entry_of, report
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
@@ -191,6 +191,12 @@ class LedgerView:
         """The tables whose rows, by their owner's word, need no protection (T22)."""
         with self._writer.looking() as (state, _):
             return tuple(sorted(name for name, data in history.of(state).registered.items() if data.public))
+
+    @property
+    def declarations(self) -> tuple[Declaration, ...]:
+        """Everything that was declared of the data, in order: what was changed after answers stays visible (SR28)."""
+        with self._writer.looking() as (state, _):
+            return history.of(state).declarations
 
     @property
     def declared_estimators(self) -> tuple[tuple[str, Estimator], ...]:
