@@ -392,6 +392,36 @@ def test_facts_say_where_sums_are_not_certified(how: dict[str, object], certifie
         assert (UNCERTIFIED in str(db.facts)) is not certified
 
 
+def alike(rows: np.ndarray) -> bool:
+    """Whether all rows of a small table are equal."""
+    return len(set(rows[:, 0].tolist())) <= 1
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_rows_are_exchanged_until_a_table_has_a_property_of_its_own_size_S4_28(size: int | None) -> None:
+    """Of 0, 1, 2, 0 two rows must be exchanged until all are equal, where two must come and two go.
+
+    A property of tables of another size than all neighbours have is refused as the data is opened, declared size or
+    not. Control: where rows come and go, another size has a distance, and it is rows: two go, as one of 0, 0 is of at
+    most three rows.
+    """
+    told = {"columns": {"x": sulq.Int(0, 2)}, "budget": Epsilon(9), "synthetic": True, "prepared": None}
+    table, swapped = pa.table({"x": [0, 1, 2, 0]}), Unit(neighbors="replace_one")
+
+    def own(rows: int) -> dict:
+        return {"alike": ("tests.api.test_database:alike", sulq.Property(("x",), rows))}
+
+    with sulq.connect(table, unit=swapped, size=size, estimators=own(4), **told) as db:
+        assert sulq.testing.exact(db).distance_from("alike").value == 2
+    for rows in (3, 5):
+        with pytest.raises(SetupError, match="data has 4") as refusal:
+            sulq.connect(table, unit=swapped, size=size, estimators=own(rows), **told)
+        assert refusal.value.code == "bad-declaration"
+        assert "rows=4" in str(refusal.value)
+    with sulq.connect(table, estimators=own(3), **told) as db:
+        assert sulq.testing.exact(db).distance_from("alike").value == 2
+
+
 @pytest.mark.parametrize("kind", ["frame", "parquet", "csv"])
 def test_a_size_that_is_not_the_number_of_rows_stops_the_owner_S2_3_SR6(tmp_path: Path, kind: str) -> None:
     """Under replace_one, where each row is a person and n public: means would be divided by a wrong number.

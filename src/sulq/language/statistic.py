@@ -272,7 +272,7 @@ class ToProperty:
     """How many rows, or edges, must come or go until a table has a property that the owner has named [S4.28].
 
     `columns`: those that the property is of; of a graph, those of both ends. Under replace_one it is how many rows must
-    be exchanged for others.
+    be exchanged for others: half of those that must come or go.
     """
 
     name: str

@@ -11,6 +11,7 @@ from typing import Final, Protocol, cast, runtime_checkable
 
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Schema, is_text
+from sulq.language.estimator import Property
 from sulq.language.privacy import Unit
 from sulq.language.tally import Engine
 from sulq.sources.source import Origin
@@ -120,22 +121,31 @@ def open_dataset(
 
 
 def check_rows(dataset: Dataset, size: int | None, engine: OpenEngine) -> None:
-    """Stop the owner whose declared size is not the number of rows that all neighbours have (SR6).
+    """Stop the owner whose declared size, or a property's, is not the number of rows that all neighbours have (SR6).
 
-    Means are sums divided by it; where a neighbour may have another number of rows nothing is looked at. Engines that
-    do not know the number, PostgreSQL's and Spark's, refuse such a unit.
+    Means are sums divided by it, and no exchange of rows makes a table one of another size [S4.28]; where a neighbour
+    may have another number of rows nothing is looked at. Engines that do not know the number, PostgreSQL's and Spark's,
+    refuse such a unit.
     """
     facts, unit = dataset.tables[0].facts, dataset.unit
     public = unit.neighbors == "replace_one" and unit.column is None and not facts.public and facts.graph is None
-    if size is None or not public or not isinstance(engine, Placing):
+    found = engine.places(facts.schema.table) if public and isinstance(engine, Placing) else None
+    if found is None:
         return
-    found = engine.places(facts.schema.table)
-    if found is not None and found != size:
+    if size is not None and found != size:
         raise SetupError(
             "bad-declaration",
             f"size says {size:,}; {facts.schema.table} has {found:,} rows: means would be divided by a wrong number.",
             "Declare the number of rows, or leave size out.",
         )
+    for name, told in ((item.name, item.certificate) for item in facts.estimators):
+        if isinstance(told, Property) and told.rows != found:
+            raise SetupError(
+                "bad-declaration",
+                f"The property {name!r} is of {told.rows:,} rows; {facts.schema.table} has {found:,}, and rows that are "
+                "exchanged (replace_one) never make it one of another size.",
+                f"Declare the property with rows={found}, or the data with a unit whose rows come and go (add_remove).",
+            )
 
 
 def _where(engine: str, dataset: Dataset) -> str:
