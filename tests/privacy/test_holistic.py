@@ -617,17 +617,23 @@ def test_what_an_owners_function_raises_or_says_is_in_no_answer_stream_or_log_T3
 
 
 def leaky(rows: np.ndarray) -> float:
-    """An estimator that tells a cell."""
+    """An estimator that tells a cell; of no rows it gives a number, so that it may be named."""
+    if not len(rows):
+        return 0.5
     raise ValueError(f"canary {rows[0, 0]}")
 
 
 def leaving(rows: np.ndarray) -> float:
     """An estimator that ends the process with a cell."""
+    if not len(rows):
+        return 0.5
     sys.exit(f"canary {rows[0, 0]}")
 
 
 def loud(rows: np.ndarray) -> float:
     """An estimator that tells a cell in every way."""
+    if not len(rows):
+        return 0.5
     print(f"canary {rows[0, 0]}")
     print(f"canary {rows[0, 0]}", file=sys.stderr)
     logging.getLogger("owners").error("canary %s", rows[0, 0])

@@ -124,13 +124,13 @@ def test_a_function_that_remembers_is_refused_as_it_is_named_SR11(named: ModuleT
 
 
 def test_a_function_by_chance_is_refused_and_a_steady_one_is_not_SR11(named: ModuleType) -> None:
-    """Chance gives two values for the same rows; an error, or no number, is as steady as a number."""
+    """Chance gives two values for the same rows; an error, or no number, for some is as steady as a number."""
     rng = np.random.default_rng()
     named.chance = lambda _rows: rng.random()
     with pytest.raises(SetupError):
         load([Estimator("own", "owners_package:chance")])
-    named.fails = lambda rows: rows[0, 5]
-    named.nan = lambda _rows: np.nan
+    named.fails = lambda rows: rows[0, 2]
+    named.nan = lambda rows: np.nan if len(rows) else 0.0
     named.wide = lambda rows: (rows[:, 0] @ rows[:, 1]) / len(rows)
     names = ("fails", "nan", "wide")
     assert set(load([Estimator(name, f"owners_package:{name}") for name in names])) == set(names)
@@ -145,14 +145,63 @@ def test_a_certified_function_is_tried_on_as_many_columns_as_it_is_certified_for
 
 
 def test_a_function_of_several_numbers_is_tried_for_all_of_them_S4_27(named: ModuleType) -> None:
-    """One whose second number alone depends on chance is refused; one that gives too few is as steady as any."""
+    """One whose second number alone depends on chance is refused; one that gives too few of some is as steady."""
     rng = np.random.default_rng()
     named.chance = lambda _rows: (0.0, rng.random())
-    named.few = lambda _rows: (0.0,)
+    named.few = lambda rows: (0.0,) * min(len(rows), 2)
     for told in (Stated(1, 0, 9, ("a",), 2), Utility(("x", "y"), 1, 0, 9, ("a",))):
         with pytest.raises(SetupError, match="a function of its argument alone"):
             load([Estimator("own", "owners_package:chance", told)])
         assert set(load([Estimator("own", "owners_package:few", told)])) == {"own"}
+
+
+NOTHING: dict[str, tuple[Function, str]] = {
+    "error": (lambda rows: 1 / 0 * len(rows), "raises ZeroDivisionError"),
+    "leaves": (lambda _rows: sys.exit(1), "ends the process"),
+    "nan": (lambda _rows: np.nan, "gives none"),
+    "None": (lambda _rows: None, "gives none"),
+    "text": (lambda _rows: "much", "raises ValueError"),
+    "three": (lambda _rows: [1.0, 2.0, 3.0], "gives 3"),
+}
+WORDS = (None, Stated(1, 0, 9, ("a",)), Certificate(0.1, 1, 0.9, 0, 9, ("a",)), Stated(1, 0, 9, ("a",), 2),
+         Utility(("x", "y"), 1, 0, 9, ("a",)))  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", NOTHING)
+def test_a_function_that_never_gives_its_numbers_is_refused_as_it_is_named_S4_27(named: ModuleType, kind: str) -> None:
+    """Its answers would be the middle of its bounds, within a narrow bar. Control: one that gives them for no rows."""
+    nothing, outcome = NOTHING[kind]
+    for told in WORDS:
+        width = estimators.numbers(told)
+        named.f = nothing
+        with pytest.raises(SetupError, match=outcome) as refused:
+            load([Estimator("own", "owners_package:f", told)])
+        assert refused.value.code == "bad-declaration"
+        assert "Call owners_package:f" in str(refused.value)
+        named.f = lambda rows, width=width: nothing(rows) if len(rows) else [0.0] * width
+        assert set(load([Estimator("own", "owners_package:f", told)])) == {"own"}
+
+
+def test_a_function_of_rows_within_its_columns_bounds_or_of_many_columns_may_be_named(named: ModuleType) -> None:
+    """Made-up rows are of the declared columns, too; an estimator's are any of the table's, as many as there are."""
+    schema = Schema.of("data", {"a": (0, 9), **{f"b{i}": (0, 1) for i in range(6)}, "year": (1990, 2030)})
+
+    def years(rows: np.ndarray) -> float:
+        if not len(rows) or rows[:, 0].min() < 1990 or rows[:, 0].max() > 2030:
+            raise ValueError("no years")
+        return float(rows[:, 0].mean())
+
+    named.years, named.wide = years, lambda rows: rows[:, 6].sum()
+    own = (
+        Estimator("told", "owners_package:years", Stated(1, 1990, 2030, ("year",))),
+        Estimator("years", "owners_package:years"),
+        Estimator("seventh", "owners_package:wide"),
+    )
+    assert len(estimators.load([TableFacts(schema, estimators=own)], Unit())) == 3
+    with pytest.raises(SetupError, match="raises ValueError"):
+        load([own[1]])  # a table without years
+    with pytest.raises(SetupError, match="raises IndexError"):
+        load([own[2]])  # a table of one column
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from sulq.compile.plan.holistic import MOST_EDGES, MOST_NUMBERS
 from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.language.domain import Category, Int, Real, Schema
-from sulq.language.estimator import Certificate, Estimator
+from sulq.language.estimator import Certificate, Estimator, Stated
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.law import BitLaw, ExponentialLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
@@ -101,6 +101,29 @@ def test_an_estimator_reckons_with_numbers_and_not_with_the_codes_of_labels() ->
         with pytest.raises(QuestionError, match="declare the column Int or Real") as refused:
             draw(question, told, Epsilon(1))
         assert refused.value.code == "wrong-kind"
+
+
+def test_a_declared_function_estimates_blocks_of_its_own_columns_and_by_one_number_S4_27() -> None:
+    """What the facts say it is of holds there, too. Control: of these, and of any where nothing is declared."""
+    schema = Schema.of("t", {"a": Int(0, 9), "b": Int(0, 9)})
+    words = {"sure": Certificate(0.1, 1, 0.9, 0, 9, ("a",)), "told": Stated(1, 0, 9, ("a",)), "free": None}
+    words["two"] = Stated(1, 0, 9, ("a",), 2)
+    own = tuple(Estimator(name, "package:f", told) for name, told in words.items())
+    known = Facts(schema, OWNED, BUDGET, BUDGET, BUDGET, tables=(TableFacts(schema, estimators=own),))
+
+    def asked(name: str, *columns: str) -> object:
+        return draw(Holistic(Aggregated(name, columns, 5, 0, 9)), known, Epsilon(1)).parts
+
+    assert asked("sure", "a")
+    assert asked("told", "a")
+    assert asked("free", "b", "a")
+    for name, columns in (("sure", ("b",)), ("told", ("b",)), ("told", ("a", "b"))):
+        with pytest.raises(QuestionError, match="declared for a alone") as refused:
+            asked(name, *columns)
+        assert refused.value.code == "not-certified"
+    with pytest.raises(QuestionError, match="gives 2 numbers") as refused:
+        asked("two", "a")
+    assert refused.value.code == "wrong-kind"
 
 
 def test_a_table_too_large_to_be_listed_is_refused_where_its_size_is_public_T32() -> None:

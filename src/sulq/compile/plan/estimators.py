@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final, cast
 
@@ -21,7 +21,7 @@ import numpy as np
 from sulq.compile.plan.properties import members
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.whole.functions import Function, Owned, Range, Word, given, hushed
-from sulq.language.domain import Text, grid_for
+from sulq.language.domain import Category, Numbered, Schema, Text, grid_for
 from sulq.language.estimator import Certificate, Declaration, Estimator, Property, Stated, Utility
 from sulq.language.facts import Catalogue, Facts, TableFacts
 from sulq.language.kinds import Floats
@@ -52,6 +52,7 @@ OWN: Final[Mapping[str, tuple[int, Function]]] = {  # how many columns each read
 
 
 COLUMNS: Final = (1, 2, 3)  # of the made-up rows on which an estimator is tried
+MOST_TRIALS: Final = 2000  # until a function gives a number
 BITS: Final = 22  # an estimate has this many units between zero and its farther bound, or more
 FINE: Final = 1024  # units of what one person moves a declared function by, where there is room for as many
 MOST_UNITS: Final = 2**39  # of a bound, so that widening it outwards stays within the kernel's 2^40
@@ -74,6 +75,7 @@ def load(tables: Sequence[TableFacts], unit: Unit) -> dict[str, Any]:
             found[item.name] = members(item.name, told, function, facts, unit)
             continue
         columns = COLUMNS if told is None else (len(told.columns),)
+        _giving(item, function, facts.schema)
         if not _steady(function, columns, numbers(told)):
             raise SetupError(
                 "bad-declaration",
@@ -125,14 +127,73 @@ def _steady(function: Function, columns: Sequence[int], width: int) -> bool:
     any trial; this finds what is not hidden on purpose.
     """
     for many in columns:
-        rows = (np.arange(60 * many, dtype=np.float64).reshape(-1, many) * 7919 % 101) / 4 - 5  # all over the place
-        pieces = [rows[:0], rows[:1], rows[1:20], rows[20:24], rows[24:], rows * 1000, np.zeros((5, many))]
+        pieces = _pieces(many)
         with hushed():
             there = [given(function, piece, width) for piece in pieces]
             back = [given(function, piece, width) for piece in reversed(pieces)]
         if not np.array_equal(there, back[::-1], equal_nan=True):
             return False
     return True
+
+
+def _pieces(many: int) -> list[Floats]:
+    """Made-up rows of so many columns, all over the place."""
+    rows = (np.arange(60 * many, dtype=np.float64).reshape(-1, many) * 7919 % 101) / 4 - 5
+    return [rows[:0], rows[:1], rows[1:20], rows[20:24], rows[24:], rows * 1000, np.zeros((5, many))]
+
+
+def _giving(item: Estimator, function: Function, schema: Schema) -> None:
+    """Refuse a function that gives nothing for any made-up rows: its answers would be the middle, as if they were near.
+
+    Rows are within the bounds of its columns, and all over the place. Those of an estimator may be any of the table's;
+    where these are too many to try, it is let through. No row is looked at.
+    """
+    width = numbers(item.certificate)
+    with hushed():
+        for i, rows in enumerate(_made_up(item.certificate, schema)):
+            if i == MOST_TRIALS or not np.isnan(given(function, rows, width)).all():
+                return
+        kind = _outcome(function, next(_made_up(item.certificate, schema)))
+    wanted = "one number" if width == 1 else f"{width} numbers"
+    raise SetupError(
+        "bad-declaration",
+        f"The function {item.name!r} must give {wanted}, and {kind} for all made-up rows of its columns: "
+        "every answer would be the middle of its bounds.",
+        f"Call {item.function} with an array of floats, a row for each row and a column for each column, and mend it"
+        f"{', or declare another width' if isinstance(item.certificate, Stated) else ''}.",
+    )
+
+
+def _made_up(told: Declaration | None, schema: Schema) -> Iterator[Floats]:
+    """Made-up rows for a function of declared columns, or of any of a table's, side by side."""
+    every = {name: column for name, column in schema.columns if not isinstance(column, (Category, Text))}
+    names = list(every) if told is None else [name for name in told.columns if name in every]
+    widths: Sequence[int] = range(1, max(len(names), *COLUMNS) + 1) if told is None else (len(told.columns),)
+    for many in widths:
+        for start in range(len(names) if told is None else 1):
+            if names:
+                yield _within([every[names[(start + i) % len(names)]] for i in range(many)])
+        yield from reversed(_pieces(many))
+
+
+def _within(columns: Sequence[Numbered]) -> Floats:
+    """Sixty made-up rows within the bounds of columns."""
+    spread = [[each.low + (each.high - each.low) * (i * (7 + 6 * j) % 60) // 59 for i in range(60)]
+              for j, each in enumerate(columns)]  # fmt: skip
+    return np.array(
+        [[float(unit * each.step) for unit in units] for each, units in zip(columns, spread, strict=True)]
+    ).T
+
+
+def _outcome(function: Function, rows: Floats) -> str:
+    """What comes of calling a function with made-up rows, in words."""
+    try:
+        found = np.asarray(function(rows.copy()), dtype=np.float64)
+    except Exception as error:  # noqa: BLE001 - of made-up rows, so its kind may be told
+        return f"raises {type(error).__name__}"
+    except SystemExit:
+        return "ends the process"
+    return "gives none" if np.isnan(found).all() else f"gives {found.size}"
 
 
 def functions_of(own: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +248,7 @@ def registered(asked: Holistic, table: TableFacts, facts: Facts) -> Declaration 
     statistic = asked.statistic
     known = {item.name: item.certificate for item in table.estimators}
     if isinstance(statistic, Aggregated):
-        _estimator(statistic, [name for name, told in known.items() if not isinstance(told, (Utility, Property))])
+        _estimator(statistic, {name: it for name, it in known.items() if not isinstance(it, (Utility, Property))})
     chosen = isinstance(asked.space, Candidates)
     if not isinstance(statistic, (Certified, ToProperty)):
         if chosen:
@@ -216,7 +277,8 @@ def registered(asked: Holistic, table: TableFacts, facts: Facts) -> Declaration 
     return found
 
 
-def _estimator(statistic: Aggregated, known: Sequence[str]) -> None:
+def _estimator(statistic: Aggregated, known: Mapping[str, Declaration | None]) -> None:
+    """Refuse an estimator that nobody has, one of several numbers, and columns other than those it is declared for."""
     if statistic.estimator not in {*ESTIMATORS, *known}:
         names = ", ".join([*ESTIMATORS, *known])
         raise QuestionError("not-certified", f"No estimator has that name; there are: {names}.")
@@ -224,3 +286,10 @@ def _estimator(statistic: Aggregated, known: Sequence[str]) -> None:
         wanted = OWN[statistic.estimator][0]
         if len(statistic.columns) != wanted:
             raise QuestionError("bad-question", f"{statistic.estimator} reads {wanted} columns.")
+    told = known.get(statistic.estimator)
+    if told is not None and statistic.columns != told.columns:
+        why = f"{statistic.estimator} is declared for {', '.join(told.columns)} alone."
+        raise QuestionError("not-certified", why, "Ask for those, or for a function declared without columns.")
+    if numbers(told) != 1:
+        why = f"{statistic.estimator} gives {numbers(told)} numbers; an estimate of a block is one."
+        raise QuestionError("wrong-kind", why, "Ask for it by db.statistic, or for a function of one number.")
