@@ -153,6 +153,26 @@ def test_missing_cells_and_tuples_are_rows_of_a_domain() -> None:
 
 
 @pytest.mark.parametrize(
+    "domain",
+    [np.arange(3), np.array([0.0, 1.0, 2.0], dtype=np.float32), [np.int64(0), 1, np.float64(2)], np.arange(3)[:, None],
+     [(np.int8(0),), np.array([1]), (2,)]],
+    ids=["array", "float32", "numbers", "matrix", "rows"],
+)  # fmt: skip
+def test_numbers_and_arrays_of_numpy_are_a_domain(domain: object) -> None:
+    """As plain ones are."""
+    assert audit.sensitivity(histogram, domain, 3) == audit.sensitivity(histogram, (0, 1, 2), 3)
+
+
+def test_a_domain_without_rows_says_so() -> None:
+    """It is not told to be of one length; control: one of two lengths is."""
+    for domain, why in (([], "at least one row"), (np.array([]), "at least one row"), (((1, 2), 3), "of one length")):
+        with pytest.raises(QuestionError, match=why):
+            audit.sensitivity(total, domain, 3)
+    with pytest.raises(QuestionError, match="a list of numbers"):
+        audit.sensitivity(total, np.array(3), 3)
+
+
+@pytest.mark.parametrize(
     ("words", "code"),
     [
         ({"n": 40}, "too-large"),

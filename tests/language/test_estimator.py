@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from sulq.errors import SetupError
@@ -133,6 +134,22 @@ def test_a_sensitivity_that_is_none_is_refused_S4_27(words: dict) -> None:
     with pytest.raises(SetupError) as refused:
         Stated(**told | words)
     assert refused.value.code == "bad-certificate"
+
+
+def test_numbers_and_arrays_of_numpy_are_kept_as_plain_ones() -> None:
+    """In every declaration, as the ledger writes them; control: a truth value of NumPy's is as little a number."""
+    whole, half = np.int64(4), np.float32(0.5)
+    for found, plain in (
+        (Stated(whole, half, whole, np.array(["a"]), whole), Stated(4, 0.5, 4, ("a",), 4)),
+        (Certificate(half / 4, half, np.float64(0.9), 0, whole, ["a"]), Certificate(0.125, 0.5, 0.9, 0, 4, ("a",))),
+        (Utility(np.arange(2), whole, 0, half, ("a",), np.array([1, 2])), Utility((0, 1), 4, 0, 0.5, ("a",), (1, 2))),
+        (Utility([whole, [half]], 1, 0, 1, ("a",), [whole, 1]), Utility((4, (0.5,)), 1, 0, 1, ("a",), (4, 1))),
+        (Property(("a",), whole), Property(("a",), 4)),
+    ):
+        assert repr(found) == repr(plain)
+    assert sensitivity_from_sampler(half / 4, half, np.float64(0.9)) == 1
+    with pytest.raises(SetupError):
+        Stated(np.bool_(True), 0, 1, ("a",))
 
 
 def test_declarations_say_what_rests_on_the_owner() -> None:

@@ -184,6 +184,10 @@ def test_weights_of_ones_own_are_a_base_measure_too_S3_31(people: pa.Table) -> N
         assert found.candidates == 4
         near = select.choose(db, {"a": col("age") - 85, "b": col("age") - 60}, "zero", weights=[3, 1], spend=Rho(1))
         assert near.candidate == "a"
+        of_numpy = select.choose(db, "age", bins=4, weights=np.arange(1, 5), spend=Epsilon(5))
+        assert of_numpy.law == found.law
+        with pytest.raises(QuestionError, match="positive whole numbers"):
+            select.choose(db, "age", bins=4, weights="1234", spend=Epsilon(5))
 
 
 def test_a_utility_has_no_columns_name(people: pa.Table) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, whole
-from sulq.language.kinds import Floats
+from sulq.language.kinds import Floats, native
 from sulq.language.privacy import Unit
 
 MAX_TABLES: Final = 200_000  # of which the function is asked, each once
@@ -60,7 +60,7 @@ def sensitivity(
 
     Args:
         f: the function; it gives a number, or as many for every table.
-        domain: the values that a row may have: numbers, or tuples of numbers; None is a missing cell.
+        domain: the values that a row may have: numbers, or tuples of numbers, or an array; None is a missing cell.
         n: how many persons there are at most; exactly, where places are public.
         unit: whom an answer hides, and the relation; default: the row, add_remove.
         norm: of several numbers: all moves together ("l1"), as a length ("l2"), or the largest ("linf").
@@ -116,14 +116,15 @@ class _Table:
 
 def _values(domain: Iterable[object]) -> list[Row]:
     """The rows there can be, in order: that of tables in which they are sorted, missing cells first."""
-    checked(isinstance(domain, Iterable) and not isinstance(domain, str), "domain is a list of numbers, or of tuples.")
-    rows = [item if isinstance(item, (tuple, list)) else (item,) for item in domain]
-    kinds = {type(cell) for row in rows for cell in row}
-    checked(
-        bool(rows) and len({len(row) for row in rows}) == 1 and bool(rows[0]), "Rows of a domain are of one length."
-    )
+    items = native(domain)
+    checked(isinstance(items, Iterable) and not isinstance(items, str), "domain is a list of numbers, or of tuples.")
+    rows = [item if isinstance(item, (tuple, list)) else (item,) for item in map(native, items)]
+    checked(bool(rows), "A domain has at least one row: domain=(0, 1).")
+    checked(len({len(row) for row in rows}) == 1 and bool(rows[0]), "Rows of a domain are of one length.")
+    cells = [[native(cell) for cell in row] for row in rows]
+    kinds = {type(cell) for row in cells for cell in row}
     checked(kinds <= {int, float, bool, type(None)}, "A cell of a domain is a number, or None.")
-    found = [tuple(math.nan if cell is None else float(cell) for cell in row) for row in rows]
+    found = [tuple(math.nan if cell is None else float(cell) for cell in row) for row in cells]
     checked(len({str(row) for row in found}) == len(found), "The rows of a domain are different ones.")
     return sorted(found, key=lambda row: [(not math.isnan(cell), 0.0 if math.isnan(cell) else cell) for cell in row])
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sulq.errors import SetupError
+from sulq.language.kinds import native
 from sulq.language.rowfn import RowFn
 
 _PLACE: Final = re.compile(r"[A-Za-z_][\w.]{0,199}:[A-Za-z_]\w{0,99}")
@@ -47,6 +48,7 @@ def sensitivity_from_sampler(reads: float, within: float, probability: float) ->
     such an algorithm: whoever calls this asserts it.
     Source: DMNS06, Lemma 1, with a strict inequality; proof and counterexample in docs/theory/holistic.md.
     """
+    reads, within, probability = map(native, (reads, within, probability))
     if not all(map(_number, (reads, within, probability))):
         raise SetupError("bad-certificate", "A certificate is made of three finite numbers.")
     if not 0 <= reads < 1 or not 0 <= probability <= 1 or within <= 0:
@@ -76,6 +78,7 @@ class Certificate:
     columns: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        _native(self)
         sensitivity_from_sampler(self.reads, self.within, self.probability)
         object.__setattr__(self, "columns", _bounded(self.low, self.high, self.columns))
 
@@ -108,6 +111,7 @@ class Stated:
     width: int = 1
 
     def __post_init__(self) -> None:
+        _native(self)
         _moves(self.sensitivity)
         object.__setattr__(self, "columns", _bounded(self.low, self.high, self.columns))
         if type(self.width) is not int or not 1 <= self.width <= MAX_WIDTH:
@@ -141,6 +145,7 @@ class Utility:
     sums: tuple[RowFn, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        _native(self)
         given = self.candidates
         if isinstance(given, Mapping):
             object.__setattr__(self, "sums", tuple(given.values()))
@@ -150,11 +155,12 @@ class Utility:
             raise SetupError("bad-declaration", why)
         object.__setattr__(self, "candidates", labels)
         weights = self.weights
-        whole = isinstance(weights, (tuple, list)) and all(type(each) is int and each >= 1 for each in weights)
+        weights = tuple(map(native, weights)) if isinstance(weights, (tuple, list)) else weights
+        whole = isinstance(weights, tuple) and all(type(each) is int and each >= 1 for each in weights)
         if not whole or len(weights) not in (0, len(labels)) or sum(weights) > MAX_WEIGHT:
             why = f"weights are positive whole numbers, one a candidate, {MAX_WEIGHT:,} together at most."
             raise SetupError("bad-declaration", why)
-        object.__setattr__(self, "weights", tuple(weights))
+        object.__setattr__(self, "weights", weights)
         if not self.sums:
             _moves(self.sensitivity)
             object.__setattr__(self, "columns", _bounded(self.low, self.high, self.columns))
@@ -177,7 +183,8 @@ class Property:
 
     Without `columns`, graphs: the function is given the truth matrix of which vertices are joined. With them, tables of
     at most `rows` rows of these columns, of exactly so many under replace_one, given as numbers in no order. The
-    function is asked about every such table when the data is opened, and never sees the data.
+    function is asked about every such table when the data is opened, and never sees the data. Under replace_one, where
+    each row is a person, `rows` must be how many the data has; elsewhere its distance is half the rows to come or go.
 
     Privacy: how far a table is from the nearest one of a set moves by one for a row or an edge, whatever the set is
     [S4.11]; so a property's distance rests on no word about its sensitivity.
@@ -188,6 +195,7 @@ class Property:
     rows: int = 0
 
     def __post_init__(self) -> None:
+        _native(self)
         columns = self.columns
         several = isinstance(columns, (tuple, list)) and all(isinstance(name, str) and name for name in columns)
         if not several or len(set(columns)) != len(columns):
@@ -235,6 +243,12 @@ class Estimator:
         return f"{self.name}: {' '.join(filter(None, (self.function, str(self.certificate or ''))))} {DECLARED}"
 
 
+def _native(told: Certificate | Stated | Utility | Property) -> None:
+    """Numbers and arrays of NumPy as Python has them: the ledger keeps a declaration as JSON."""
+    for name in told.__match_args__:
+        object.__setattr__(told, name, native(getattr(told, name)))
+
+
 def _number(number: object) -> bool:
     return not isinstance(number, bool) and (
         isinstance(number, int) or (isinstance(number, float) and math.isfinite(number))
@@ -259,6 +273,7 @@ def _bounded(low: object, high: object, names: tuple[str, ...]) -> tuple[str, ..
 
 def _label(label: object, depth: int = 0) -> object:
     """A candidate as it is kept: a text, a number, or a tuple of such."""
+    label = native(label)
     if isinstance(label, (tuple, list)) and depth < MAX_DEPTH:
         return tuple(_label(each, depth + 1) for each in label)
     if isinstance(label, (str, bool)) or _number(label):

@@ -14,11 +14,17 @@ from sulq.language.domain import MAX_CELL_LENGTH, Schema
 
 __all__ = [
     "HUGE", "Cells", "Code", "Floats", "Frame", "Grid", "Integers", "Kind", "Objects", "Scalar", "Truth", "Truths",
-    "Words", "entry", "union",
+    "Words", "entry", "native", "union",
 ]  # fmt: skip
 
 T = TypeVar("T", bound=np.generic)
+V = TypeVar("V")
 HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
+
+
+def native(value: V) -> V:
+    """A number or an array of NumPy as Python's own numbers and lists; all else as it is."""
+    return cast("V", value.tolist()) if isinstance(value, (np.generic, np.ndarray)) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from sulq.kernel.scores import LARGEST_ENTRY, MOST_ENTRIES
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.estimator import DECLARED, MAX_CANDIDATES, Utility
-from sulq.language.kinds import Truth
+from sulq.language.kinds import Truth, native
 from sulq.language.privacy import Loss
 from sulq.language.question import Choose, Holistic, Sums
 from sulq.language.rowfn import Arith, Bins, Choice, Clip, Col, Compare, Fill, IsMissing, Lit, RowFn, named
@@ -105,7 +105,9 @@ def choose(
     question = Choose(counts, Diagonal(tuple(SIGNS[score] * factor for factor in factors), score == "zero"))
     if weights is None:
         return select(spending, question, names, step, SAID[score])
-    return select(spending, _weighted(question, weights), names, step, SAID[score], weights=tuple(weights))
+    weights = native(weights)
+    measure = tuple(map(native, weights)) if isinstance(weights, (list, tuple)) else ()
+    return select(spending, _weighted(question, measure), names, step, SAID[score], weights=measure)
 
 
 def _by_utility(spending: SpendPlan, name: str, *, alone: bool) -> Selected:
@@ -131,14 +133,14 @@ def _by_utility(spending: SpendPlan, name: str, *, alone: bool) -> Selected:
     return select(spending, question, told.candidates, step, said, weights=told.weights)
 
 
-def _weighted(question: Choose, weights: Sequence[int]) -> Choose:
+def _weighted(question: Choose, weights: tuple[int, ...]) -> Choose:
     """The same choice, with each candidate as often among those to choose from as its weight says [S3.31].
 
     P(c) is then proportional to weight times exp(score/scale), in exact whole numbers.
     """
     score = question.score
     factors = score.factors if isinstance(score, Diagonal) else ()
-    good = isinstance(weights, (list, tuple)) and all(type(each) is int and each >= 1 for each in weights)
+    good = isinstance(weights, tuple) and all(type(each) is int and each >= 1 for each in weights)
     checked(good and len(weights) == len(factors), "weights are positive whole numbers, one a candidate.")
     if sum(weights) * len(factors) > MOST_ENTRIES:
         most = MOST_ENTRIES // len(factors)
