@@ -200,7 +200,9 @@ class NamedAsks:
         """The covariance matrix of bounded numbers over the rows where all are present.
 
         `norm`, "l1" or "l2", and `bound`: rows of a larger norm are shortened to it. In L1 the noise then does not
-        grow with the number of columns: indicators of which one is 1 have `norm="l1", bound=1` [S4.10].
+        grow with the number of columns: indicators of which one is 1 have `norm="l1", bound=1` [S4.10]. The norm is of
+        the values themselves, about zero; without one each is taken about the middle of its bounds. So it serves values
+        about zero, many columns or few that are not zero; of columns far from zero it is much worse than none.
         """
         items = [named(column) for column in several(columns, "Columns")]
         if not items:

@@ -142,8 +142,8 @@ def check_rows(dataset: Dataset, size: int | None, engine: OpenEngine) -> None:
         if isinstance(told, Property) and told.rows != found:
             raise SetupError(
                 "bad-declaration",
-                f"The property {name!r} is of {told.rows:,} rows; {facts.schema.table} has {found:,}, and rows that are "
-                "exchanged (replace_one) never make it one of another size.",
+                f"The property {name!r} is of {told.rows:,} rows; {facts.schema.table} has {found:,}, and rows that "
+                "are exchanged (replace_one) never make it one of another size.",
                 f"Declare the property with rows={found}, or the data with a unit whose rows come and go (add_remove).",
             )
 
