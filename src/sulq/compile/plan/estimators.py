@@ -54,7 +54,7 @@ OWN: Final[Mapping[str, tuple[int, Function]]] = {  # how many columns each read
 COLUMNS: Final = (1, 2, 3)  # of the made-up rows on which an estimator is tried
 MOST_TRIALS: Final = 2000  # until a function gives a number
 BITS: Final = 22  # an estimate has this many units between zero and its farther bound, or more
-FINE: Final = 1024  # units of what one person moves a declared function by, where there is room for as many
+FINE: Final = 2048  # units of what one person moves a declared function by, where there is room for as many
 MOST_UNITS: Final = 2**39  # of a bound, so that widening it outwards stays within the kernel's 2^40
 
 
