@@ -258,6 +258,28 @@ def _grown(rng: random.Random, made: RowFn) -> RowFn:
         raise
 
 
+def nested() -> object:
+    """A list in a list, and so on, deeper than Python prints."""
+    found: list[object] = []
+    for _ in range(100_000):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda db: db.plan(["SELECT COUNT(*) FROM data"], spend=Epsilon(1e-6), known=[["x"]]),
+        lambda db: db.variance("x", ddof=np.array([0, 1]), spend=Epsilon(1e-6)),
+        lambda _: sulq.connect(pa.table({"x": [1]}), columns={"x": (0, 1)}, budget=Epsilon(1), engine=nested()),
+    ],
+)
+def test_what_the_long_runs_found_is_refused_with_a_code(db: sulq.Database, ask: Callable[..., object]) -> None:
+    """A list for an answer known already, an array for a whole number, an engine whose name cannot be printed."""
+    with pytest.raises(SulqError):
+        ask(db)
+
+
 def test_no_sql_text_ends_in_a_foreign_exception(db: sulq.Database) -> None:
     """Sentences of a grammar, with joins, and our own, all of them mutated; asked and explained."""
     rng = counts.generator("mutated SQL")

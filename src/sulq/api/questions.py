@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from numbers import Integral
 from typing import Final
 
 from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
@@ -87,7 +88,7 @@ def spread(
 
     Where the number of values is public, two sums: of values about the middle of their bounds, and of their squares.
     """
-    if ddof not in (0, 1):
+    if not isinstance(ddof, Integral) or ddof not in (0, 1):
         raise QuestionError("bad-question", "ddof is 0 or 1.")
     lo, hi, kind = bounded(fn, facts.schema)
     size = _public_size(facts, where, by, nullable=kind.nullable)

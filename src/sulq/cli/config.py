@@ -106,6 +106,14 @@ class Config:
     server: Service
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is a file; a name longer than any file's has none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def find(dataset: str, config: Path | None = None) -> DatasetConfig:
     """The data set a command names: a data file with its NAME.sulq.toml, that file, or a name in the configuration."""
     path = Path(dataset)
@@ -113,7 +121,7 @@ def find(dataset: str, config: Path | None = None) -> DatasetConfig:
         return _only(read(path))
     beside = path.parent / (_stem(path) + SUFFIX)
     if path.name.lower().endswith(DATA_SUFFIXES):
-        if not beside.is_file():
+        if not is_file(beside):
             raise SetupError("missing-file", f"{dataset} has no declarations: there is no {beside.name} beside it.")
         found = _only(read(beside))
         if path.resolve() not in [file.resolve() for file in found.files if isinstance(file, Path)]:
@@ -124,7 +132,7 @@ def find(dataset: str, config: Path | None = None) -> DatasetConfig:
         known = read(config or Path(CONFIG)).datasets
     if dataset in known:
         return known[dataset]
-    if beside.is_file():
+    if is_file(beside):
         return _only(read(beside))
     names = ", ".join(known) or "none"
     raise SetupError(

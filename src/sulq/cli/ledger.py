@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sulq.answers import wire
+from sulq.cli.config import is_file
 from sulq.cli.show import console
 from sulq.curator.ledger.history import Declaration
 from sulq.curator.ledger.ledger import Ledger, verify
@@ -29,7 +30,7 @@ MAX_RECEIPT_BYTES = 2**20  # bytes of a receipt
 
 
 def _exists(path: str) -> str:
-    if not is_address(path) and not Path(path).is_file():
+    if not is_address(path) and not is_file(Path(path)):
         raise SetupError("missing-file", f"There is no ledger {Path(path).name!r}.")
     return path
 
@@ -121,7 +122,7 @@ def check(
     """Check a receipt that was kept: that its ledger signed it, and with the ledger that it still stands."""
     if receipt == "-":
         text = sys.stdin.buffer.read(MAX_RECEIPT_BYTES)
-    elif not Path(receipt).is_file():
+    elif not is_file(Path(receipt)):
         raise SetupError("missing-file", f"There is no receipt {Path(receipt).name!r}.")
     else:
         with Path(receipt).open("rb") as file:

@@ -16,7 +16,7 @@ from sulq.forms.parameters import checked
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Category, Schema, Text
 from sulq.language.kinds import Cells, Floats, Integers, Truth
-from sulq.language.rowfn import Bucket, Col, Position, RowFn
+from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import evaluate, number, numbers, walk
 from sulq.release.space import CellSpace, text
 
@@ -65,8 +65,8 @@ class QueryClass:
 class _Tried:
     """Rows of every combination of some columns' values: what a row function is worked out on."""
 
-    def __init__(self, schema: Schema, columns: Mapping[str, Integers]) -> None:
-        self.schema, self._columns = schema, columns
+    def __init__(self, said: str, schema: Schema, columns: Mapping[str, Integers]) -> None:
+        self.schema, self._said, self._columns = schema, said, columns
         self.size = len(next(iter(columns.values()))) if columns else 1
         self.seen: dict[int, Cells] = {}
 
@@ -74,10 +74,10 @@ class _Tried:
         return Cells(self._columns[name], None)
 
     def person(self) -> Integers:
-        raise NotImplementedError  # pragma: no cover - refused before
+        raise QuestionError("bad-parameter", f"{self._said} looks at a row's place.")
 
     def position(self) -> Integers:
-        raise NotImplementedError  # pragma: no cover - refused before
+        raise QuestionError("bad-parameter", f"{self._said} looks at a row's place.")
 
 
 def _on_cells(name: str, fn: RowFn, space: CellSpace, schema: Schema) -> Floats:
@@ -86,14 +86,13 @@ def _on_cells(name: str, fn: RowFn, space: CellSpace, schema: Schema) -> Floats:
     said = f"The query {name!r}"
     inside = kind.lo is not None and kind.hi is not None and kind.lo >= -MAX_ROUNDING and kind.hi <= 1 + MAX_ROUNDING
     checked(isinstance(fn.kind(schema), Truth) or inside, f"{said} is no condition and no number within [0, 1].")
-    checked(not any(isinstance(part, (Bucket, Position)) for part in walk(fn)), f"{said} looks at a row's place.")
     mentioned = dict.fromkeys(part.name for part in walk(fn) if isinstance(part, Col))
     other = [column for column in mentioned if column not in space.names]
     checked(not other, f"{said} looks at {', '.join(other)}, not among the columns {', '.join(space.names)}.")
     places = space.places(list(mentioned)) if mentioned else ()
     own = [space.attributes[place] for place in places]
     tried = _combinations(said, own)
-    frame = _Tried(schema, tried)
+    frame = _Tried(said, schema, tried)
     values, missing = numbers(fn, frame)
     values = np.broadcast_to(values if missing is None else np.where(missing, 0.0, values), (frame.size,))
     shape = tuple(attribute.size for attribute in own)

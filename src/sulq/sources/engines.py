@@ -174,8 +174,10 @@ def load(engine: str) -> None:
 
 
 def _check(engine: str, schemas: Iterable[Schema]) -> None:
-    if not isinstance(engine, str) or engine not in ENGINES:
-        raise SetupError("engine-not-available", f"There is no engine {str(engine)[:40]!r}.")
+    if not isinstance(engine, str):
+        raise SetupError("engine-not-available", "An engine is named by a text.")
+    if engine not in ENGINES:
+        raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
     for name, column in (item for schema in schemas for item in schema.columns):
         if isinstance(column, Category) and any(
             "\x00" in str(value) or not is_text(str(value)) for value in column.values

@@ -103,6 +103,8 @@ class Sql:
             raise QuestionError("spend-kind", "A plan divides a total: Epsilon, Rho or EpsilonDelta.")
         if known and len(known) != len(texts):
             raise QuestionError("bad-question", "Give an answer, or None, for each query.")
+        if not all(one is None or isinstance(one, SqlAnswer) for one in known):
+            raise QuestionError("bad-question", "What is known already is an answer of db.sql, or None.")
         rows = facts.size or UNDECLARED_SIZE_ROWS
         forecasts = [self._forecast(text, facts) for text in texts]
         units = [_units(one, spend, rows, known[i] if known else None) for i, one in enumerate(forecasts)]
