@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import ModuleType
@@ -92,7 +93,7 @@ class Answer:
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Value, Value]:
         """From where to where, at a level of confidence."""
-        low, high = self._interval(_rest(level), simultaneous=simultaneous)
+        low, high = self._interval(beta_beside(level), simultaneous=simultaneous)
         return self._shape(low, whole=False), self._shape(high, whole=False)
 
     def _interval(self, beta: float, *, simultaneous: bool) -> tuple[Floats, Floats]:
@@ -142,7 +143,7 @@ class Answer:
 
     def to_dict(self, level: float = 0.95) -> dict[str, list[object]]:
         """Columns by name: keys, values, and `low`/`high` at the level."""
-        low, high = self._interval(_rest(level), simultaneous=False)
+        low, high = self._interval(beta_beside(level), simultaneous=False)
         return self._table(self._values(), low, high)
 
     def _table(self, value: Floats, *ends: Floats) -> dict[str, list[object]]:
@@ -189,21 +190,14 @@ class Answer:
 
     def plot(self, level: float = 0.95) -> Axes:
         """Bars with error bars (needs the extra `plot`)."""
-        axes = cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
         table = self.to_dict(level)
         value, low, high = (np.array(table[name], dtype=float) for name in self._names(0))
-        names = [" / ".join(str(table[key][i]) for key, _ in self.keys) or self.columns[0] for i in range(len(value))]
-        known = ~np.isnan(value)  # an unknown group has no bar
-        names, value, low, high = (
-            [name for name, is_ in zip(names, known, strict=True) if is_],
-            *(numbers[known] for numbers in (value, low, high)),
-        )
-        axes.bar(names, value, yerr=np.maximum([value - low, high - value], 0), capsize=3, color="#4a7fb5")
+        known = np.flatnonzero(~np.isnan(value))  # an unknown group has no bar
+        names = [" / ".join(str(table[key][i]) for key, _ in self.keys) or self.columns[0] for i in known]
+        title = f"{level:.0%} intervals; spent {self.spent}"
+        axes = bar_chart(names, value[known], low[known], high[known], title=title)
         axes.set_ylabel(self.columns[0])
         axes.set_xlabel(", ".join(name for name, _ in self.keys))
-        axes.set_title(f"{level:.0%} intervals; spent {self.spent}", fontsize="medium")
-        if len(names) > 6:
-            axes.tick_params(axis="x", labelrotation=60)
         return axes
 
     def __repr__(self) -> str:
@@ -247,17 +241,12 @@ class Answer:
     def _repr_html_(self) -> str:
         table = self._columns(None) if isinstance(self.reading, Placed) else self.to_dict()
         near = f"{self._near(self.reading)}; " if isinstance(self.reading, Placed) else ""
-        tail = _escape(f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self._notes())}")
+        tail = f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self._notes())}"
         if self.square:
-            return f"<p>{len(self.columns)} entries of a covariance matrix</p><p>{tail}</p>"
-        head = "".join(f"<th>{_escape(name)}</th>" for name in table)
+            return f"<p>{len(self.columns)} entries of a covariance matrix</p><p>{html.escape(tail)}</p>"
         rows = zip(*table.values(), strict=True)
-        keys = len(self.keys)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{_escape(_shown(cell, key=i < keys))}</td>" for i, cell in enumerate(row)) + "</tr>"
-            for row in rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{tail}</p>"
+        body = [[_shown(cell, key=i < len(self.keys)) for i, cell in enumerate(row)] for row in rows]
+        return html_table(table, body, tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,13 +278,9 @@ class Answers:
         return "\n\n".join(map(repr, self.answers))
 
 
-def _rest(level: object) -> float:
+def beta_beside(level: object) -> float:
     """The probability left out by a level of confidence."""
     return 1.0 - level if isinstance(level, float) else -1.0  # refused like any other that is none
-
-
-def _number(value: object) -> float:
-    return float(cast("float", value))
 
 
 def _known(value: float) -> float | None:
@@ -304,7 +289,7 @@ def _known(value: float) -> float | None:
 
 
 def _line(label: str, value: object, low: object, high: object) -> str:
-    return f"{label}  unknown" if value is None else bar(label, *map(_number, (value, low, high)))
+    return f"{label}  unknown" if value is None else bar(label, *(cast("float", end) for end in (value, low, high)))
 
 
 def paid(spent: Loss, remaining: Loss | None, unit: Unit) -> str:
@@ -340,8 +325,22 @@ def _shown(cell: object, *, key: bool = False) -> str:
     return f"{cell:,.6g}" if isinstance(cell, float) else str(cell) if key or cell is not None else "unknown"
 
 
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+def html_table(head: Iterable[str], body: Iterable[Iterable[str]], tail: str) -> str:
+    """A table in HTML with a line below it."""
+    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
+    return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table><p>{html.escape(tail)}</p>"
+
+
+def bar_chart(names: list[str], value: Floats, low: Floats, high: Floats, *, title: str) -> Axes:
+    """Bars with error bars (needs the extra `plot`); an end that is not finite is not drawn."""
+    axes = cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
+    away = np.nan_to_num(np.maximum([value - low, high - value], 0), posinf=0.0)
+    axes.bar(names, value, yerr=away, capsize=3, color="#4a7fb5")
+    axes.set_title(title, fontsize="medium")
+    if len(names) > 6:
+        axes.tick_params(axis="x", labelrotation=60)
+    return axes
 
 
 def extra(module: str, name: str) -> ModuleType:

@@ -14,20 +14,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Final, cast
+from typing import cast
 
 import numpy as np
 
-from sulq.answers.noise_sums import least_total
+from sulq.answers.noise_sums import SLACK, OfCountedRows, least_total
 from sulq.answers.quantiles import Picked, Quantile, Quantiles
 from sulq.answers.released import Noise, Released
 from sulq.answers.sized import Average, SizedSpread
 from sulq.language.kinds import Floats, Truths
 from sulq.language.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.space import Box, Points, values
-
-# Noise (1-t)Z1 - tZ2 of two integer draws, against the continuous draws they are compared with, in units.
-SLACK: Final = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +171,34 @@ def _edges(accepted: Callable[[Floats], Truths], start: Floats, lo: float, hi: f
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class BoundedMean:
+    """A mean of values with declared bounds; clipped into them."""
+
+    lo: Fraction
+    hi: Fraction
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The declared bounds."""
+        return np.array([float(self.lo)]), np.array([float(self.hi)])
+
+    def part(self, over: Floats, mass: Floats) -> Floats:
+        """Where in the bounds the mean lies, from 0 to 1: the clipped quotient; 1/2 where the mass is not positive."""
+        with np.errstate(all="ignore"):
+            return np.where(mass > 0, np.clip(over / mass, 0.0, 1.0), 0.5)
+
+    def shown(self, part: Floats) -> Floats:
+        """The mean at a part of the way from the lower bound to the upper one."""
+        found: Floats = float(self.lo) + float(self.hi - self.lo) * part
+        return found[:, None]
+
+    def widened(self, low: Floats, high: Floats, away: Fraction) -> tuple[Floats, Floats]:
+        """An interval whose ends move apart by how far values were rounded, within the bounds."""
+        (a,), (b,) = self.bounds()
+        return np.clip(low - float(away), a, b), np.clip(high + float(away), a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Mean(BoundedMean):
     """A mean from the two one-sided sums A of x - a and B of b - x: a + (b - a) A/(A + B) (SR18).
 
     Accuracy: the true t = (mean - a)/(b - a) has (1 - t) A - t B = 0, so the
@@ -182,26 +206,16 @@ class Mean:
     that noise stays within its 1 - beta quantile (Fieller's argument).
     """
 
-    lo: Fraction
-    hi: Fraction
     rounding: Fraction = Fraction(0)
 
     def value(self, released: Released) -> Floats:
         """The clipped quotient; the midpoint where the noisy mass is not positive."""
         above, below = released.values().T
-        mass = above + below
-        with np.errstate(all="ignore"):
-            part = np.where(mass > 0, np.clip(above / mass, 0.0, 1.0), 0.5)
-        mean: Floats = float(self.lo) + float(self.hi - self.lo) * part
-        return mean[:, None]
+        return self.shown(self.part(above, above + below))
 
     def least(self, released: Released, beta: float) -> Floats:
         """The least mass A + B, in units of the range, that the released pair does not contradict."""
         return least_total(released, slice(None), beta, float(self.hi - self.lo))
-
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The declared bounds."""
-        return np.array([float(self.lo)]), np.array([float(self.hi)])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Every mean the released pair does not contradict; the whole range for too small a mass."""
@@ -222,24 +236,16 @@ class Mean:
             # Noise's quantile is convex in t: a chord between points of the table is never below it.
             return cast("Truths", np.abs((1 - here) * above - here * below) <= np.interp(here, t, reach))
 
-        with np.errstate(all="ignore"):
-            middle = np.where(mass > 0, np.clip(above / mass, 0.0, 1.0), 0.5)
-        low, high = _edges(accepted, middle, 0.0, 1.0)
+        low, high = _edges(accepted, self.part(above, mass), 0.0, 1.0)
         weak = mass <= 2 * released.radius(beta / 2)[0]  # the mass may be noise alone: nothing is claimed
         low, high = np.where(weak, 0.0, low), np.where(weak, 1.0, high)
-        a, b, away = float(self.lo), float(self.hi), float(self.rounding)
-        return (
-            np.clip(a + (b - a) * low - away, a, b)[:, None],
-            np.clip(a + (b - a) * high + away, a, b)[:, None],
-        )
+        return self.widened(self.shown(low), self.shown(high), self.rounding)
 
 
 @dataclass(frozen=True, slots=True)
-class CentredMean:
+class CentredMean(OfCountedRows, BoundedMean):
     """A mean from a noisy count N and the noisy sum S of x - middle: middle + S/N (SR18, Gaussian)."""
 
-    lo: Fraction
-    hi: Fraction
     middle: Fraction
     rounding: Fraction = Fraction(0)
 
@@ -250,14 +256,6 @@ class CentredMean:
         with np.errstate(all="ignore"):
             mean = np.where(count > 0, np.clip(m + total / count, a, b), (a + b) / 2)
         return mean[:, None]
-
-    def least(self, released: Released, beta: float) -> Floats:
-        """The lower end of the count's interval."""
-        return least_total(released, slice(1), beta)
-
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The declared bounds."""
-        return np.array([float(self.lo)]), np.array([float(self.hi)])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Fieller's interval: every mean m + d with |S' - d N'| within the noise of S - d N."""
@@ -275,8 +273,7 @@ class CentredMean:
         low, high = _edges(accepted, start, a - m, b - m)
         weak = count <= 2 * released.radius(beta / 2)[0]
         low, high = np.where(weak, a - m, low), np.where(weak, b - m, high)
-        away = float(self.rounding)
-        return np.clip(m + low - away, a, b)[:, None], np.clip(m + high + away, a, b)[:, None]
+        return self.widened((m + low)[:, None], (m + high)[:, None], self.rounding)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from sulq.answers.estimators import SLACK, Covariance
-from sulq.answers.noise_sums import added, least_total
+from sulq.answers.estimators import BoundedMean, Covariance
+from sulq.answers.noise_sums import SLACK, OfCountedRows, added, least_total
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats
 from sulq.language.law import GaussianLaw, LaplaceLaw
@@ -97,7 +97,7 @@ class WeightedSum:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicNumber:
+class PublicNumber(OfCountedRows):
     """A statistic that public bounds decide."""
 
     number: Fraction
@@ -105,10 +105,6 @@ class PublicNumber:
     def value(self, released: Released) -> Floats:
         """The same number for each cell."""
         return np.full((released.cells, 1), float(self.number))
-
-    def least(self, released: Released, beta: float) -> Floats:
-        """The lower end of the count's interval."""
-        return least_total(released, slice(1), beta)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """The number itself."""
@@ -121,32 +117,23 @@ class PublicNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class SpreadMean:
+class SpreadMean(BoundedMean):
     """A mean from the Bernstein sums p, q, r of degree 2: with n = p + q + r the mean of t is (p + q/2)/n.
 
     Accuracy: (1-t) p + (1/2-t) q - t r is zero at the truth and noise alone after
     release; the interval holds every t at which it stays within its quantile.
     """
 
-    lo: Fraction
-    hi: Fraction
     rounding: Fraction = Fraction(0)
 
     def value(self, released: Released) -> Floats:
         """The clipped quotient; the midpoint where the noisy mass is not positive."""
         p, q, r = released.values().T
-        mass = p + q + r
-        with np.errstate(all="ignore"):
-            part = np.where(mass > 0, np.clip((p + q / 2) / mass, 0.0, 1.0), 0.5)
-        return (float(self.lo) + float(self.hi - self.lo) * part)[:, None]
+        return self.shown(self.part(p + q / 2, p + q + r))
 
     def least(self, released: Released, beta: float) -> Floats:
         """The least sum of all terms, in units of the squared range, that the released ones do not contradict."""
         return least_total(released, slice(None), beta, float(self.hi - self.lo) ** 2)
-
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The declared bounds."""
-        return np.array([float(self.lo)]), np.array([float(self.hi)])
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Every mean the released sums do not contradict, by a table of the noise's quantile that chords bound."""
@@ -158,32 +145,18 @@ class SpreadMean:
         high = np.maximum(far[:-1], far[1:])  # on a piece the quantile, convex in t, is below its larger end
         one, zero = p + q / 2, q / 2 + r
 
-        def ends() -> tuple[Floats, Floats]:
-            lows, highs = np.full(len(p), 1.0), np.full(len(p), 0.0)
-            for i, most in enumerate(high):
-                # |one - t mass| <= most on [t_i, t_i+1]
-                with np.errstate(all="ignore"):
-                    a, b = (one - most) / mass, (one + most) / mass
-                a, b = np.where(mass > 0, a, -np.inf), np.where(mass > 0, b, np.inf)
-                left, right = np.maximum(a, t[i]), np.minimum(b, t[i + 1])
-                some = left <= right
-                lows, highs = (
-                    np.where(some, np.minimum(lows, left), lows),
-                    np.where(some, np.maximum(highs, right), highs),
-                )
-            return lows, highs
-
-        low, top = ends()
+        # |one - t mass| <= most on [t_i, t_i+1]: from `left` to `right`, a row a piece
+        with np.errstate(all="ignore"):
+            a, b = (np.where(mass > 0, (one + side * high[:, None]) / mass, side * np.inf) for side in (-1, 1))
+        left, right = np.maximum(a, t[:-1, None]), np.minimum(b, t[1:, None])
+        some = left <= right
+        low, top = np.where(some, left, 1.0).min(axis=0), np.where(some, right, 0.0).max(axis=0)
         value = (one / np.where(mass > 0, mass, 1.0)).clip(0.0, 1.0)
         low, top = np.minimum(low, value), np.maximum(top, value)
         weak = mass <= 2 * radius(released, np.array([1.0, 0.5, 0.0]), beta / 2)
         weak |= (one + zero) <= 0
         low, top = np.where(weak, 0.0, low), np.where(weak, 1.0, top)
-        a, b, away = float(self.lo), float(self.hi), float(self.rounding)
-        return (
-            np.clip(a + (b - a) * low - away, a, b)[:, None],
-            np.clip(a + (b - a) * top + away, a, b)[:, None],
-        )
+        return self.widened(self.shown(low), self.shown(top), self.rounding)
 
 
 def _centred(released: Released, rounding: Fraction, beta: float) -> tuple[Floats, Floats, Floats, Floats]:
@@ -206,7 +179,7 @@ def _centred(released: Released, rounding: Fraction, beta: float) -> tuple[Float
 
 
 @dataclass(frozen=True, slots=True)
-class PairCovariance:
+class PairCovariance(OfCountedRows):
     """The covariance of two numbers, from a count, two sums and three products; `ddof` 1 divides by n - 1."""
 
     halves: tuple[Fraction, Fraction]
@@ -218,10 +191,6 @@ class PairCovariance:
         found = Covariance(self.halves, None, self.rounding).value(released)[:, 1:2]
         n = np.maximum(released.values()[:, :1], 2.0)
         return found * (n / (n - 1) if self.ddof else 1.0)
-
-    def least(self, released: Released, beta: float) -> Floats:
-        """The lower end of the count's interval."""
-        return least_total(released, slice(1), beta)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """As far as the declared bounds allow; n/(n - 1) is at most 2, for two values."""
@@ -243,7 +212,7 @@ class PairCovariance:
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
+class Correlation(OfCountedRows):
     """The correlation of two numbers, from a count, two sums and three products of z in [-1, 1].
 
     Accuracy: C_xy / sqrt(C_xx C_yy) from the centred sums, all six within their ranges;
@@ -260,10 +229,6 @@ class Correlation:
         with np.errstate(all="ignore"):
             found = np.where(spread > 0, np.clip(xy / np.sqrt(spread), -1.0, 1.0), 0.0)
         return found[:, None]
-
-    def least(self, released: Released, beta: float) -> Floats:
-        """The lower end of the count's interval."""
-        return least_total(released, slice(1), beta)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """From -1 to 1."""

@@ -182,6 +182,16 @@ def least_total(released: Released, columns: slice, beta: float, row: float = 1.
     return found
 
 
+class OfCountedRows:
+    """Readings whose first released column is the noisy number of rows."""
+
+    __slots__ = ()
+
+    def least(self, released: Released, beta: float) -> Floats:
+        """The lower end of the count's interval."""
+        return least_total(released, slice(1), beta)
+
+
 def beta_of(groups: int) -> float:
     """The error probability of one group's count, so that all counts of an answer hold at the fixed level."""
     return (1 - LEVEL) / max(groups, 1)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from sulq.answers.estimators import SLACK
+from sulq.answers.noise_sums import SLACK
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
 from sulq.language.estimator import DECLARED, Certificate, Property, Stated, Utility

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import html
 import importlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
-from sulq.answers.answer import Answers, Receipt, bar, extra, paid
+from sulq.answers.answer import Answers, Receipt, bar, bar_chart, beta_beside, extra, html_table, paid
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit
 from sulq.sql.released.cells import NoisyValue, interval
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     import pyarrow
     from matplotlib.axes import Axes
 
+Ends = tuple[object, object] | None  # of a cell's interval, where it has one
+T = TypeVar("T")
 Cell = object
 Cells = tuple[tuple[Cell, ...], ...]
+Bars = tuple[tuple[Ends, ...], ...]
 MAX_SHOWN_ROWS = 20
 
 
@@ -48,7 +51,7 @@ class SqlAnswer:
     receipt: Receipt | None = None
     reused: bool = False
     notes: tuple[str, ...] = ()
-    _bars: dict[float, tuple[tuple[tuple[object, object] | None, ...], ...]] = field(default_factory=dict)
+    _bars: dict[float, Bars] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -63,24 +66,18 @@ class SqlAnswer:
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Cell | Cells:
         """How far off: within this except with probability beta, for each cell or for all at once."""
         bars = self._intervals(beta, simultaneous=simultaneous)
-        return self._whole(
-            tuple(
-                tuple(_radius(figure, bar_) for figure, bar_ in zip(row, ends, strict=True))
-                for row, ends in zip(self._rows(), bars, strict=True)
-            )
-        )
+        return self._whole(self._beside(bars, _radius))
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Cell | Cells, Cell | Cells]:
         """From where to where, at a level of confidence; a cell without error bar stands for itself."""
-        bars = self._intervals(_rest(level), simultaneous=simultaneous)
-        low, high = (
-            tuple(
-                tuple(figure.value if ends is None else ends[side] for figure, ends in zip(row, line, strict=True))
-                for row, line in zip(self._rows(), bars, strict=True)
-            )
-            for side in (0, 1)
-        )
+        bars = self._intervals(beta_beside(level), simultaneous=simultaneous)
+        low = self._beside(bars, lambda figure, ends: figure.value if ends is None else ends[0])
+        high = self._beside(bars, lambda figure, ends: figure.value if ends is None else ends[1])
         return self._whole(low), self._whole(high)
+
+    def _beside(self, bars: Bars, make: Callable[[NoisyValue, Ends], T]) -> tuple[tuple[T, ...], ...]:
+        """What is made of each cell and its error bar, as far as there are bars."""
+        return tuple(tuple(map(make, row, ends)) for row, ends in zip(self._rows(), bars, strict=False))
 
     def _whole(self, cells: Cells) -> Cell | Cells:
         return cells[0][0] if len(self.columns) == 1 and len(cells) == 1 else cells
@@ -88,9 +85,7 @@ class SqlAnswer:
     def _rows(self) -> list[tuple[NoisyValue, ...]]:
         return self.table.shown()
 
-    def _intervals(
-        self, beta: float, *, simultaneous: bool = False
-    ) -> tuple[tuple[tuple[object, object] | None, ...], ...]:
+    def _intervals(self, beta: float, *, simultaneous: bool = False) -> Bars:
         if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < 1:
             raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
         rows = self._rows()
@@ -113,7 +108,7 @@ class SqlAnswer:
 
     def _columns(self, level: float | None) -> list[tuple[str, list[object]]]:
         rows = self._rows()
-        bars = None if level is None else self._intervals(_rest(level))
+        bars = None if level is None else self._intervals(beta_beside(level))
         made: list[tuple[str, list[object]]] = []
         for j, name in enumerate(self.columns):
             made.append((name, [row[j].value for row in rows]))
@@ -139,32 +134,21 @@ class SqlAnswer:
 
     def plot(self, level: float = 0.95) -> Axes:
         """Bars of the first column that has error bars (needs the extra `plot`)."""
-        bars = self._intervals(_rest(level))
+        bars = self._intervals(beta_beside(level))
         noisy = [j for j in range(len(self.columns)) if any(line[j] is not None for line in bars)]
         if not noisy:
             raise QuestionError("bad-question", "No column of this answer has error bars to plot.")
         j, rows = noisy[0], self._rows()
-        axes = cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
-        names = [_label(row, i) for i, row in enumerate(rows)]
-        drawn = [i for i, row in enumerate(rows) if row[j].value is not None and bars[i][j] is not None]
-        value = np.array([number(rows[i][j].value) for i in drawn])
-        low, high = (
-            np.array([number(cast("tuple[object, object]", bars[i][j])[side]) for i in drawn]) for side in (0, 1)
-        )
-        away = np.nan_to_num(np.maximum([value - low, high - value], 0), posinf=0.0)
-        axes.bar([names[i] for i in drawn], value, yerr=away, capsize=3, color="#4a7fb5")
+        drawn = [(_label(row, i), row[j].value, bars[i][j]) for i, row in enumerate(rows)]
+        found = [(name, (value, *ends)) for name, value, ends in drawn if value is not None and ends is not None]
+        numbers = np.array([[number(end) for end in ends] for _, ends in found]).reshape(-1, 3)
+        title = f"{level:.0%} intervals; spent {self.spent}"
+        axes = bar_chart([name for name, _ in found], *numbers.T, title=title)
         axes.set_ylabel(self.columns[j])
-        axes.set_title(f"{level:.0%} intervals; spent {self.spent}", fontsize="medium")
-        if len(names) > 6:
-            axes.tick_params(axis="x", labelrotation=60)
         return axes
 
-    def _lines(self) -> list[list[str]]:
-        bars = self._intervals(0.05)
-        lines = [list(self.columns)]
-        for row, ends in list(zip(self._rows(), bars, strict=True))[:MAX_SHOWN_ROWS]:
-            lines.append([_shown(figure, bar_) for figure, bar_ in zip(row, ends, strict=True)])
-        return lines
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [self.columns, *self._beside(self._intervals(0.05)[:MAX_SHOWN_ROWS], _shown)]
 
     def __repr__(self) -> str:
         lines = self._lines()
@@ -185,17 +169,10 @@ class SqlAnswer:
 
     def _repr_html_(self) -> str:
         head, *body = self._lines()
-        top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
-        tail = html.escape(" ".join([self._tail(), *self.notes]))
-        return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table><p>{tail}</p>"
+        return html_table(head, body, " ".join([self._tail(), *self.notes]))
 
 
-def _rest(level: object) -> float:
-    return 1.0 - level if isinstance(level, float) else -1.0  # refused like any other that is none
-
-
-def _radius(figure: NoisyValue, ends: tuple[object, object] | None) -> object:
+def _radius(figure: NoisyValue, ends: Ends) -> object:
     if ends is None:
         return None
     if figure.value is None:  # unknown: no farther off than its whole range
@@ -204,7 +181,7 @@ def _radius(figure: NoisyValue, ends: tuple[object, object] | None) -> object:
     return max(high - value, value - low, 0.0)
 
 
-def _shown(figure: NoisyValue, ends: tuple[object, object] | None) -> str:
+def _shown(figure: NoisyValue, ends: Ends) -> str:
     if figure.value is None:
         return "NULL" if figure.origin is None else "unknown"
     if ends is None or isinstance(figure.value, datetime.date):
