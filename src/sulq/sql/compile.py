@@ -216,7 +216,7 @@ class SqlCompiler:
         if query.limit is not None or query.offset:
             raise SqlRefused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
         found = united(self.scope.builder, left, right, query.at)
-        return found if query.every else self._different(found, query.at)
+        return self._different(found, query.at) if query.distinct else found
 
 
 def _certain(term: Term) -> bool:

@@ -237,15 +237,10 @@ class Sets:
     sets: tuple[tuple[Node, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectQuery:
-    """One SELECT; `groups` is None where there is no GROUP BY."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryClauses:
+    """What a SELECT and a UNION have in common; `distinct`: each different row once."""
 
-    items: tuple[tuple[Node, str | None], ...]
-    source: Source | None = None
-    where: Node | None = None
-    groups: tuple[Node | Sets, ...] | None = None
-    having: Node | None = None
     distinct: bool = False
     order: tuple[Order, ...] = ()
     limit: int | None = None
@@ -255,17 +250,22 @@ class SelectQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class UnionQuery:
-    """The rows of two queries; without `every`, each different row once."""
+class SelectQuery(QueryClauses):
+    """One SELECT; `groups` is None where there is no GROUP BY."""
+
+    items: tuple[tuple[Node, str | None], ...]
+    source: Source | None = None
+    where: Node | None = None
+    groups: tuple[Node | Sets, ...] | None = None
+    having: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnionQuery(QueryClauses):
+    """The rows of two queries."""
 
     left: Query
     right: Query
-    every: bool
-    order: tuple[Order, ...] = ()
-    limit: int | None = None
-    offset: int = 0
-    tables: tuple[tuple[Name, Query], ...] = ()
-    at: int = field(default=0, compare=False)
 
 
 Query = SelectQuery | UnionQuery

@@ -30,8 +30,7 @@ from sulq.sql.parse.whitelist import construct
 
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 SYSTEM_TABLES: Final = ("pg_", "sqlite_", "duckdb_")
-CLAUSES: Final = ("order", "limit", "offset", "with_")
-Clauses = tuple[tuple[syntax.Order, ...], int | None, int, tuple[tuple[syntax.Name, syntax.Query], ...]]
+CLAUSES: Final = ("distinct", "order", "limit", "offset", "with_")
 
 
 class QueryReader(ExpressionReader):
@@ -43,21 +42,31 @@ class QueryReader(ExpressionReader):
             self.only(node, "this")
             return self.query(node.this)
         if type(node) is exp.Select:
-            return self._select(node)
-        if type(node) is exp.Union:
-            return self._union(node)
-        return unsupported(construct(node), self.at(node), "Write one SELECT statement.")
+            found: syntax.Query = self._select(node)
+        elif type(node) is exp.Union:
+            self.only(node, "this", "expression", *CLAUSES)
+            found = syntax.UnionQuery(self.query(node.this), self.query(node.expression))
+        else:
+            return unsupported(construct(node), self.at(node), "Write one SELECT statement.")
+        order, limit, offset, tables = (node.args.get(name) for name in CLAUSES[1:])
+        return replace(
+            found,
+            distinct=bool(node.args.get("distinct")),
+            order=() if order is None else tuple(map(self._order, self.only(order, "expressions").expressions)),
+            limit=None if limit is None else self._limit(limit),
+            offset=0 if offset is None else whole(self, self.only(offset, "expression").expression, "OFFSET"),
+            tables=() if tables is None else self._with(tables),
+            at=self.at(node),
+        )
 
     def _select(self, node: exp.Expr) -> syntax.SelectQuery:
-        self.only(node, "expressions", "distinct", "from_", "joins", "where", "group", "having", *CLAUSES)
-        at = self.at(node)
+        self.only(node, "expressions", "from_", "joins", "where", "group", "having", *CLAUSES)
         if not 1 <= len(node.expressions) <= MAX_SELECT_ITEMS:
-            raise SqlRefused("sql-syntax", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", at)
-        order, limit, offset, tables = self._clauses(node)
+            raise SqlRefused("sql-syntax", f"A SELECT lists 1 to {MAX_SELECT_ITEMS} columns", self.at(node))
         distinct = node.args.get("distinct")
         if distinct is not None:
             if distinct.args.get("on"):
-                unsupported("DISTINCT ON", at)
+                unsupported("DISTINCT ON", self.at(node))
             self.only(distinct)
         where, having = node.args.get("where"), node.args.get("having")
         return syntax.SelectQuery(
@@ -66,12 +75,6 @@ class QueryReader(ExpressionReader):
             where=None if where is None else self.node(self.only(where, "this").this),
             groups=self._groups(node.args.get("group")),
             having=None if having is None else self.node(self.only(having, "this").this),
-            distinct=distinct is not None,
-            order=order,
-            limit=limit,
-            offset=offset,
-            tables=tables,
-            at=at,
         )
 
     def _item(self, node: exp.Expr) -> tuple[Node, str | None]:
@@ -79,28 +82,6 @@ class QueryReader(ExpressionReader):
             self.only(node, "this", "alias")
             return self.node(node.this), self.name(node.args["alias"]).text
         return self.node(node), None
-
-    def _union(self, node: exp.Expr) -> syntax.UnionQuery:
-        self.only(node, "this", "expression", "distinct", *CLAUSES)
-        order, limit, offset, tables = self._clauses(node)
-        every = not node.args.get("distinct")
-        left, right = self.query(node.this), self.query(node.expression)
-        return syntax.UnionQuery(left, right, every, order, limit, offset, tables, self.at(node))
-
-    def _clauses(self, node: exp.Expr) -> Clauses:
-        """ORDER BY, LIMIT, OFFSET and WITH."""
-        order = node.args.get("order")
-        orders = (
-            () if order is None else tuple(self._order(item) for item in self.only(order, "expressions").expressions)
-        )
-        limit, offset = node.args.get("limit"), node.args.get("offset")
-        tables = node.args.get("with_")
-        return (
-            orders,
-            None if limit is None else self._limit(limit),
-            0 if offset is None else whole(self, self.only(offset, "expression").expression, "OFFSET"),
-            () if tables is None else self._with(tables),
-        )
 
     def _order(self, node: exp.Expr) -> syntax.Order:
         if type(node) is not exp.Ordered:
@@ -164,23 +145,20 @@ class QueryReader(ExpressionReader):
                 found += self._sets(item) if nested else [tuple(self._unit(item))]
         else:
             units = [self._unit(item) for item in node.expressions]
-            if type(node) is exp.Rollup:
-                picks = [tuple(range(size)) for size in range(len(units), -1, -1)]
-            else:
-                if len(units) > 6:
-                    raise SqlRefused("too-large", "A CUBE has at most 6 keys", self.at(node))
-                sizes = range(len(units), -1, -1)
-                picks = [pick for size in sizes for pick in itertools.combinations(range(len(units)), size)]
-            found = [tuple(key for i in pick for key in units[i]) for pick in picks]
+            if type(node) is exp.Cube and len(units) > 6:
+                raise SqlRefused("too-large", "A CUBE has at most 6 keys", self.at(node))
+            sizes = range(len(units), -1, -1)
+            picks = [tuple(units[:size]) for size in sizes]
+            if type(node) is exp.Cube:
+                picks = [pick for size in sizes for pick in itertools.combinations(units, size)]
+            found = [tuple(itertools.chain(*pick)) for pick in picks]
         if len(found) > MAX_GROUPING_SETS:
             raise SqlRefused("too-large", f"A query has at most {MAX_GROUPING_SETS} grouping sets", self.at(node))
         return found
 
     def _from(self, node: exp.Expr) -> syntax.Source | None:
         start = node.args.get("from_")
-        if start is None:
-            return None
-        return self._joins(self._source(self.only(start, "this").this), node)
+        return None if start is None else self._joins(self._source(self.only(start, "this").this), node)
 
     def _joins(self, source: syntax.Source, node: exp.Expr) -> syntax.Source:
         for join in node.args.get("joins") or []:
@@ -192,11 +170,8 @@ class QueryReader(ExpressionReader):
         at, right = self.at(node), self._source(node.this)
         side, kind = str(node.args.get("side") or ""), str(node.args.get("kind") or "")
         method = str(node.args.get("method") or "")
-        if (
-            method not in ("", "NATURAL")
-            or kind not in ("", "INNER", "CROSS", "OUTER")
-            or side not in ("", "LEFT", "RIGHT")
-        ):
+        plain = kind in ("", "INNER", "CROSS", "OUTER") and side in ("", "LEFT", "RIGHT")
+        if not plain or method not in ("", "NATURAL"):
             unsupported(f"{' '.join(word for word in (method, side, kind) if word)} JOIN", at)
         on = None if node.args.get("on") is None else self.node(node.args["on"])
         using = tuple(map(self.name, node.args.get("using") or []))
@@ -242,10 +217,7 @@ def _renamed(query: syntax.Query, columns: tuple[syntax.Name, ...]) -> syntax.Qu
 
 
 MAX_QUERY_BYTES: Final = 100_000  # bytes
-MAX_CACHED_LETTERS, MAX_CACHED_TEXTS = (
-    1_000,
-    256,
-)  # texts so short are kept for one asker once they are read, so many of them
+MAX_CACHED_LETTERS, MAX_CACHED_TEXTS = 1_000, 256  # read texts so short are kept for one asker, so many of them
 MAX_TOKENS: Final = 4_000
 WORD: Final = re.compile(r"\w+|[^\w\s]")
 SIGN: Final = re.compile(r"\S")
@@ -360,9 +332,8 @@ def _limits(found: list[Token]) -> None:
         raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
     first = found[0]
     if first.token_type not in FIRST:
-        unsupported(
-            f"{first.text[:40].upper()}", first.start, "Write one SELECT statement; the data can only be asked."
-        )
+        remedy = "Write one SELECT statement; the data can only be asked."
+        unsupported(first.text[:40].upper(), first.start, remedy)
     if len(found) > MAX_TOKENS:
         raise SqlRefused("too-large", f"A query has at most {MAX_TOKENS:,} words", found[MAX_TOKENS].start)
     depth = run = unions = 0

@@ -7,7 +7,7 @@ identity would list the persons and is refused. A query over a released table is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,9 +20,11 @@ from sulq.sql.released.program import (
     PAIRS,
     GroupStatistics,
     KeyLabel,
+    ProgramSource,
     Regroup,
     ReleasedExpressions,
     ReleasedTable,
+    Single,
     StackedPrograms,
     Stat,
     StatAt,
@@ -62,22 +64,17 @@ def aggregates(select: SelectQuery) -> bool:
 
 def listed(select: SelectQuery, items: Sequence[ColumnName]) -> SelectList:
     """The columns a SELECT lists."""
-    nodes: list[Node] = []
-    names: list[str] = []
-    aliases: list[str | None] = []
+    found: list[tuple[Node, str, str | None]] = []
     for node, alias in select.items:
         if isinstance(node, syntax.Star):
-            found = expand(node, items)
-            nodes += [place for place, _ in found]
-            names += [name for _, name in found]
-            aliases += [name for _, name in found]
-            if len(nodes) > syntax.MAX_SELECT_ITEMS:  # stars of stars double at each step (T74)
+            found += [(place, name, name) for place, name in expand(node, items)]
+            if len(found) > syntax.MAX_SELECT_ITEMS:  # stars of stars double at each step (T74)
                 raise SqlRefused("too-large", f"A SELECT lists 1 to {syntax.MAX_SELECT_ITEMS} columns", node.at)
-            continue
-        nodes.append(resolve(node, items))
-        names.append(alias or result_name(node, items))
-        aliases.append(alias or (names[-1] if isinstance(node, syntax.ColumnRef) else None))
-    return SelectList(tuple(nodes), tuple(names), tuple(aliases))
+        else:
+            place, name = resolve(node, items), alias or result_name(node, items)
+            found.append((place, name, name if isinstance(node, syntax.ColumnRef) else alias))
+    nodes, names, aliases = zip(*found, strict=True)
+    return SelectList(nodes, names, aliases)
 
 
 def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName]) -> GroupBy:
@@ -95,11 +92,8 @@ def grouped(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName
 
     sets: list[tuple[int, ...]] = [()]
     for item in select.groups or ():
-        options = (
-            [tuple(place(node) for node in one) for one in item.sets]
-            if isinstance(item, syntax.Sets)
-            else [(place(item),)]
-        )
+        several = item.sets if isinstance(item, syntax.Sets) else ((item,),)
+        options = [tuple(map(place, one)) for one in several]
         sets = [(*before, *(i for i in option if i not in before)) for before in sets for option in options]
         if len(sets) > syntax.MAX_GROUPING_SETS:
             raise SqlRefused("too-large", f"A query has at most {syntax.MAX_GROUPING_SETS} grouping sets", select.at)
@@ -112,33 +106,27 @@ def _is_grouping(node: Node) -> bool:
 
 
 def _key(node: Node, columns: SelectList, items: Sequence[ColumnName]) -> Node:
+    hidden = isinstance(node, syntax.ColumnRef) and known(node, items)  # a column's own name comes before an alias
+    return _named(node, columns, () if hidden else (columns.aliases,), "GROUP BY") or resolve(node, items)
+
+
+def _named(node: Node, columns: SelectList, several: Sequence[Sequence[str | None]], what: str) -> Node | None:
+    """A result by its position, or by its name in one of several lists of them."""
     if isinstance(node, syntax.Literal) and node.type == "int":
-        return _position(node, columns, "GROUP BY")
-    if isinstance(node, syntax.ColumnRef) and node.table is None and not known(node, items):
-        place = alias_of(node.name, columns.aliases)
-        if place is not None:
-            return columns.nodes[place]
-    return resolve(node, items)
-
-
-def _position(node: syntax.Literal, columns: SelectList, what: str) -> Node:
-    place = node.value
-    if not isinstance(place, int) or not 1 <= place <= len(columns.nodes):
-        raise SqlRefused("sql-syntax", f"{what} has no column {place} to name", node.at)
-    return columns.nodes[place - 1]
+        place = node.value
+        if not isinstance(place, int) or not 1 <= place <= len(columns.nodes):
+            raise SqlRefused("sql-syntax", f"{what} has no column {place} to name", node.at)
+        return columns.nodes[place - 1]
+    if isinstance(node, syntax.ColumnRef) and node.table is None:
+        found = (alias_of(node.name, names) for names in several)
+        return next((columns.nodes[place] for place in found if place is not None), None)
+    return None
 
 
 def ordering(order: syntax.Order, columns: SelectList, items: Sequence[ColumnName]) -> Node:
     """What ORDER BY sorts by: a result by its name or position, else an expression."""
-    node = order.item
-    if isinstance(node, syntax.Literal) and node.type == "int":
-        return _position(node, columns, "ORDER BY")
-    if isinstance(node, syntax.ColumnRef) and node.table is None:
-        place = alias_of(node.name, columns.aliases)
-        place = alias_of(node.name, columns.names) if place is None else place
-        if place is not None:
-            return columns.nodes[place]
-    return resolve(node, items)
+    found = _named(order.item, columns, (columns.aliases, columns.names), "ORDER BY")
+    return found or resolve(order.item, items)
 
 
 def aggregates_of(node: Node) -> list[Aggregate]:
@@ -204,13 +192,7 @@ def _count(express: RowExpressions, node: Aggregate, where: RowFn | None) -> Sta
     return Stat("count", (found.fn,), where, node.distinct)
 
 
-def released(
-    select: SelectQuery,
-    rows: RowSet,
-    columns: SelectList,
-    groups: GroupBy,
-    single: Callable[[syntax.Query], TableProgram],
-) -> ReleasedTable:
+def released(select: SelectQuery, rows: RowSet, columns: SelectList, groups: GroupBy, single: Single) -> ReleasedTable:
     """A grouped SELECT over private rows: its statistics, and the program over them."""
     express = rows.express()
     bound: dict[Node, Node] = {}
@@ -223,9 +205,8 @@ def released(
             continue
         if isinstance(found, PersonValue) or rows.identifies(found.fn):
             why = "Grouping a released table by the person would show single persons"
-            raise SqlRefused(
-                "raw-rows", why, node.at, "Group by something many people share, or count per person inside."
-            )
+            remedy = "Group by something many people share, or count per person inside."
+            raise SqlRefused("raw-rows", why, node.at, remedy)
         places[i] = len(keys)
         label: Node = KeyLabel(len(keys))
         bound[node] = syntax.Call(f"cast {found.type}", (label,)) if found.type in CLOCKS else label
@@ -251,25 +232,12 @@ def _clauses(
 
 
 def program_of(
-    select: SelectQuery,
-    columns: SelectList,
-    after: ReleasedExpressions,
-    source: GroupStatistics | Regroup | TableProgram,
-    having: Node | None,
+    query: syntax.Query, columns: SelectList, after: ReleasedExpressions, source: ProgramSource, having: Node | None
 ) -> TableProgram:
-    """A SELECT over a released table."""
-    return TableProgram(
-        source,
-        tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True)),
-        having,
-        tuple(
-            (after.expr(ordering(order, columns, after.items)), order.descending, order.nulls_first)
-            for order in select.order
-        ),
-        select.limit,
-        select.offset,
-        select.distinct,
-    )
+    """A query over a released table."""
+    shown = tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True))
+    by = [(after.expr(ordering(one, columns, after.items)), one.descending, one.nulls_first) for one in query.order]
+    return TableProgram(source, shown, having, tuple(by), query.limit, query.offset, query.distinct)
 
 
 PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "mean", "min": "min", "max": "max"}
@@ -322,9 +290,6 @@ def _person_present(person: PersonValue) -> RowFn | None:
 def _when(where: RowFn | None, then: RowFn) -> RowFn:
     """A value, missing where the filter is not true."""
     return then if where is None else Case(((where, then),))
-
-
-Single = Callable[[syntax.Query], TableProgram]
 
 
 def over_released(query: SelectQuery, source: ReleasedTable, where: list[Node], single: Single) -> ReleasedTable:
@@ -397,16 +362,8 @@ def stacked(query: syntax.UnionQuery, left: ReleasedTable, right: ReleasedTable)
     columns = SelectList(tuple(syntax.Place(i) for i in range(len(names))), names, names)
     fields: dict[Node, Node] = {syntax.Place(i): syntax.Place(i) for i in range(len(names))}
     after = ReleasedExpressions(fields, left.items, _never, grouped=True)
-    found = TableProgram(
-        StackedPrograms((left.program, right.program)),
-        tuple((name, syntax.Place(i)) for i, name in enumerate(names)),
-        None,
-        tuple((after.expr(ordering(one, columns, left.items)), one.descending, one.nulls_first) for one in query.order),
-        query.limit,
-        query.offset,
-        not query.every,
-    )
-    return ReleasedTable(found, left.items)
+    source = StackedPrograms((left.program, right.program))
+    return ReleasedTable(program_of(query, columns, after, source, None), left.items)
 
 
 def _never(query: syntax.Query) -> TableProgram:

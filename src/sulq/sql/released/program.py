@@ -119,7 +119,7 @@ class TableProgram:
     another Program or a Stack. `having` is also the WHERE of a query over released rows.
     """
 
-    source: GroupStatistics | Regroup | TableProgram | StackedPrograms
+    source: ProgramSource
     columns: tuple[tuple[str, Node], ...]
     having: Node | None = None
     order: tuple[tuple[Node, bool, bool], ...] = ()
@@ -128,6 +128,8 @@ class TableProgram:
     distinct: bool = False
 
 
+ProgramSource = GroupStatistics | Regroup | TableProgram | StackedPrograms
+Single = Callable[[syntax.Query], TableProgram]  # compiles a subquery used as a value
 RENAMED: Final = {"btrim": "trim", "extract": "date_part"}
 
 
@@ -139,6 +141,7 @@ class ReleasedTable:
     items: tuple[ColumnName, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class ReleasedExpressions:
     """Lowers expressions over one released table.
 
@@ -146,18 +149,10 @@ class ReleasedExpressions:
     subquery used as a value; `items` name the columns for a refusal.
     """
 
-    def __init__(
-        self,
-        bound: Mapping[Node, Node],
-        items: Sequence[ColumnName],
-        single: Callable[[syntax.Query], TableProgram],
-        *,
-        grouped: bool,
-    ) -> None:
-        self.bound = bound
-        self.items = items
-        self.single = single
-        self.grouped = grouped
+    bound: Mapping[Node, Node]
+    items: Sequence[ColumnName]
+    single: Single
+    grouped: bool
 
     def expr(self, node: Node) -> Node:
         """An expression over the released table."""
@@ -233,21 +228,17 @@ class ReleasedExpressions:
         by = last.value if node.op == "+" else -last.value
         inner = self.expr(first)
         if isinstance(inner, Call) and inner.op in ("cast date", "cast timestamp"):
-            written = inner.args[0]
+            written, clock = inner.args[0], inner.op.removeprefix("cast ")
             if isinstance(written, Literal):
-                return self._moved(str(written.value), inner.op.removeprefix("cast "), by, node.at)
+                value = read_moment(str(written.value), clock)
+                found = None if value is None else moved(value, by)
+                if found is None:
+                    raise syntax.SqlRefused("bad-literal", "This date cannot be read", node.at)
+                day = clock == "date" and not by.microseconds
+                return Literal(found.date(), "date") if day else Literal(found, "timestamp")
         if by.months or by.microseconds:
             return unsupported("Months or hours added to a released date", node.at)
         return Call("+", (inner, Literal(by.days, "int")))
-
-    def _moved(self, text: str, clock: str, by: syntax.Interval, at: int) -> Node:
-        value = read_moment(text, clock)
-        found = None if value is None else moved(value, by)
-        if found is None:
-            raise syntax.SqlRefused("bad-literal", "This date cannot be read", at)
-        if clock == "date" and not by.microseconds:
-            return Literal(found.date(), "date")
-        return Literal(found, "timestamp")
 
     def _cast(self, node: syntax.Cast) -> Node:
         found: Node = Call(f"cast {node.to}", (self.expr(node.item),))
@@ -310,7 +301,7 @@ def _inside(relation: Relation) -> Relation:
 def pruned(program: TableProgram) -> TableProgram:
     """A program whose questions run over pruned relations."""
     source = program.source
-    found: GroupStatistics | Regroup | TableProgram | StackedPrograms
+    found: ProgramSource
     match source:
         case GroupStatistics():
             fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]

@@ -32,6 +32,7 @@ from sulq.sql.released.program import (
     GroupStatistics,
     KeyLabel,
     LeftOut,
+    ProgramSource,
     Regroup,
     StackedPrograms,
     Stat,
@@ -66,6 +67,11 @@ class SqlTable:
     def shown(self) -> list[tuple[NoisyValue, ...]]:
         """The rows the point values select."""
         return [row for row, member in zip(self.rows, self.members, strict=True) if member.value is True]
+
+    def contexts(self) -> list[RowContext]:
+        """The rows as what expressions over them speak of."""
+        rows = zip(self.rows, self.members, strict=True)
+        return [RowContext(fields=cells, member=member) for cells, member in rows]
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +127,7 @@ def _some_hidden(sets: list[GroupingSet], other: object) -> None:
 def sources_of(program: TableProgram) -> list[GroupStatistics]:
     """Every Groups of a program, of the programs under it and of those its expressions use; each once."""
     found: dict[int, GroupStatistics] = {}
-    front: list[TableProgram | GroupStatistics | Regroup | StackedPrograms | Node | None] = [program]
+    front: list[ProgramSource | Node | None] = [program]
     while front:
         match front.pop(0):
             case None:
@@ -161,7 +167,7 @@ class Reader:
         """The rows of a program, in order."""
         source, clear, tries = self._source(program.source)
         names = tuple(name for name, _ in program.columns)
-        made: list[tuple[tuple[NoisyValue, ...], NoisyValue, tuple[NoisyValue, ...]]] = []
+        made: list[Made] = []
         for row in source:
             member = row.member
             if program.having is not None:
@@ -187,29 +193,20 @@ class Reader:
         rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
         return SqlTable(names, rows, members, clear, tries)
 
-    def _source(
-        self, source: GroupStatistics | Regroup | TableProgram | StackedPrograms
-    ) -> tuple[Iterable[RowContext], bool, int]:
+    def _source(self, source: ProgramSource) -> tuple[Iterable[RowContext], bool, int]:
         """RowGroups, whether all that could be there are, and from how many they were chosen."""
         if isinstance(source, GroupStatistics):
             # Of groups found in the data those of too few people are not there, and nobody knows how many.
             return self._groups(source), all(one.groups is not None for one in self._asked.sets[id(source)]), 1
         if isinstance(source, Regroup):
             inner = self.table(source.source)
-            rows = [RowContext(fields=cells, member=m) for cells, m in zip(inner.rows, inner.members, strict=True)]
             # Whether a row counts is in the ranges of its aggregates: nothing is chosen here.
-            return gather(source, rows, self.figure, clear=inner.clear), inner.clear, 1
-        tables = (
-            [self.table(p) for p in source.programs] if isinstance(source, StackedPrograms) else [self.table(source)]
-        )
+            return gather(source, inner.contexts(), self.figure, clear=inner.clear), inner.clear, 1
+        tables = [self.table(p) for p in (source.programs if isinstance(source, StackedPrograms) else (source,))]
         if len({len(table.names) for table in tables}) > 1:
             raise QuestionError("bad-question", "The parts of a union have different numbers of columns.")
-        found_rows = [
-            RowContext(fields=cells, member=member)
-            for table in tables
-            for cells, member in zip(table.rows, table.members, strict=True)
-        ]
-        return found_rows, all(table.clear for table in tables), sum(table.tries for table in tables)
+        rows = [row for table in tables for row in table.contexts()]
+        return rows, all(table.clear for table in tables), sum(table.tries for table in tables)
 
     def _groups(self, groups: GroupStatistics) -> Iterable[RowContext]:
         for one in self._asked.sets[id(groups)]:
