@@ -122,12 +122,7 @@ class GraphTable:
         return self.ask(SpanningTree(self.graph, complete), spend=spend, where=where, fresh=fresh)
 
     def triangles(
-        self,
-        *,
-        degree: int | None = None,
-        spend: Loss | None = None,
-        where: RowFn | None = None,
-        fresh: bool = False,
+        self, *, degree: int | None = None, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
     ) -> Answer:
         """How many triangles there are; `degree`: a bound on edges at a vertex, for far less noise."""
         return self.ask(Triangles(self.graph, degree), spend=spend, where=where, fresh=fresh)

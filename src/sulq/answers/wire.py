@@ -24,26 +24,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
-from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
+from sulq.answers.estimators import Estimated, Reading
 from sulq.answers.plan import Part, Plan, Whole
-from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
+from sulq.answers.quantiles import Bed
 from sulq.answers.released import Noise, Released
-from sulq.answers.sized import Average, SizedSpread
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
 from sulq.language.estimator import DECLARATIONS, Estimator
 from sulq.language.facts import Facts, Heavy, TableFacts
-from sulq.language.law import (
-    AboveLaw,
-    BinomialLaw,
-    BitLaw,
-    ExponentialLaw,
-    FlipLaw,
-    GaussianLaw,
-    LaplaceLaw,
-    MetricLaw,
-    PassedLaw,
-)
+from sulq.language.law import Law
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.language.question import QUESTIONS
 from sulq.language.relation import RELATIONS
@@ -301,16 +290,12 @@ def _array(given: dict[str, object]) -> npt.NDArray[np.generic]:
 
 LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho, SubLinear)
 EVENTS: Final = (Draw, Event, Receipt, SignedReceipt, Split, Unit)
-LAWS: Final = (
-    *(AboveLaw, BinomialLaw, BitLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw),
-    PassedLaw,
-)
+LAWS: Final = typing.get_args(Law)
 HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
-ANSWERS: Final = (
-    *(Answer, Answers, Average, Bed, CentredMean, Chosen, Covariance, Mean, Noise, Plain, Quantile, Quantiles),
-    *(FirstAbove, Picked, Placed, Released, SizedSpread, Spread),
-)
+# Estimates from reports are read where the reports are, and travel in no answer.
+READINGS: Final = tuple(cls for cls in typing.get_args(Reading) if cls is not Estimated)
+ANSWERS: Final = (Answer, Answers, Bed, Noise, Released, *READINGS)
 
 KINDS: Final[dict[str, type]] = {
     cls.__name__: cls for cls in (*LOSSES, *EVENTS, *LAWS, *PLANS, *ANSWERS, *COLUMNS, *QUESTIONS, *ROW_FUNCTIONS)
