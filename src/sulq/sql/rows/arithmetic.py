@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 from sulq.language import rowfn
 from sulq.language.domain import Schema
-from sulq.language.kinds import Code, Scalar, Truth
+from sulq.language.kinds import Code, Truth
 from sulq.language.rowfn import DatePart, DateTrunc, Each, Maths, Power, Relabel, RowFn, Value
 from sulq.sql.parse.syntax import NUMERIC, Constant, Interval, SqlRefused, moved, unsupported
 from sulq.sql.rows.text_functions import TextFunctions
@@ -20,6 +22,7 @@ from sulq.sql.rows.values import (
     as_number,
     cell,
     constant_fn,
+    few_whole_numbers,
     fitted,
     number_type,
     read_bool,
@@ -34,11 +37,11 @@ MICRO: Final = 86_400_000_000
 MAX_LABELS: Final = 10_000
 
 
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """Builds the row functions of arithmetic over one relation's columns."""
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    schema: Schema
 
     def cell(self, fn: RowFn, to: str, at: int) -> Cell:
         """A row function of a SQL type."""
@@ -170,8 +173,9 @@ class Arithmetic:
 
     def period(self, args: list[Operand], at: int) -> tuple[str, Cell]:
         """A part of time, and the date or timestamp it is asked of."""
-        part = str(args[0].value) if isinstance(args[0], Fixed) else ""
-        return part, self.clock(args[1], args[1].type if args[1].type in CLOCKS else "timestamp", at)
+        part, item = args
+        clock = item.type if item.type in CLOCKS else "timestamp"
+        return str(part.value) if isinstance(part, Fixed) else "", self.clock(item, clock, at)
 
     def extract(self, args: list[Operand], at: int) -> Operand:
         """A part of a date or timestamp: to PostgreSQL no whole number, so that a quotient of it is not cut off."""
@@ -186,10 +190,10 @@ class Arithmetic:
         part, item = self.period(args, at)
         return self.cell(DateTrunc(part, item.fn), item.type, at)
 
-    def of_number(self, args: list[Operand], at: int, act: Callable[[RowFn], RowFn], to: str | None = None) -> Operand:
-        """A function of one number, of the number's own type where none is named."""
-        item = self.number(args[0], at)
-        return self.cell(act(item.fn), to or item.type, at)
+    def clip(self, args: list[Operand], at: int) -> Operand:
+        """A number within two constants."""
+        item, low, high = self.number(args[0], at), figure(args[1], at), figure(args[2], at)
+        return self.cell(item.fn.clip(low, high), item.type, at)
 
     def cast(self, item: Cell, to: str, wide: int | None, at: int) -> Operand:
         """A row's value of another type."""
@@ -219,10 +223,7 @@ class Arithmetic:
             return self.cell(Relabel(item.fn, names), "text", at)
         if isinstance(kind, Truth):
             return self.cell(Relabel(Each(item.fn), ("false", "true")), "text", at)
-        few = (
-            isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None and kind.hi - kind.lo < MAX_LABELS
-        )
-        if item.type in NUMERIC and few and kind.step is not None and kind.step.denominator == 1:  # type: ignore[union-attr]
+        if item.type in NUMERIC and few_whole_numbers(kind, MAX_LABELS):
             key = self.cell(Each(item.fn), "int", at)
             if isinstance(key.kind, Code):
                 return self.cell(Relabel(key.fn, tuple(map(str, key.kind.labels))), "text", at)
@@ -248,8 +249,14 @@ class Arithmetic:
         return self.cell(Value(Relabel(item.fn, figures)), to, at)
 
 
-def _of_number(act: Callable[[RowFn], RowFn], to: str | None = "float") -> Callable[..., Operand]:
-    return lambda self, args, at: self.of_number(args, at, act, to)
+def _of_number(act: Callable[[RowFn], RowFn], to: str = "float") -> Callable[[Arithmetic, list[Operand], int], Operand]:
+    """A function of one number, of the number's own type where none is named."""
+
+    def of_number(self: Arithmetic, args: list[Operand], at: int) -> Operand:
+        item = self.number(args[0], at)
+        return self.cell(act(item.fn), to or item.type, at)
+
+    return of_number
 
 
 CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
@@ -265,17 +272,10 @@ CALLS: Final[dict[str, Callable[[Arithmetic, list[Operand], int], Operand]]] = {
     "width_bucket": Arithmetic.width_bucket,
     "extract": Arithmetic.extract,
     "date_trunc": Arithmetic.date_trunc,
-    "clip": lambda self, args, at: self.of_number(
-        args, at, lambda fn: fn.clip(figure(args[1], at), figure(args[2], at))
-    ),
+    "clip": Arithmetic.clip,
     "pi": lambda _self, _args, _at: Fixed(math.pi, "float"),
-    "abs": _of_number(abs, None),  # of a whole number whole, as no other function of one is to PostgreSQL
-    "floor": _of_number(lambda fn: Maths("floor", fn)),
-    "ceil": _of_number(lambda fn: Maths("ceil", fn)),
-    "sqrt": _of_number(lambda fn: Maths("sqrt", fn)),
-    "ln": _of_number(lambda fn: Maths("ln", fn)),
-    "exp": _of_number(lambda fn: Maths("exp", fn)),
-    "sign": _of_number(lambda fn: Maths("sign", fn)),
+    "abs": _of_number(abs, ""),  # of a whole number whole, as no other function of one is to PostgreSQL
+    **{op: _of_number(functools.partial(Maths, op)) for op in ("floor", "ceil", "sqrt", "ln", "exp", "sign")},
     "cbrt": _of_number(lambda fn: Maths("sign", fn) * Power(abs(fn), 1 / 3)),
     "degrees": _of_number(lambda fn: fn * (180 / math.pi)),
     "radians": _of_number(lambda fn: fn * (math.pi / 180)),

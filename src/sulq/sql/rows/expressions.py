@@ -97,10 +97,7 @@ class RowExpressions:
         """An expression as a condition."""
         found = self.operand(node)
         if isinstance(found, Fixed):
-            if found.value is None:
-                return unknown()
-            found = fitted(found, "bool", node.at)
-            return Lit(bool(found.value))
+            return unknown() if found.value is None else Lit(bool(fitted(found, "bool", node.at).value))
         if not isinstance(found.kind, Truth) or found.type != "bool":
             raise SqlRefused("wrong-kind", f"A condition is needed here, not {TYPE_WORDS[found.type]}", node.at)
         return found.fn
@@ -124,9 +121,8 @@ class RowExpressions:
                 return _aggregate_refused(node)
             case syntax.Subquery(how="value"):
                 why = "A subquery's value cannot decide about rows: it would have to be released first"
-                raise SqlRefused(
-                    "sql-unsupported", why, node.at, "Ask for the value first, and write it into the query."
-                )
+                remedy = "Ask for the value first, and write it into the query."
+                raise SqlRefused("sql-unsupported", why, node.at, remedy)
             case syntax.Subquery():
                 why = "A subquery that decides about rows is answered only as a condition joined by AND in WHERE"
                 raise SqlRefused("sql-unsupported", why, node.at)
@@ -304,8 +300,7 @@ class RowExpressions:
         types = cells or {item.type for item in items if item.type != "null"}
         if not types:
             return "null"
-        fixed = {item.type for item in items if isinstance(item, Fixed)} - {"text", "null"}
-        types |= fixed
+        types |= {item.type for item in items if isinstance(item, Fixed)} - {"text", "null"}
         if types <= set(syntax.NUMERIC):
             return "int" if types == {"int"} else "float"
         if types <= set(CLOCKS):
@@ -323,11 +318,9 @@ class RowExpressions:
 
     def _case(self, node: syntax.Call) -> Operand:
         pairs_, otherwise = syntax.branches(node)
-        whens = [self.condition(when) for when, _ in pairs_]
-        thens = [self.operand(then) for _, then in pairs_]
+        branches = [(self.condition(when), self.operand(then)) for when, then in pairs_]
         last = Fixed(None, "null") if otherwise is None else self.operand(otherwise)
-        items = [*thens, last]
-        branches = list(zip(whens, thens, strict=True))
+        items = [*(then for _, then in branches), last]
         to = self._common(items, node.at)
         if to == "null":
             return Fixed(None, "null")

@@ -10,7 +10,7 @@ A union makes the columns of both sides alike and puts the rows one after the ot
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final
 
@@ -30,14 +30,14 @@ SAME_PERSON: Final = (
 UNVALUED: Final = "can be equated with nothing but a person"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Sides:
     """Conditions of a join, sorted by what they speak of."""
 
-    person: bool
-    pairs: tuple[tuple[Node, Node, Node], ...]  # left, right, the condition itself
-    right: tuple[Node, ...]
-    rest: tuple[Node, ...]
+    person: bool = False
+    pairs: list[tuple[Node, Node, Node]] = field(default_factory=list)  # left, right, the condition itself
+    right: list[Node] = field(default_factory=list)
+    rest: list[Node] = field(default_factory=list)
 
 
 def replaced(node: Node, place: Callable[[int], int]) -> Node:
@@ -79,7 +79,7 @@ def join(builder: RelationBuilder, tables: tuple[RowSet, RowSet], how: str, cond
     valued_ = [[(valued(term, place, UNVALUED), place) for term, place in side] for side in (ours, theirs)]
     first, second = builder.columns(left, valued_[0]), builder.columns(right, valued_[1], optional=optional)
     on: list[tuple[str, str]] = []
-    rest = list(sorted_.rest) + ([] if optional else list(sorted_.right))
+    rest = sorted_.rest + ([] if optional else sorted_.right)
     for (a, _, condition), mine, yours in zip(sorted_.pairs, first.beside, second.beside, strict=True):
         if alike(first.rows.schema, mine, second.rows.schema, yours):
             on.append((mine, yours))
@@ -94,9 +94,7 @@ def join(builder: RelationBuilder, tables: tuple[RowSet, RowSet], how: str, cond
 
 def _sorted(left: RowSet, right: RowSet, conditions: list[Node]) -> _Sides:
     count = len(left.items)
-    person, pairs = False, []
-    ours: list[Node] = []
-    rest: list[Node] = []
+    found = _Sides()
     for node in conditions:
         if linked(node, count) and isinstance(node, Call):
             a, b = node.args if sides(node.args[0], count) == {"left"} else reversed(node.args)
@@ -104,22 +102,19 @@ def _sorted(left: RowSet, right: RowSet, conditions: list[Node]) -> _Sides:
             if all(isinstance(term, PersonValue) for term in terms):
                 if any(isinstance(term, PersonValue) and term.present is not None for term in terms):
                     unsupported("A join on the person of an optional row", node.at)
-                person = True
+                found.person = True
             else:
-                pairs.append((a, b, node))
+                found.pairs.append((a, b, node))
         else:
-            (ours if sides(node, count) == {"right"} else rest).append(node)
-    return _Sides(person, tuple(pairs), tuple(ours), tuple(rest))
+            (found.right if sides(node, count) == {"right"} else found.rest).append(node)
+    return found
 
 
 def _keyed(left: RowSet, right: RowSet, conditions: _Sides) -> bool:
     """Whether a pair equates a key that is not the person with what is declared to refer to it."""
-    for a, b, _ in conditions.pairs:
-        if isinstance(a, Place) and isinstance(b, Place):
-            one, other = left.items[a.index], right.items[b.index - len(left.items)]
-            if not isinstance(one.term, PersonValue) and not isinstance(other.term, PersonValue) and refers(one, other):
-                return True
-    return False
+    places = [(a.index, b.index) for a, b, _ in conditions.pairs if isinstance(a, Place) and isinstance(b, Place)]
+    items = [(left.items[i], right.items[j - len(left.items)]) for i, j in places]
+    return any(refers(*two) and not any(isinstance(item.term, PersonValue) for item in two) for two in items)
 
 
 def alike(left: Schema, mine: str, right: Schema, yours: str) -> bool:
@@ -199,11 +194,12 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
         if len(labels) > MAX_LABELS:
             raise SqlRefused("too-large", f"A UNION has at most {MAX_LABELS} categories in a column", at)
         return (_within(left, labels), _within(right, labels)), kind
-    if isinstance(left.fn, Lit) and isinstance(other, Code):
-        return _alike(_lonely(left, a, at), a, right, b, at)
-    if isinstance(right.fn, Lit) and isinstance(one, Code):
-        return _alike(left, a, _lonely(right, b, at), b, at)
-    if isinstance(left.fn, Lit) and isinstance(right.fn, Lit) and kind == "text":
+    constants = isinstance(left.fn, Lit), isinstance(right.fn, Lit)
+    if (
+        (constants[0] and isinstance(other, Code))
+        or (constants[1] and isinstance(one, Code))
+        or (all(constants) and kind == "text")
+    ):
         return _alike(_lonely(left, a, at), a, _lonely(right, b, at), b, at)
     if type(one) is not type(other) or not isinstance(one, (Truth, Words)):
         raise SqlRefused("wrong-kind", "A UNION of a category with free text", at, "Declare them alike.")
@@ -219,9 +215,8 @@ def _lonely(item: Cell, schema: Schema, at: int) -> Cell:
 
 def _hull(left: Cell, one: Scalar, right: Cell, other: Scalar) -> tuple[RowFn, RowFn]:
     """Two numbers under one range and grid; branches that are never taken widen each without changing it."""
-    if one.lo is None or one.hi is None or other.lo is None or other.hi is None:
-        return left.fn, right.fn
-    if (one.lo, one.hi, one.step) == (other.lo, other.hi, other.step):
+    same = (one.lo, one.hi, one.step) == (other.lo, other.hi, other.step)
+    if same or one.lo is None or one.hi is None or other.lo is None or other.hi is None:
         return left.fn, right.fn
     ends: list[RowFn] = [_end(end, one.clock) for end in (min(one.lo, other.lo), max(one.hi, other.hi))]
     if one.clock is None and one.step != other.step:
@@ -234,12 +229,8 @@ def _hull(left: Cell, one: Scalar, right: Cell, other: Scalar) -> tuple[RowFn, R
 def _end(value: Fraction, clock: str | None) -> RowFn:
     if clock is not None:
         return Moment(iso_text(int(value), clock), "date" if clock == "date" else "timestamp")
-    return Lit(_exact(value))
-
-
-def _exact(number: Fraction) -> int | float:
-    value = float(number)
-    return int(value) if value == int(value) and abs(value) <= 2**53 else value
+    number = float(value)
+    return Lit(int(number) if number == int(number) and abs(number) <= 2**53 else number)
 
 
 def _within(item: Cell, labels: tuple[object, ...]) -> RowFn:

@@ -19,38 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.answers import wire
-from sulq.language import domain
+from sulq.language import domain, rowfn
 from sulq.language.domain import Schema, iso_text
 from sulq.language.kinds import Cells, Code, Integers, Scalar, Truth
-from sulq.language.rowfn import (
-    Arith,
-    Bucket,
-    Case,
-    Choice,
-    Clip,
-    Col,
-    Compare,
-    DatePart,
-    DateTrunc,
-    Each,
-    Lit,
-    Logic,
-    Maths,
-    Modulo,
-    Moment,
-    Not,
-    OrMissing,
-    Position,
-    Relabel,
-    Round,
-    RowFn,
-    ToDate,
-    periods,
-)
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import evaluate, walk
 from sulq.language.shape import numeric
 from sulq.sql.rows import boxes
-from sulq.sql.rows.values import Cell, TrialRows
+from sulq.sql.rows.values import Cell, TrialRows, few_whole_numbers
 
 MAX_VALUES: Final = 2**16 + 1  # of a column whose every value is tried
 MAX_LABELS: Final = 2**16  # of a number that is returned value by value; beyond it the key is open
@@ -58,7 +34,10 @@ MAX_EVALUATIONS: Final = 2**22  # values times nodes that are tried
 MAX_NAMED_EXPRESSIONS: Final = 4  # expressions whose values are tried
 MAX_COMPARED_NODES: Final = 200  # of an expression that is compared with others
 CLOCKED: Final = (domain.Date, domain.Timestamp)
-STRICT: Final = (Col, Lit, Moment, Arith, Maths, Round, Modulo, DatePart, DateTrunc, ToDate, Clip, Each, Compare)
+STRICT: Final = (
+    *(rowfn.Col, rowfn.Lit, rowfn.Moment, rowfn.Arith, rowfn.Maths, rowfn.Round, rowfn.Modulo, rowfn.DatePart),
+    *(rowfn.DateTrunc, rowfn.ToDate, rowfn.Clip, rowfn.Each, rowfn.Compare),
+)
 Label = int | float | str | bool | None
 Finite = domain.Int | domain.Bool | domain.Category | domain.Date  # kinds whose every value may be tried
 
@@ -73,9 +52,9 @@ def finite(column: domain.Column | None) -> TypeGuard[Finite]:
 def columns(fn: RowFn) -> set[str] | None:
     """The columns a row function is made of; None where it looks at more than columns."""
     found = list(itertools.islice(walk(fn), MAX_EVALUATIONS + 1))
-    if len(found) > MAX_EVALUATIONS or any(isinstance(item, (Bucket, Position)) for item in found):
+    if len(found) > MAX_EVALUATIONS or any(isinstance(item, (rowfn.Bucket, rowfn.Position)) for item in found):
         return None
-    return {item.name for item in found if isinstance(item, Col)}
+    return {item.name for item in found if isinstance(item, rowfn.Col)}
 
 
 def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
@@ -100,7 +79,7 @@ def key(item: Cell, conditions: Sequence[RowFn], schema: Schema) -> RowFn:
     fn = _masked(fn, kind, possible)
     if not kind.nullable or not nameless or _never_missing(item.fn, names, conditions, schema):
         return fn
-    return OrMissing(fn)
+    return rowfn.OrMissing(fn)
 
 
 def _within(fn: RowFn, names: set[str]) -> bool:
@@ -116,16 +95,16 @@ def projected(conditions: Sequence[RowFn], fits: Callable[[RowFn], bool]) -> lis
 
 def _projected(fn: RowFn, fits: Callable[[RowFn], bool], *, denied: bool) -> RowFn | None:
     """The same of one condition, or of its opposite where it is denied."""
-    if isinstance(fn, Not):
+    if isinstance(fn, rowfn.Not):
         return _projected(fn.item, fits, denied=not denied)
-    if isinstance(fn, Logic):
+    if isinstance(fn, rowfn.Logic):
         parts = [_projected(item, fits, denied=denied) for item in fn.items]
         known = tuple(part for part in parts if part is not None)
         both = (fn.op == "and") is not denied
         if not known or (not both and len(known) < len(parts)):
             return None
-        return Logic("and" if both else "or", known)
-    return None if not fits(fn) else Not(fn) if denied else fn
+        return rowfn.Logic("and" if both else "or", known)
+    return None if not fits(fn) else rowfn.Not(fn) if denied else fn
 
 
 def _bounded(
@@ -173,13 +152,14 @@ def _masked(fn: RowFn, kind: Code, possible: npt.NDArray[np.bool_]) -> RowFn:
     if possible.all() or not possible.any() or not constants:
         return fn
     kept = [cast("Label", label) if here else None for label, here in zip(kind.labels, possible.tolist(), strict=True)]
-    return Relabel(fn, tuple(kept))
+    return rowfn.Relabel(fn, tuple(kept))
 
 
 def _named_by(conditions: Sequence[RowFn], item: Cell, schema: Schema) -> list[RowFn]:
     """The expressions of few values that the key is made of and a condition speaks of."""
-    said = {wire.encode(fn) for condition in conditions for fn in _walk(condition) if not isinstance(fn, (Col, Lit))}
-    made = [fn for fn in _walk(item.fn) if not isinstance(fn, (Col, Lit)) and _few(fn, schema)]
+    plain = (rowfn.Col, rowfn.Lit)
+    said = {wire.encode(fn) for condition in conditions for fn in _walk(condition) if not isinstance(fn, plain)}
+    made = [fn for fn in _walk(item.fn) if not isinstance(fn, plain) and _few(fn, schema)]
     return [fn for fn in made if wire.encode(fn) in said and _over(item.fn, fn)][:MAX_NAMED_EXPRESSIONS]
 
 
@@ -191,9 +171,7 @@ def _walk(fn: RowFn) -> list[RowFn]:
 
 def _few(fn: RowFn, schema: Schema) -> bool:
     kind = fn.kind(schema)
-    if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
-        return kind.step is not None and kind.step.denominator == 1 and kind.hi - kind.lo < MAX_VALUES
-    return isinstance(kind, (Truth, Code))
+    return isinstance(kind, (Truth, Code)) or few_whole_numbers(kind, MAX_VALUES)
 
 
 def _over(fn: RowFn, part: RowFn) -> bool:
@@ -203,7 +181,7 @@ def _over(fn: RowFn, part: RowFn) -> bool:
     def made(inner: RowFn) -> bool:
         if type(inner) is type(part) and wire.encode(inner) == text:
             return True
-        return not isinstance(inner, (Col, Bucket, Position)) and all(map(made, inner.parts()))
+        return not isinstance(inner, (rowfn.Col, rowfn.Bucket, rowfn.Position)) and all(map(made, inner.parts()))
 
     return made(fn)
 
@@ -231,8 +209,7 @@ def _every(low: int, high: int) -> Integers:
 
 def _last(values: Integers) -> npt.NDArray[np.bool_]:
     """Which of these values is the missing one."""
-    found = np.zeros(len(values), dtype=np.bool_)
-    found[-1] = True
+    found: npt.NDArray[np.bool_] = np.arange(len(values)) == len(values) - 1
     return found
 
 
@@ -245,14 +222,14 @@ def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> Ro
     many = len(different) > MAX_LABELS and not isinstance(column, domain.Category)
     if not different or many:
         return None
-    base: RowFn = Col(name) if isinstance(column, domain.Category) else Each(Col(name))
+    base: RowFn = rowfn.Col(name) if isinstance(column, domain.Category) else rowfn.Each(rowfn.Col(name))
     if labels[-1] is not None:  # the expression has a value even where the column has none
-        renamed: RowFn = Relabel(OrMissing(base), tuple(labels))
+        renamed: RowFn = rowfn.Relabel(rowfn.OrMissing(base), tuple(labels))
     else:
         kind = base.kind(frame.schema)
         same = isinstance(kind, Code) and labels[:-1] == list(kind.labels)
-        renamed = base if same else Relabel(base, tuple(labels[:-1]))
-    return OrMissing(renamed) if nameless else renamed
+        renamed = base if same else rowfn.Relabel(base, tuple(labels[:-1]))
+    return rowfn.OrMissing(renamed) if nameless else renamed
 
 
 def _evaluated(
@@ -293,29 +270,23 @@ def closed(item: Cell, schema: Schema, left: Schema) -> tuple[RowFn, RowFn | Non
     it rises with, where it is made of that.
     """
     fn, kind = item.fn, item.fn.kind(left)
-    if isinstance(kind, Code):
-        return fn, None
-    if isinstance(kind, Truth):
-        return Each(fn), None
     if not isinstance(kind, Scalar):
-        return fn, None
+        return rowfn.Each(fn) if isinstance(kind, Truth) else fn, None
     chosen = _constant_case(fn)
     if chosen is not None:
         return chosen, None
-    if isinstance(fn, DateTrunc):
+    if isinstance(fn, rowfn.DateTrunc):
         inner = fn.item.kind(left)
         few = isinstance(inner, Scalar) and _periods(fn.part, inner) <= MAX_LABELS
-        return (periods(fn.part, fn.item, left), fn.item) if few else (fn, None)
-    if kind.step is None or kind.step.denominator != 1 or kind.lo is None or kind.hi is None:
-        return fn, None
-    if kind.hi - kind.lo >= MAX_LABELS or kind.clock == "timestamp":
+        return (rowfn.periods(fn.part, fn.item, left), fn.item) if few else (fn, None)
+    if not few_whole_numbers(kind, MAX_LABELS) or kind.lo is None or kind.hi is None or kind.clock == "timestamp":
         return fn, None
     if kind.clock == "date":
-        return periods("day", fn, left), fn
+        return rowfn.periods("day", fn, left), fn
     low, high = math.ceil(kind.lo), math.floor(kind.hi)
     whole = fn.kind(schema)
     narrower = not isinstance(whole, Scalar) or (kind.lo, kind.hi) != (whole.lo, whole.hi)
-    return Each(Clip(fn, low, high) if narrower and low <= high else fn), None
+    return rowfn.Each(rowfn.Clip(fn, low, high) if narrower and low <= high else fn), None
 
 
 def _periods(part: str, kind: Scalar) -> int:
@@ -329,18 +300,18 @@ def _periods(part: str, kind: Scalar) -> int:
     return int((kind.hi - kind.lo) / (days * unit)) + 1
 
 
-def _constant_case(fn: RowFn) -> Choice | None:
+def _constant_case(fn: RowFn) -> rowfn.Choice | None:
     """CASE with constant numbers as results: its labels are those numbers and no others."""
-    if not isinstance(fn, Case):
+    if not isinstance(fn, rowfn.Case):
         return None
-    results = [then for _, then in fn.branches] + ([] if fn.otherwise is None else [fn.otherwise])
-    if not all(isinstance(result, Lit) and isinstance(result.value, (int, float)) for result in results):
+    results = [*(then for _, then in fn.branches), *([] if fn.otherwise is None else [fn.otherwise])]
+    numbers = [then.value for then in results if isinstance(then, rowfn.Lit) and isinstance(then.value, (int, float))]
+    if len(numbers) < len(results):
         return None
-    values = sorted({cast("float", result.value) for result in results if isinstance(result, Lit)})
+    values = sorted(set(numbers))
     place = {value: i for i, value in enumerate(values)}
-    branches = tuple((when, place[cast("float", cast("Lit", then).value)]) for when, then in fn.branches)
-    last = None if fn.otherwise is None else place[cast("float", cast("Lit", fn.otherwise).value)]
-    return Choice(branches, tuple(values), last)
+    branches = tuple((when, place[number]) for (when, _), number in zip(fn.branches, numbers, strict=False))
+    return rowfn.Choice(branches, tuple(values), None if fn.otherwise is None else place[numbers[-1]])
 
 
 def _never_missing(fn: RowFn, names: set[str] | None, conditions: Sequence[RowFn], schema: Schema) -> bool:
@@ -354,11 +325,11 @@ def _strict(fn: RowFn) -> bool:
     """Whether a row function is missing only where one of its columns is."""
     for item in walk(fn):
         strict = isinstance(item, STRICT)
-        if isinstance(item, Arith) and item.op == "/":
-            strict = isinstance(item.right, Lit) and bool(item.right.value)
-        elif isinstance(item, Maths):
+        if isinstance(item, rowfn.Arith) and item.op == "/":
+            strict = isinstance(item.right, rowfn.Lit) and bool(item.right.value)
+        elif isinstance(item, rowfn.Maths):
             strict = item.op not in ("sqrt", "ln", "exp")
-        elif isinstance(item, Relabel):
+        elif isinstance(item, rowfn.Relabel):
             strict = None not in item.labels
         if not strict:
             return False

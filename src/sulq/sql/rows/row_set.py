@@ -67,19 +67,20 @@ def refers(one: Item, other: Item) -> bool:
 
 def find(column: syntax.ColumnRef, items: Sequence[ColumnName]) -> int | None:
     """The place of the column a name means; None where there is none, a refusal where there are several."""
-    found = [
-        i
-        for i, item in enumerate(items)
-        if column.name.fits(item.name)
-        and (not item.hidden if column.table is None else item.table is not None and column.table.fits(item.table))
-    ]
+    found = [i for i in _of(column.table, items) if column.name.fits(items[i].name)]
     exact = [i for i in found if items[i].name == column.name.text]
     found = exact if len(exact) == 1 else found
     if len(found) > 1:
-        raise SqlRefused(
-            "unknown-column", f"{column.name.text[:80]!r} may be one of several columns", column.at, "Name its table."
-        )
+        why = f"{column.name.text[:80]!r} may be one of several columns"
+        raise SqlRefused("unknown-column", why, column.at, "Name its table.")
     return found[0] if found else None
+
+
+def _of(table: syntax.Name | None, items: Sequence[ColumnName]) -> list[int]:
+    """The places of a table's columns, or of all that need no table's name."""
+    if table is None:
+        return [i for i, item in enumerate(items) if not item.hidden]
+    return [i for i, item in enumerate(items) if item.table is not None and table.fits(item.table)]
 
 
 def look_up(column: syntax.ColumnRef, items: Sequence[ColumnName]) -> syntax.Place:
@@ -108,11 +109,7 @@ def known(node: Node, items: Sequence[ColumnName]) -> bool:
 
 def expand(star: syntax.Star, items: Sequence[ColumnName]) -> list[tuple[syntax.Place, str]]:
     """The columns a star stands for, with their names."""
-    if star.table is None:
-        found = [(syntax.Place(i, star.at), item.name) for i, item in enumerate(items) if not item.hidden]
-    else:
-        named = [(i, item) for i, item in enumerate(items) if item.table is not None and star.table.fits(item.table)]
-        found = [(syntax.Place(i, star.at), item.name) for i, item in named]
+    found = [(syntax.Place(i, star.at), items[i].name) for i in _of(star.table, items)]
     if not found:
         raise SqlRefused("unknown-table", "No table of this name is in FROM", star.at)
     return found
@@ -145,17 +142,13 @@ def _named(node: Node, items: Sequence[ColumnName]) -> tuple[str | None, int]:
         case syntax.Subquery(how="exists"):
             return "exists", 2
         case syntax.Subquery(how="value"):
-            return _first(node), 2
+            query = node.query
+            while not isinstance(query, syntax.SelectQuery):
+                query = query.left
+            inner, alias = query.items[0]
+            return alias or result_name(inner, ()), 2
         case _:
             return None, 0
-
-
-def _first(node: syntax.Subquery) -> str:
-    query = node.query
-    while not isinstance(query, syntax.SelectQuery):
-        query = query.left
-    inner, alias = query.items[0]
-    return alias or result_name(inner, ())
 
 
 def alias_of(name: syntax.Name, aliases: Sequence[str | None]) -> int | None:
@@ -302,10 +295,8 @@ class RelationBuilder:
             if isinstance(term, Fixed):
                 return term
             value = None if term.cell is None else cell(Col(column(term.cell.fn)), term.cell.type, found.schema, 0)
-            present = (
-                column(term.present) if term.present is not None else own.get(marker, marker) if optional else None
-            )
-            return PersonValue(value, None if present is None else Col(present))
+            absent = Col(own.get(marker, marker)) if optional else None
+            return PersonValue(value, absent if term.present is None else Col(column(term.present)))
 
         items = tuple(replace(item, term=again(term)) for item, term in zip(rows.items, terms, strict=True))
         personal = frozenset(own.get(name, name) for name, fn in made if rows.identifies(fn))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
@@ -72,11 +73,11 @@ OF_LABELS: Final[dict[str, tuple[tuple[Callable[[Operand, int], object], ...], C
 NAMES: Final = (*FUNCTIONS, *OF_LABELS, "||", "concat")
 
 
+@dataclass(frozen=True, slots=True)
 class TextFunctions:
     """Builds the row functions of text over one relation's columns."""
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
+    schema: Schema
 
     def call(self, op: str, args: list[Operand], at: int) -> Operand:
         """A function of text."""
@@ -126,10 +127,9 @@ class TextFunctions:
         """Texts one after the other; `concat` takes a missing one as empty, `||` is missing then."""
         parts = [Fixed(_shown(arg, at), "text") if isinstance(arg, Fixed) else arg for arg in args]
         parts = [part for part in parts if not (isinstance(part, Fixed) and part.value == "")]
-        found: Operand = Fixed("", "text")
-        words = any(isinstance(part, Cell) and isinstance(part.kind, Words) for part in parts)
-        if words:
+        if any(isinstance(part, Cell) and isinstance(part.kind, Words) for part in parts):
             return self._free(parts, at, skip=skip)
+        found: Operand = Fixed("", "text")
         for part in parts:
             found = self._pair(found, part, at, skip=skip)
         return found
@@ -168,14 +168,10 @@ class TextFunctions:
             raise SqlRefused("too-large", "Too many categories are joined one after the other", at)  # T74
         labels: dict[str, int] = {}
         branches = []
-        for a in left.kind.labels:
-            for b in right.kind.labels:
-                if a is None or b is None:
-                    continue
+        for a, b in itertools.product(left.kind.labels, right.kind.labels):
+            if a is not None and b is not None:
                 place = labels.setdefault(f"{a}{b}", len(labels))
-                sides = (rowfn.Compare("==", side.fn, rowfn.Lit(label)) for side, label in ((left, a), (right, b)))  # type: ignore[arg-type]
-                both = rowfn.Logic("and", tuple(sides))
-                branches.append((both, place))
+                branches.append(((left.fn == a) & (right.fn == b), place))
         return cell(rowfn.Choice(tuple(branches), tuple(labels)), "text", self.schema, at)
 
 

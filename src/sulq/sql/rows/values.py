@@ -91,6 +91,13 @@ def same_labels(left: Cell, right: Cell) -> bool:
     return isinstance(left.kind, Code) and isinstance(right.kind, Code) and left.kind.labels == right.kind.labels
 
 
+def few_whole_numbers(kind: Kind, most: int) -> bool:
+    """Whether values of a kind are whole numbers, of which at most so many lie within its bounds."""
+    if not isinstance(kind, Scalar) or kind.lo is None or kind.hi is None:
+        return False
+    return kind.hi - kind.lo < most and kind.step is not None and kind.step.denominator == 1
+
+
 def number_type(left: str, right: str) -> str:
     """The type of a sum or product."""
     return "int" if left == right == "int" else "float"
