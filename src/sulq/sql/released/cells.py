@@ -19,22 +19,11 @@ from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node
 from sulq.sql.released.columns import StatColumn
-from sulq.sql.released.functions import act, moment, number
+from sulq.sql.released.functions import act, moment
 from sulq.sql.released.functions import number as as_number
 from sulq.sql.released.grouping_sets import ascending
 from sulq.sql.released.program import Regroup
-from sulq.sql.released.ranges import (
-    INF,
-    Anything,
-    NumberRange,
-    Outcome,
-    hull,
-    may,
-    only,
-    outcome,
-    shown,
-    span,
-)
+from sulq.sql.released.ranges import INF, Anything, NumberRange, Outcome, hull, may, only, outcome, shown, span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,16 +268,19 @@ Evaluate = Callable[[Node, RowContext], NoisyValue]
 CountedRow = tuple[RowContext, NoisyValue]  # a row, and whether it counts
 
 
+def where_too(member: NoisyValue, where: Node | None, row: RowContext, figure: Evaluate) -> NoisyValue:
+    """Whether a row that may be a member is one and a condition holds in it."""
+    return member if where is None else applied("and", [member, figure(where, row)])
+
+
 def gather(regroup: Regroup, rows: Sequence[RowContext], figure: Evaluate, *, clear: bool) -> Iterator[RowContext]:
     """The groups of released rows, each with its keys, its aggregates and the keys its set leaves out."""
-    kept: list[CountedRow] = []
-    for row in rows:
-        member = row.member
-        if regroup.where is not None:
-            member = applied("and", [member, figure(regroup.where, row)])
-        if member.value is True or member.origin is not None:
-            kept.append((row, member))
-    keyed = [(row, member, tuple(figure(key, row) for key in regroup.keys)) for row, member in kept]
+    kept = [(row, where_too(row.member, regroup.where, row, figure)) for row in rows]
+    keyed = [
+        (row, member, tuple(figure(key, row) for key in regroup.keys))
+        for row, member in kept
+        if member.value is True or member.origin is not None
+    ]
     for chosen in regroup.sets or (tuple(range(len(regroup.keys))),):
         left = frozenset(range(len(regroup.keys))) - frozenset(chosen)
         groups: dict[tuple[object, ...], list[CountedRow]] = {} if chosen else {(): []}
@@ -313,10 +305,10 @@ def _some(members: list[NoisyValue], *, always: bool) -> NoisyValue:
 
 
 def _aggregate(stat: Aggregate, items: list[CountedRow], figure: Evaluate, *, noisy: bool) -> NoisyValue:
-    pairs = []
-    for row, member in items:
-        holds = member if stat.where is None else applied("and", [member, figure(stat.where, row)])
-        pairs.append((holds, figure(stat.args[0], row) if stat.args else NoisyValue(1)))
+    pairs = [
+        (where_too(member, stat.where, row, figure), figure(stat.args[0], row) if stat.args else NoisyValue(1))
+        for row, member in items
+    ]
     counted = [what for holds, what in pairs if holds.value is True and what.value is not None]
     if stat.distinct:
         counted = list({what.value: what for what in counted}.values())
@@ -357,7 +349,7 @@ def value_of(name: str, values: list[object], q: Fraction | None) -> object:
     if name == "quantile_disc":
         ordered = sorted(values, key=ascending)
         return ordered[max(math.ceil(part * len(ordered)) - 1, 0)]
-    numbers = [number(value) for value in values]
+    numbers = [as_number(value) for value in values]
     if name == "quantile_cont":
         return _between(sorted(numbers), part)
     if name not in _OF_NUMBERS:
@@ -375,23 +367,23 @@ _OF_ANY: dict[str, Callable[[list[object]], object]] = {
 }
 
 
-def _spread(numbers: list[float], less: int) -> float | None:
-    n = len(numbers)
-    middle = math.fsum(numbers) / n
-    return math.fsum((x - middle) ** 2 for x in numbers) / (n - less) if n > less else None
+def _spread(less: int, *, root: bool = False) -> Callable[[list[float]], float | None]:
+    def spread(numbers: list[float]) -> float | None:
+        n = len(numbers)
+        middle = math.fsum(numbers) / n
+        square = math.fsum((x - middle) ** 2 for x in numbers) / (n - less) if n > less else None
+        return math.sqrt(square) if root and square is not None else square
 
-
-def _root(square: float | None) -> float | None:
-    return None if square is None else math.sqrt(square)
+    return spread
 
 
 _OF_NUMBERS: dict[str, Callable[[list[float]], float | None]] = {
     "sum": math.fsum,
     "mean": lambda numbers: math.fsum(numbers) / len(numbers),
-    "var_pop": lambda numbers: _spread(numbers, 0),
-    "var_samp": lambda numbers: _spread(numbers, 1),
-    "std_pop": lambda numbers: _root(_spread(numbers, 0)),
-    "std_samp": lambda numbers: _root(_spread(numbers, 1)),
+    "var_pop": _spread(0),
+    "var_samp": _spread(1),
+    "std_pop": _spread(0, root=True),
+    "std_samp": _spread(1, root=True),
 }
 
 

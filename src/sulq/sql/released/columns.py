@@ -276,10 +276,8 @@ class SumCollector:
     def rest(self, columns: Sequence[StatColumn]) -> list[StatColumn]:
         """What the groups of columns, found in the data and shown, leave of all rows: a total more for each sum."""
         totals = {}
-        # In the order of the sums themselves: the same question however the statistics are listed.
-        for place, block in sorted(
-            {(part.question, block) for column in columns for part in column.slices for block in part.blocks}
-        ):
+        parts = {(part.question, block) for column in columns for part in column.slices for block in part.blocks}
+        for place, block in sorted(parts):  # in their own order: the same question however statistics are listed
             asked = self._asked[place]
             fn, weight = asked.values[block - 1], asked.weights[block - 1]  # the first block is the people
             totals[place, block] = self.put(RowGroups(asked.over, asked.where, ()), fn, weight * TOTAL_SHARE)

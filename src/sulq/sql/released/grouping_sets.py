@@ -38,24 +38,18 @@ class GroupingSet:
         """Each group's place and its labels over all keys, ascending, missing labels last."""
         found = self.groups
         if found is None:
-            several = answers[self.question].labels or ()
-            found = tuple(
-                tuple(_read(label, clock) for label, clock in zip(one, self.clocks, strict=True)) for one in several
-            )
-        rows = []
-        for place, group in enumerate(found):
-            full: list[object] = [None] * width
-            for key, label in zip(self.keys, group, strict=True):
-                full[key] = label
-            rows.append((place, tuple(full)))
-        return sorted(rows, key=lambda row: tuple(ascending(label) for label in row[1]))
+            found = tuple(tuple(map(_read, one, self.clocks)) for one in answers[self.question].labels or ())
+        rows = [(place, self._full(group, width)) for place, group in enumerate(found)]
+        return sorted(rows, key=lambda row: tuple(map(ascending, row[1])))
 
     def label(self, other: str, width: int) -> tuple[object, ...]:
         """The keys of the row for the rest: the given text; missing where a key is no text, or left out."""
-        full: list[object] = [None] * width
-        for key, text in zip(self.keys, self.texts, strict=True):
-            full[key] = other if text else None
-        return tuple(full)
+        return self._full([other if text else None for text in self.texts], width)
+
+    def _full(self, labels: Sequence[object], width: int) -> tuple[object, ...]:
+        """The labels of this set's keys among all keys."""
+        given = dict(zip(self.keys, labels, strict=True))
+        return tuple(given.get(key) for key in range(width))
 
 
 def ascending(value: object) -> tuple[bool, object]:
@@ -99,22 +93,19 @@ def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) ->
             continue
         finer = listed[source[i]]
         if finer == i:
-            columns = columns_of(asking, rows, groups.stats)
-            own[i] = columns
+            columns = own[i] = columns_of(asking, rows, groups.stats)
         else:
-            base = own.get(finer)
-            if base is None:
-                base = own[finer] = columns_of(asking, _rows(groups, sets[finer], schema, open_=False), groups.stats)
+            if finer not in own:
+                own[finer] = columns_of(asking, _rows(groups, sets[finer], schema, open_=False), groups.stats)
             once = [stat for j, stat in enumerate(groups.stats) if j not in adding]
             asked = iter(columns_of(asking, rows, once) if once else [])
             spread = (tuple(sizes[key] for key in sets[finer]), tuple(sets[finer].index(key) for key in keys))
-            columns = [_coarser(base[j], spread) if j in adding else next(asked) for j in range(len(groups.stats))]
+            columns = [
+                replace(column, summed=spread, _kept={}, _of=None) if j in adding else next(asked)
+                for j, column in enumerate(own[finer])
+            ]
         made.append(GroupingSet(keys, tuple(columns), _groups(groups, keys, schema)))
     return made
-
-
-def _coarser(column: StatColumn, spread: tuple[tuple[int, ...], tuple[int, ...]]) -> StatColumn:
-    return replace(column, summed=spread, _kept={}, _of=None)
 
 
 def _rows(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> RowGroups:
@@ -152,10 +143,9 @@ def _additive(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> l
     for stat in stats:
         people = stat.name == "persons" and stat.where is None
         if people and not single:
-            why = (
-                "A person may be in several groups: how many different people are in none of those shown is not known."
-            )
-            raise QuestionError("open-keys", why, "Count rows, or leave out other=.")
+            why = "how many different people are in none of those shown is not known."
+            remedy = "Count rows, or leave out other=."
+            raise QuestionError("open-keys", f"A person may be in several groups: {why}", remedy)
         made.append(Stat("rows") if people else stat)
     return made
 

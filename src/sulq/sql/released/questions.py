@@ -72,13 +72,13 @@ def tree(
     chosen = _chosen(asking, asked, levels, branch) if rows.alone else set()
     made = []
     for how, at in asked:
-        reading: ColumnReading = Quantile(bins, branch, sizes, how, at)
-        own = tuple(slices)
-        if (how, at) in chosen:
-            reading = Picked(Quantile(bins, branch, sizes, how, at))
+        reading, own = Quantile(bins, branch, sizes, how, at), tuple(slices)
+        picked = (how, at) in chosen
+        if picked:
             finest = RowGroups(rows.over, rows.where, (*rows.keys, key), score=_rank(how, at))
             own = (*own, slice_at(asking.put(finest, rowfn.Lit(1), share / (3 * len(chosen)))))
-        made.append(StatColumn(own, reading, whole=whole and how != "cont", clock=kind.clock))
+        is_whole_ = whole and how != "cont"
+        made.append(StatColumn(own, Picked(reading) if picked else reading, whole=is_whole_, clock=kind.clock))
     return made
 
 
@@ -132,11 +132,9 @@ def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> 
     """A column for each statistic of the groups of these rows."""
     found: dict[int, StatColumn] = {}
     bundles: dict[tuple[str, ...], list[int]] = {}
-    total: list[int] = []
     for i, stat in enumerate(stats):
-        if stat.name == "rows" and stat.where is None:
-            total.append(i)
         bundles.setdefault(_bundle(stat), []).append(i)
+    total = [i for i, stat in enumerate(stats) if stat.name == "rows" and stat.where is None]
     carried = False
     for _, places in sorted(bundles.items()):  # in an order of their own: the same question however they are listed
         first = stats[places[0]]
@@ -149,17 +147,21 @@ def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> 
             made = _pairs(asking, *_over(asking, rows, first), wanted)
         else:
             plain = not first.distinct and first.where is None and not rows.open
-            carrier = total if plain and not carried else []
-            made, rows_column = _one(asking, *_over(asking, rows, first), wanted, count_rows=bool(carrier))
+            carries = bool(total) and plain and not carried
+            made, rows_column = _one(asking, *_over(asking, rows, first), wanted, count_rows=carries)
             if rows_column is not None:
                 carried = True
                 found.update(dict.fromkeys(total, rows_column))
         found.update(zip(places, made, strict=True))
     for i, stat in enumerate(stats):
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
-            value = rowfn.Lit(1) if stat.where is None else stat.where
-            found[i] = StatColumn((slice_at(asking.put(rows, value)),), Plain(), whole=True)
+            found[i] = _summed(asking, rows, rowfn.Lit(1) if stat.where is None else stat.where, whole=True)
     return [found[i] for i in range(len(stats))]
+
+
+def _summed(asking: SumCollector, rows: RowGroups, fn: RowFn, *, whole: bool) -> StatColumn:
+    """One sum as it is released."""
+    return StatColumn((slice_at(asking.put(rows, fn)),), Plain(), whole=whole)
 
 
 def _bundle(stat: Stat) -> tuple[str, ...]:
@@ -195,8 +197,8 @@ def _persons(asking: SumCollector, rows: RowGroups, where: RowFn | None) -> Stat
     source, columns = _derived(rows, asking.schema(rows), where)
     names = tuple(name for name, _ in columns)
     people = PerPerson(Select(source, tuple(columns)) if columns else source, names, ())
-    place = asking.put(RowGroups(people, None, tuple(rowfn.Col(name) for name in names)), rowfn.Lit(1))
-    return StatColumn((slice_at(place),), Plain(), whole=True)
+    groups = RowGroups(people, None, tuple(map(rowfn.Col, names)))
+    return _summed(asking, groups, rowfn.Lit(1), whole=True)
 
 
 def _over(asking: SumCollector, rows: RowGroups, stat: Stat) -> tuple[RowGroups, tuple[RowFn, ...]]:
@@ -208,9 +210,8 @@ def _over(asking: SumCollector, rows: RowGroups, stat: Stat) -> tuple[RowGroups,
         source, columns = _derived(rows, schema, stat.where)
         values = [(f"x{i}", _coded(arg, schema)) for i, arg in enumerate(stat.args)]
         over = Distinct(Select(source, (*columns, *values)))
-        return RowGroups(over, None, tuple(rowfn.Col(name) for name, _ in columns)), tuple(
-            rowfn.Col(name) for name, _ in values
-        )
+        keys, args = (tuple(rowfn.Col(name) for name, _ in several) for several in (columns, values))
+        return RowGroups(over, None, keys), args
     if stat.where is None:
         return rows, stat.args
     schema = asking.schema(rows)
@@ -232,8 +233,8 @@ def _one(
 ) -> tuple[list[StatColumn], StatColumn | None]:
     """Leaves for all that is wanted of one value and, if it may bring it along, the number of rows."""
     (fn,) = args
-    names = {stat.name for stat in wanted}
-    moments, total = _moments(asking, rows, fn, names & set(MOMENTS), count_rows=count_rows)
+    names = {stat.name for stat in wanted if stat.name in MOMENTS}
+    moments, total = _moments(asking, rows, fn, names, count_rows=count_rows)
     ordered = [(stat.name, stat.q) for stat in wanted if stat.name in ORDERS]
     orders = dict(zip(ordered, tree(asking, rows, fn, ordered), strict=True)) if ordered else {}
     made = [moments[s.name] if s.name in MOMENTS else orders[s.name, s.q] for s in wanted]
@@ -277,10 +278,10 @@ def _single(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], s
     made = {}
     if "count" in names:
         value = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
-        made["count"] = StatColumn((slice_at(asking.put(rows, value)),), Plain(), whole=True)
+        made["count"] = _summed(asking, rows, value, whole=True)
     if "sum" in names:
         bounded(fn, schema)
-        made["sum"] = StatColumn((slice_at(asking.put(rows, fn)),), Plain(), whole=is_whole(fn, schema))
+        made["sum"] = _summed(asking, rows, fn, whole=is_whole(fn, schema))
     return made
 
 
@@ -290,9 +291,8 @@ def _constant(
     """Of a value that is constant by its bounds only the count is not known."""
     part = slice_at(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
     given: dict[str, ColumnReading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
-    return {
-        name: StatColumn((part,), given.get(name, PublicNumber(Fraction(0))), whole=name == "count") for name in names
-    }
+    zero = PublicNumber(Fraction(0))  # a spread
+    return {name: StatColumn((part,), given.get(name, zero), whole=name == "count") for name in names}
 
 
 Found = tuple[dict[str, ColumnReading], dict[str, AnswerSlice], ColumnReading]
@@ -362,8 +362,8 @@ def _centred(
     present: RowFn = rowfn.Not(rowfn.IsMissing(fn)) if fn.kind(schema).nullable else rowfn.Lit(1)
     count = asking.put(rows, rowfn.Bernstein(rowfn.IsMissing(fn)) if split else present, 2 * COUNT_WEIGHT[0])
     total = asking.put(rows, away, 2 * COUNT_WEIGHT[1])
-    kind = bounded(away, schema)
-    grain = rounding(kind[2].step, scalar_grid(kind[0], kind[1], kind[2].step)[0])
+    least, most, kind = bounded(away, schema)
+    grain = rounding(kind.step, scalar_grid(least, most, kind.step)[0])
     alone = slice_at(count, picked=(1,) if split else None)
     pair = slice_at(count, total, picked=(1, 2) if split else None)
     readings: dict[str, ColumnReading] = {

@@ -24,6 +24,7 @@ from sulq.sql.released.cells import (
     gather,
     quotient,
     there,
+    where_too,
 )
 from sulq.sql.released.columns import StatColumn, SumCollector
 from sulq.sql.released.functions import moment
@@ -169,9 +170,7 @@ class Reader:
         names = tuple(name for name, _ in program.columns)
         made: list[Made] = []
         for row in source:
-            member = row.member
-            if program.having is not None:
-                member = applied("and", [member, self.figure(program.having, row)])
+            member = where_too(row.member, program.having, row, self.figure)
             if member.value is not True and member.origin is None:
                 continue
             cells = tuple(self.figure(expr, row) for _, expr in program.columns)
@@ -266,10 +265,8 @@ def _figure(column: StatColumn, answers: Sequence[Released], place: int, groups:
     nothing = column.unknown(answers) if groups else None
     if nothing is not None and nothing[0][place]:
         return NoisyValue(None, Unknown(nothing[1], nothing[2]), column.clock)
-    value = column.values(answers)[place]
-    number: object = (
-        moment(value, column.clock) if column.clock else round(float(value)) if column.whole else float(value)
-    )
+    value = float(column.values(answers)[place])
+    number = moment(value, column.clock) if column.clock else round(value) if column.whole else value
     return NoisyValue(number, GroupCells(column, (place,), groups), column.clock)
 
 
@@ -292,16 +289,12 @@ def _ordered(made: list[Made], i: int, *, down: bool, nulls_first: bool) -> list
 
 
 def _different(made: list[Made]) -> list[Made]:
-    seen: set[object] = set()
-    kept = []
+    """The first of equal rows that are there, and all that may not be."""
+    kept: dict[object, Made] = {}
     for one in made:
-        values = tuple(figure.value for figure in one[0])
-        if one[1].value is True and values in seen:
-            continue
-        if one[1].value is True:
-            seen.add(values)
-        kept.append(one)
-    return kept
+        there_ = one[1].value is True
+        kept.setdefault(tuple(figure.value for figure in one[0]) if there_ else id(one), one)
+    return list(kept.values())
 
 
 def _noisy(made: list[Made]) -> bool:
