@@ -129,9 +129,8 @@ class SqlCompiler:
     def _projected(self, query: syntax.SelectQuery, rows: RowSet, columns: SelectList) -> RowSet:
         """Rows with other columns: a subquery that aggregates nothing."""
         if query.limit is not None or query.offset:
-            raise SqlRefused(
-                "raw-rows", "LIMIT over single rows picks rows by their place", query.at, "Aggregate them."
-            )
+            why = "LIMIT over single rows picks rows by their place"
+            raise SqlRefused("raw-rows", why, query.at, "Aggregate them.")
         express = rows.express()
         items = []
         for node, name in zip(columns.nodes, columns.names, strict=True):
@@ -187,17 +186,17 @@ class SqlCompiler:
         )
         found = builder.per_person(laid.rows, tuple(dict.fromkeys(key_names)), made, query.at)
         bound: dict[Node, Term] = dict(fixed)
-        for (node, term), name in zip(others, key_names, strict=False):
-            bound[node] = cell(Col(name), term.type, found.schema, node.at)
+
+        def column(name: str, kind: str, node: Node) -> Cell:
+            return cell(Col(name), kind, found.schema, node.at)
+
+        bound |= {node: column(name, term.type, node) for (node, term), name in zip(others, key_names, strict=False)}
+        bound |= {node: column(made[i][0], aggregated[i][2], node) for i, node in enumerate(wanted)}
         own = [name for name, _, _ in made[len(values) :]]
-        columns_of = iter(own)
+        own_columns = iter(own)
         for node, person in persons:
-            inner = person.cell
-            bound[node] = PersonValue(
-                None if inner is None else cell(Col(next(columns_of)), inner.type, found.schema, node.at)
-            )
-        for i, aggregate in enumerate(wanted):
-            bound[aggregate] = cell(Col(made[i][0]), aggregated[i][2], found.schema, aggregate.at)
+            inner = None if person.cell is None else column(next(own_columns), person.cell.type, node)
+            bound[node] = PersonValue(inner)
         express = type(express)(found.schema, bound)
         items = tuple(
             Item(name, term=express.term(node)) for node, name in zip(columns.nodes, columns.names, strict=True)

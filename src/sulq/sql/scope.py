@@ -17,11 +17,7 @@ from sulq.language.relation import Distinct, Join, PerPerson, Relation, Where
 from sulq.language.relation import Select as Columns
 from sulq.language.rowfn import Case, Col, Compare, IsMissing, Lit, Logic, Not, RowFn
 from sulq.sql.parse import syntax
-from sulq.sql.parse.syntax import (
-    Node,
-    SqlRefused,
-    unsupported,
-)
+from sulq.sql.parse.syntax import Node, SqlRefused, unsupported
 from sulq.sql.released.program import ReleasedTable
 from sulq.sql.rows.expressions import RowExpressions
 from sulq.sql.rows.joins import SAME_PERSON, alike, join, linked, replaced
@@ -39,10 +35,8 @@ class Env:
 
     def find(self, name: syntax.Name) -> tuple[syntax.Query, Env] | None:
         """The WITH query of a name, and what that one may name."""
-        for known_name, query, env in reversed(self.tables):
-            if name.fits(known_name.text):
-                return query, env
-        return None
+        found = ((query, env) for known_name, query, env in reversed(self.tables) if name.fits(known_name.text))
+        return next(found, None)
 
     def extended(self, tables: tuple[tuple[syntax.Name, syntax.Query], ...]) -> Env:
         """With the queries of one WITH: each may name those before it."""
@@ -63,12 +57,10 @@ class Scope:
 
     def source(self, node: syntax.Source, env: Env, pool: list[Node]) -> RowSet | ReleasedTable:
         """What FROM gives. Conditions of WHERE (`pool`) that match the tables of a join are taken out of it."""
-        if isinstance(node, syntax.Joined):
-            chain = self._chain(node)
-            if len(chain) > 1:
-                return self._cross(chain, env, pool)
-            return self._joined(node, env, pool)
-        return self._one(node, env)
+        if not isinstance(node, syntax.Joined):
+            return self._one(node, env)
+        chain = self._chain(node)
+        return self._cross(chain, env, pool) if len(chain) > 1 else self._joined(node, env, pool)
 
     def _one(self, node: syntax.Named | syntax.Derived, env: Env) -> RowSet | ReleasedTable:
         self.used += 1
@@ -80,7 +72,9 @@ class Scope:
             found = self.source(node.query, env, [])
         else:
             found = self.query(node.query, env)
-        return _aliased(found, node.alias, node.columns, node.at) if node.alias is not None else _unaliased(found, node)
+        if node.alias is None and isinstance(node.query, (syntax.Joined, syntax.Named)):
+            return found  # a join in parentheses keeps its tables' names
+        return _aliased(found, node.alias or syntax.Name(""), node.columns, node.at)
 
     def _named(self, node: syntax.Named, env: Env) -> RowSet | ReleasedTable:
         inner = None if node.registered else env.find(node.name)
@@ -130,9 +124,8 @@ class Scope:
         for name in self._shared(node, left, right):
             one, other = (find(syntax.ColumnRef(name, None, name.at), side.items) for side in (left, right))
             if one is None or other is None:
-                raise SqlRefused(
-                    "unknown-column", f"No column {name.text[:80]!r} on both sides of USING", name.at or node.at
-                )
+                why = f"No column {name.text[:80]!r} on both sides of USING"
+                raise SqlRefused("unknown-column", why, name.at or node.at)
             kept, gone = (one, len(left.items) + other)
             where = name.at or node.at
             conditions.append(syntax.Call("=", (syntax.Place(kept, where), syntax.Place(gone, where)), at=where))
@@ -150,9 +143,8 @@ class Scope:
             found, hidden = join(self.builder, (right, left), "left", conditions, node.at), set(map(swapped, hidden))
         else:
             found = join(self.builder, (left, right), "inner" if inner else "left", conditions, node.at)
-        found = replace(
-            found, items=tuple(replace(item, hidden=item.hidden or i in hidden) for i, item in enumerate(found.items))
-        )
+        shown = tuple(replace(item, hidden=item.hidden or i in hidden) for i, item in enumerate(found.items))
+        found = replace(found, items=shown)
         if inner:
             self._take(found, pool)
         return self._reranked(found)
@@ -161,10 +153,9 @@ class Scope:
         """The columns of USING, or of NATURAL JOIN those of the same name."""
         if not node.natural:
             return list(node.using)
-        theirs = {item.name.lower() for item in right.items if not item.hidden}
-        return [
-            syntax.Name(item.name, at=node.at) for item in left.items if not item.hidden and item.name.lower() in theirs
-        ]
+        ours, theirs = ([item.name for item in side.items if not item.hidden] for side in (left, right))
+        shared = {name.lower() for name in theirs}
+        return [syntax.Name(name, at=node.at) for name in ours if name.lower() in shared]
 
     def _links(self, left: RowSet, right: RowSet, pool: list[Node]) -> list[Node]:
         """The conditions of WHERE that equate something of one side with something of the other."""
@@ -184,13 +175,9 @@ class Scope:
                 pool.remove(node)
 
     def _met(self, node: syntax.Call, found: RowSet) -> bool:
-        ranks = []
-        for arg in node.args:
-            place = find(arg, found.items) if isinstance(arg, syntax.ColumnRef) else None
-            if place is None:
-                return False
-            ranks.append(found.items[place].rank)
-        return ranks[0] != ranks[1]
+        places = [find(arg, found.items) for arg in node.args if isinstance(arg, syntax.ColumnRef)]
+        ranks = [found.items[place].rank for place in places if place is not None]
+        return len(ranks) == 2 and ranks[0] != ranks[1]
 
     def _ranked(self, rows: RowSet, rank: int) -> RowSet:
         return replace(rows, items=tuple(replace(item, rank=rank) for item in rows.items))
@@ -208,18 +195,8 @@ def _aliased(
         raise SqlRefused("sql-syntax", "An alias lists more columns than there are", at)
     given: Sequence[ColumnName] = found.items
     names = [columns[i].text if i < len(columns) else item.name for i, item in enumerate(given)]
-    if isinstance(found, ReleasedTable):
-        shown = tuple(replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))
-        return replace(found, items=shown)
-    items = (replace(item, name=name, table=alias.text) for item, name in zip(found.items, names, strict=True))
-    return replace(found, items=tuple(items))
-
-
-def _unaliased(found: RowSet | ReleasedTable, node: syntax.Derived) -> RowSet | ReleasedTable:
-    """A subquery without a name of its own; a join in parentheses keeps its tables' names."""
-    if isinstance(node.query, (syntax.Joined, syntax.Named)):
-        return found
-    return _aliased(found, syntax.Name(""), (), node.at)
+    items = (replace(item, name=name, table=alias.text) for item, name in zip(given, names, strict=True))
+    return replace(found, items=tuple(items))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +298,8 @@ class SemiJoins:
         schema = shaped(relation, facts, 0).schema
         for (_, _, at), mine, other in zip(match.others, ours, theirs.beside, strict=False):
             if not alike(schema, mine, theirs.rows.schema, other):
-                raise SqlRefused(
-                    "wrong-kind", "What is matched is declared differently", at, "Declare the columns alike."
-                )
+                why = "What is matched is declared differently"
+                raise SqlRefused("wrong-kind", why, at, "Declare the columns alike.")
         source: Relation = theirs.rows.relation
         if missing:
             source = Where(source, IsMissing(Col(theirs.beside[-1])))
@@ -378,12 +354,10 @@ class SemiJoins:
         """Two expressions that must agree, and whether one is declared to refer to the other."""
         a, b = resolve(here, inner.items), resolve(there, outer.items)
         pair = (inner.express().term(a), outer.express().term(b), at)
-        plain = (
-            isinstance(a, syntax.Place)
-            and isinstance(b, syntax.Place)
-            and not any(isinstance(x, PersonValue) for x in pair[:2])
-        )
-        return pair, plain and refers(inner.items[a.index], outer.items[b.index])  # type: ignore[union-attr]
+        if not isinstance(a, syntax.Place) or not isinstance(b, syntax.Place):
+            return pair, False
+        person = any(isinstance(x, PersonValue) for x in pair[:2])
+        return pair, not person and refers(inner.items[a.index], outer.items[b.index])
 
     def _correlated(self, condition: Node, inner: RowSet, outer: RowSet) -> tuple[tuple[Term, Term, int], bool]:
         """A condition between the inner and the outer rows: an equality, or it is refused."""
@@ -398,9 +372,8 @@ class SemiJoins:
         found = self.scope.query(node.query, env)
         if isinstance(found, ReleasedTable):
             why = "A subquery that must be released first cannot decide about rows"
-            raise SqlRefused(
-                "sql-unsupported", why, node.at, "Ask for its values first, and write them into the query."
-            )
+            remedy = "Ask for its values first, and write them into the query."
+            raise SqlRefused("sql-unsupported", why, node.at, remedy)
         if node.item is None or len(found.items) != 1:
             return unsupported("This subquery", node.at, "Match one column: x IN (SELECT y ...).")
         outer = rows.express().term(resolve(node.item, rows.items))

@@ -57,9 +57,8 @@ class ExpressionReader(ABC):
         silent = whitelist.SILENT.get(type(node), set())
         for part, value in node.args.items():
             if value and part not in known and part not in silent:
-                unsupported(
-                    f"{whitelist.construct(node)} with {part.strip('_').replace('_', ' ').upper()}", self.at(node)
-                )
+                what = part.strip("_").replace("_", " ").upper()
+                unsupported(f"{whitelist.construct(node)} with {what}", self.at(node))
         return node
 
     def name(self, node: object) -> syntax.Name:
@@ -94,12 +93,9 @@ class ExpressionReader(ABC):
 
     def written(self, node: exp.Expr) -> str:
         """What a node was called in the text, or what SQL calls it."""
+        name = whitelist.construct(node)
         plain = isinstance(node, exp.Func) and type(node) not in whitelist.CONSTRUCTS and "start" in node.meta
-        return (
-            f"{self.called(node, whitelist.construct(node).lower().rstrip('()'))}()"
-            if plain
-            else whitelist.construct(node)
-        )
+        return f"{self.called(node, name.lower().rstrip('()'))}()" if plain else name
 
     def made(self, op: str, args: tuple[Node, ...], node: exp.Expr, called: str = "?column?") -> syntax.Call:
         """A call of a function or operator that stands where a node does."""
@@ -209,11 +205,9 @@ def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
     if kind not in whitelist.CASTS:
         unsupported(f"A cast to {kind}", at)
     sizes = [whole(reader, param.this, "A type's size") for param in to.expressions]
-    if whitelist.CASTS[kind] != "text" and len(sizes) == 1:
-        sizes = [sizes[0], 0]
-    return syntax.Cast(
-        reader.node(node.this), whitelist.CASTS[kind], sizes[whitelist.CASTS[kind] != "text"] if sizes else None, at
-    )
+    number = whitelist.CASTS[kind] != "text"  # its digits, then its decimal places
+    wide = (*sizes, 0)[number] if sizes else None
+    return syntax.Cast(reader.node(node.this), whitelist.CASTS[kind], wide, at)
 
 
 def whole(reader: ExpressionReader, node: exp.Expr, what: str) -> int:
@@ -242,13 +236,12 @@ def _part(reader: ExpressionReader, node: exp.Expr) -> syntax.Literal:
     return syntax.Literal(word, "text", reader.at(node))
 
 
-def _extract(reader: ExpressionReader, node: exp.Expr) -> Node:
-    args = (_part(reader, node.this), reader.node(node.expression))
-    return reader.made("extract", args, node, reader.called(node, "extract"))
-
-
-def _trunc(reader: ExpressionReader, node: exp.Expr) -> Node:
-    return reader.made("date_trunc", (_part(reader, node.args["unit"]), reader.node(node.this)), node, "date_trunc")
+def _of_time(reader: ExpressionReader, node: exp.Expr) -> Node:
+    """EXTRACT(part FROM x) or DATE_TRUNC(part, x)."""
+    trunc = type(node) is exp.TimestampTrunc
+    part, item = (node.args["unit"], node.this) if trunc else (node.this, node.expression)
+    called = "date_trunc" if trunc else reader.called(node, "extract")
+    return reader.made("date_trunc" if trunc else "extract", (_part(reader, part), reader.node(item)), node, called)
 
 
 def _trim(reader: ExpressionReader, node: exp.Expr) -> Node:
@@ -366,8 +359,8 @@ READERS: Final[dict[type[exp.Expr], tuple[tuple[str, ...], Reader]]] = {
     exp.Cast: _CAST,
     exp.TryCast: _CAST,
     exp.Interval: (("this", "unit"), _interval),
-    exp.Extract: (("this", "expression"), _extract),
-    exp.TimestampTrunc: (("this", "unit"), _trunc),
+    exp.Extract: (("this", "expression"), _of_time),
+    exp.TimestampTrunc: (("this", "unit"), _of_time),
     exp.Trim: (("this", "expression", "position"), _trim),
     exp.Count: (("this", "expressions"), _count),
     exp.Filter: (("this", "expression"), _filter),

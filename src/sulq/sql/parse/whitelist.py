@@ -96,10 +96,7 @@ ANONYMOUS_AGGREGATES: Final = {
     "stdevp": "std_pop",
     "every": "bool_and",
 }
-QUANTILES: Final[dict[type[exp.Expr], str]] = {
-    exp.PercentileCont: "quantile_cont",
-    exp.PercentileDisc: "quantile_disc",
-}
+QUANTILES: Final[dict[type[exp.Expr], str]] = {exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc"}
 ANONYMOUS_CALLS: Final = {"div": 2, "clip": 3}  # and their numbers of arguments
 CASTS: Final = {
     **dict.fromkeys(("INT", "BIGINT", "SMALLINT", "TINYINT"), "int"),
