@@ -73,14 +73,12 @@ class Answer:
 
     def _values(self) -> Floats:
         """The cells; not a number where the statistic is unknown, decided from released numbers alone (SR18)."""
-        found = self.reading.value(self.released)
-        return np.where(self._unknown()[:, None], np.nan, found) if self._counted() else found
-
-    def _counted(self) -> bool:
-        return bool(self.keys) and isinstance(self.reading, Counted)
+        found, nothing = self.reading.value(self.released), self._unknown()
+        return np.where(nothing[:, None], np.nan, found) if nothing.any() else found
 
     def _unknown(self) -> Truths:
-        return unknown(self.reading, self.released)
+        """Which groups may have no rows, and so not the statistic."""
+        return unknown(self.reading if self.keys else None, self.released)
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
         """How far off: within this except with probability beta, for each cell or for all at once."""
@@ -104,8 +102,9 @@ class Answer:
             exact = isinstance(self.reading, Plain)
             beta = float(-np.expm1(np.log1p(-beta) / draws)) if exact else beta / draws
         low, high = self.reading.interval(self.released, beta)
-        if self._counted() and isinstance(self.reading, Counted):
-            nothing, (least, most) = self._unknown()[:, None], self.reading.bounds()
+        nothing = self._unknown()[:, None]
+        if isinstance(self.reading, Counted) and nothing.any():
+            least, most = self.reading.bounds()
             low, high = np.where(nothing, least, low), np.where(nothing, most, high)
         return low, high
 
@@ -208,7 +207,7 @@ class Answer:
         return "\n".join([*lines, tail, *self._notes()])
 
     def _notes(self) -> tuple[str, ...]:
-        return (*self.notes, UNKNOWN) if self._counted() and self._unknown().any() else self.notes
+        return (*self.notes, UNKNOWN) if self._unknown().any() else self.notes
 
     def _lines(self, limit: int) -> list[str]:
         if self.square:

@@ -115,9 +115,10 @@ class Placed:
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """The whole space: which point is the nearest is not claimed, only that the drawn one is nearly as near."""
-        ends = values(self.space, np.array([0, self.space.size - 1])) if isinstance(self.space, Box) else None
-        if ends is None:
-            ends = np.array(self.space.points if isinstance(self.space, Points) else (), dtype=np.float64)
+        if isinstance(self.space, Points):
+            ends = np.array(self.space.points, dtype=np.float64)
+        else:
+            ends = values(self.space, np.array([0, self.space.size - 1]))
         return ends.min(axis=0, keepdims=True), ends.max(axis=0, keepdims=True)
 
     def reach(self, released: Released, beta: float) -> float:
@@ -411,19 +412,5 @@ class Covariance:
         return self._scaled(np.where(weak, -1.0, low)), self._scaled(np.where(weak, 1.0, high))
 
 
-Reading = (
-    Plain
-    | Estimated
-    | Chosen
-    | FirstAbove
-    | Placed
-    | Average
-    | Mean
-    | CentredMean
-    | Spread
-    | SizedSpread
-    | Covariance
-    | Picked
-    | Quantile
-    | Quantiles
-)
+Moments = Average | Mean | CentredMean | Spread | SizedSpread | Covariance
+Reading = Plain | Estimated | Chosen | FirstAbove | Placed | Moments | Picked | Quantile | Quantiles

@@ -198,51 +198,38 @@ class Part:
 
     def lines(self) -> Iterator[str]:
         """What is asked and how it is hidden, a line for each value."""
-        cells = f"{self.cells} cells" if self.tally.by else "1 cell"
-        reach, laws = self.accuracy(0.05), [noise.law for noise in self.noise]
+        within, laws = [f"within {float(one):.6g}" for one in self.accuracy(0.05)], [noise.law for noise in self.noise]
+        each = zip(self.sensitivity, laws, strict=False)
+        hidden = [f"{self.norm} sensitivity {plain(moved)}, {type(law).__name__}" for moved, law in each]
         if self.score is not None:
             candidates = laws[0].candidates if isinstance(laws[0], (FlipLaw, ExponentialLaw)) else 1
-            yield (
-                f"  {type(self.score).__name__} x {candidates} candidates, {self.cells} choices: {self.norm} "
-                f"sensitivity {plain(self.sensitivity[0])}, {_law(laws[0])}, "
-                f"score within {float(reach[0]):.6g} of the best at 95%"
-            )
-            return
-        if isinstance(laws[0], AboveLaw):
-            yield (
-                f"  Above x {laws[0].sums} sums: {_moved(laws[0], self.sensitivity[0])}, "
-                f"within {float(reach[0]):.6g} of the threshold at 95%"
-            )
-            return
-        if self.whole is not None:
-            yield self._line(self.whole, laws[0], reach[0])
-            return
-        names = [f"{type(block.fn).__name__} x {block.width}" for block in self.tally.blocks]
-        if self.people is not None:
-            names, cells = ["People x 1", *names], f"groups of more than {self.people.threshold} (noisy) people"
-        for name, moved, law, bars in zip(names, self.sensitivity, laws, reach, strict=True):
-            yield (
-                f"  {name}, {cells}: {self.norm} sensitivity {plain(moved)}, {_law(law)}, "
-                f"within {float(bars):.6g} at 95%"
-            )
+            what = f"{type(self.score).__name__} x {candidates} candidates, {self.cells} choices"
+            yield f"  {what}: {hidden[0]}, score {within[0]} of the best at 95%"
+        elif isinstance(laws[0], AboveLaw):
+            moved = _moved(laws[0], self.sensitivity[0])
+            yield f"  Above x {laws[0].sums} sums: {moved}, {within[0]} of the threshold at 95%"
+        elif self.whole is not None:
+            yield self._line(self.whole, laws[0], within[0])
+        else:
+            cells = f"{self.cells} cells" if self.tally.by else "1 cell"
+            names = [f"{type(block.fn).__name__} x {block.width}" for block in self.tally.blocks]
+            if self.people is not None:
+                names, cells = ["People x 1", *names], f"groups of more than {self.people.threshold} (noisy) people"
+            for name, how, bars in zip(names, hidden, within, strict=True):
+                yield f"  {name}, {cells}: {how}, {bars} at 95%"
 
-    def _line(self, whole: Whole, law: Law, reach: Fraction) -> str:
-        numbers = "a number" if whole.width == 1 else f"{whole.width:,} numbers"
+    def _line(self, whole: Whole, law: Law, within: str) -> str:
         moved = f"{self.norm} sensitivity {plain(self.sensitivity[0])}"
         if whole.certificate is not None and not isinstance(whole.certificate, Property):
             moved += f" {DECLARED}"
         elif whole.declared:
             moved = f"{whole.declared}, {moved}"
-        hidden = f"{moved}, {_law(law)}"
+        what, of = "a number" if whole.width == 1 else f"{whole.width:,} numbers", ""
         if isinstance(whole.space, Candidates):
-            what = f"one of {whole.width:,} candidates"
-            return f"  {type(whole.statistic).__name__}, {what}: {hidden}, within {float(reach):.6g} of the best at 95%"
-        if isinstance(law, (MetricLaw, ExponentialLaw)):
-            what = f"one of {law.candidates:,} points"
-            return (
-                f"  {type(whole.statistic).__name__}, {what}: {hidden}, within {float(reach):.6g} of the nearest at 95%"
-            )
-        return f"  {type(whole.statistic).__name__}, {numbers}: {hidden}, within {float(reach):.6g} at 95%"
+            what, of = f"one of {whole.width:,} candidates", " of the best"
+        elif isinstance(law, (MetricLaw, ExponentialLaw)):
+            what, of = f"one of {law.candidates:,} points", " of the nearest"
+        return f"  {type(whole.statistic).__name__}, {what}: {moved}, {type(law).__name__}, {within}{of} at 95%"
 
 
 def _moved(law: AboveLaw, move: Fraction) -> str:
@@ -250,10 +237,6 @@ def _moved(law: AboveLaw, move: Fraction) -> str:
     if law.threshold_scale:
         return f"one person moves two of them {plain(move)} apart at most, LaplaceLaw on each and on the threshold"
     return f"l1 sensitivity {plain(move)}, LaplaceLaw on each"
-
-
-def _law(law: Law) -> str:
-    return type(law).__name__
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -123,8 +123,7 @@ class Quantile:
 
     def value(self, released: Released) -> Floats:
         """The quantile of the counts that fit all levels best; the middle of the range where they come to nothing."""
-        leaves = consistent(self._levels(released), self.branch)
-        upto = np.cumsum(leaves, axis=1)
+        upto = self._upto(released)
         total = upto[:, -1]
         middle = float((self.bed.start + self.bed.end) / 2)
         return np.where(total > 0.5, self._found(upto, total), middle)[:, None]
@@ -139,19 +138,26 @@ class Quantile:
         if self.how == "disc":
             rank = np.maximum(np.ceil(q * total - NEAR), 1.0)
             return self.middle((upto < rank[:, None] - 0.5).sum(axis=1))
-        place = np.maximum(q * (total - 1), 0.0)
-        rank = np.floor(place + NEAR)
-        part = np.where(place - rank > NEAR, place - rank, 0.0)
-        one, two = (self.middle((upto < rank[:, None] + more).sum(axis=1)) for more in (0.5, 1.5))
+        low, high, part = self._neighbours(upto, total)
+        one, two = self.middle(low), self.middle(high)
         return one + part * (two - one)
 
     def bracket(self, released: Released) -> tuple[Integers, Integers, Floats]:
         """The bins of the two neighbouring values a quantile lies between, and the quantile."""
-        upto = np.cumsum(consistent(self._levels(released), self.branch), axis=1)
-        place = np.maximum(float(self.q) * (upto[:, -1] - 1), 0.0)
+        upto = self._upto(released)
+        low, high, _ = self._neighbours(upto, upto[:, -1])
+        return low, high, self.value(released)[:, 0]
+
+    def _upto(self, released: Released) -> Floats:
+        """How many values lie up to each bin, by the counts that fit all levels best."""
+        return np.cumsum(consistent(self._levels(released), self.branch), axis=1)
+
+    def _neighbours(self, upto: Floats, total: Floats) -> tuple[Integers, Integers, Floats]:
+        """The bins of the two values PERCENTILE_CONT lies between, and how far it is from the first to the second."""
+        place = np.maximum(float(self.q) * (total - 1), 0.0)
         rank = np.floor(place + NEAR)
         low, high = ((upto < rank[:, None] + more).sum(axis=1).astype(np.int64) for more in (0.5, 1.5))
-        return low, high, self.value(released)[:, 0]
+        return low, high, np.where(place - rank > NEAR, place - rank, 0.0)
 
     def middle(self, index: Integers) -> Floats:
         """The middle of a bin: of a single value that value."""

@@ -8,6 +8,7 @@ It saves budget and protects nobody: a repeat in other words is charged [S3.7].
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ import numpy as np
 
 from sulq.answers import wire
 from sulq.answers.plan import Plan
-from sulq.answers.released import Noise, Released
+from sulq.answers.released import Released
 from sulq.language.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, Rho
 from sulq.language.question import OpenSums, Question, Single, Sums, Together
@@ -78,17 +79,11 @@ def serves(released: Sequence[Released], event: Event, plan: Plan) -> bool:
     Accuracy: every law of its noise is as narrow, at every confidence, on the same
     grid; open keys were shown for at least as much delta, above no higher threshold.
     """
-    return (
-        len(released) == len(plan.parts)
-        and all(_as_narrow(found.noise, part.noise) for found, part in zip(released, plan.parts, strict=True))
-        and event.key_delta >= plan.event.key_delta
-    )
-
-
-def _as_narrow(stored: Sequence[Noise], wanted: Sequence[Noise]) -> bool:
-    return len(stored) == len(wanted) and all(
-        (have.step, have.width) == (want.step, want.width) and narrower(have.law, want.law)
-        for have, want in zip(stored, wanted, strict=True)
+    stored, wanted = [found.noise for found in released], [part.noise for part in plan.parts]
+    alike = list(map(len, stored)) == list(map(len, wanted)) and event.key_delta >= plan.event.key_delta
+    pairs = zip(itertools.chain(*stored), itertools.chain(*wanted), strict=False)
+    return alike and all(
+        (have.step, have.width) == (want.step, want.width) and narrower(have.law, want.law) for have, want in pairs
     )
 
 
@@ -180,9 +175,9 @@ def _formed(tree: Tree, known: dict[int, object]) -> object:
             return node | {"counts": {name: _canonical(item, known) for name, item in counts.items()} | {"shares": []}}
         case "Together":
             several = _items(node, "questions")
-            return (
-                several[0] if len(several) == 1 else node | {"questions": sorted(_shared(tree, several)), "shares": []}
-            )
+            if len(several) == 1:
+                return several[0]
+            return node | {"questions": sorted(_shared(tree, several)), "shares": []}
         case "Logic":
             return _logic(node)
         case "Not":
