@@ -101,13 +101,10 @@ class Explanation:
         yield f"expected accuracy, at {1 - self.beta:.0%}:"
         wide = max(len(column.name) for column in self.columns)
         for column in self.columns:
-            if column.sure:
-                yield f"  {column.name.ljust(wide)}  +- {figure(max(column.widths))}"
-            else:
-                cases = ", ".join(
-                    f"+- {figure(width)} if {rows:,}" for rows, width in zip(self.rows, column.widths, strict=True)
-                )
-                yield f"  {column.name.ljust(wide)}  {cases} rows a group"
+            cases = zip(self.rows, column.widths, strict=True)
+            each = ", ".join(f"+- {figure(width)} if {rows:,}" for rows, width in cases) + " rows a group"
+            off = f"+- {figure(max(column.widths))}" if column.sure else each
+            yield f"  {column.name.ljust(wide)}  {off}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self), quote=False)}</pre>"
@@ -125,9 +122,8 @@ def _asked(question: Single, part: Part, facts: Facts) -> str:
     if isinstance(question, OpenSums):
         return f"{over}, by {', '.join(keys)}: groups are found in the data, those of enough people are shown"
     by = f", by {', '.join(keys)} ({part.cells:,} cells)" if keys else ""
-    return (
-        f"a choice of one of {len(part.tally.by[-1].labels):,} candidates, {over}{by}" if part.score else f"{over}{by}"
-    )
+    choice = f"a choice of one of {len(part.tally.by[-1].labels):,} candidates, " if part.score else ""
+    return f"{choice}{over}{by}"
 
 
 def _why(question: Single, part: Part, facts: Facts) -> Iterator[str]:
@@ -137,10 +133,8 @@ def _why(question: Single, part: Part, facts: Facts) -> Iterator[str]:
         return
     counts = question.counts if isinstance(question, (Choose, Above)) else question
     found = shape(counts.over, facts)
-    kept = f"{found.rows:,} {'row' if found.rows == 1 else 'rows'}"
-    yield (
-        f"a person has at most {kept} here" if found.rows else "no row here is anyone's own; it gets noise all the same"
-    )
+    kept = f"a person has at most {found.rows:,} {'row' if found.rows == 1 else 'rows'} here"
+    yield kept if found.rows else "no row here is anyone's own; it gets noise all the same"
     if part.people is not None:
         yield f"people: {_hidden(part, 0, part.people)}"
         yield f"a group is shown if its noisy number of people is above {part.people.threshold:,}"
@@ -149,26 +143,19 @@ def _why(question: Single, part: Part, facts: Facts) -> Iterator[str]:
         return
     first = int(part.people is not None)
     for i, (block, law) in enumerate(zip(part.tally.blocks, part.laws, strict=True)):
-        kind = block.fn.kind(found.schema)
-        bounds = (
-            ""
-            if isinstance(block.fn, Lit) or not isinstance(kind, Scalar)
-            else _bounds(block.step, block.low[0], block.high[0])
-        )
-        yield f"{_value(block.fn)}{bounds}: {_hidden(part, i + first, law)}"
+        name = _value(block.fn)
+        if isinstance(block.fn.kind(found.schema), Scalar) and not isinstance(block.fn, Lit):
+            low, high = (figure(float(end[0] * block.step)) for end in (block.low, block.high))
+            name += f" in [{low}, {high}]"
+        yield f"{name}: {_hidden(part, i + first, law)}"
 
 
 def _hidden(part: Part, i: int, law: Law) -> str:
     noise = part.noise[i]
-    off = float(law.accuracy(1 - LEVEL) * noise.step)
-    what = "score within" if part.score is not None else "each sum within"
-    best = " of the best" if part.score is not None else ""
+    off = figure(float(law.accuracy(1 - LEVEL) * noise.step))
+    within = f"each sum within {off}" if part.score is None else f"score within {off} of the best"
     name = LAW_NAMES.get(type(law), type(law).__name__)
-    return f"{part.norm} sensitivity {plain(part.sensitivity[i])}, {name}, {what} {figure(off)}{best} at {LEVEL:.0%}"
-
-
-def _bounds(step: Fraction, low: int, high: int) -> str:
-    return f" in [{figure(float(low * step))}, {figure(float(high * step))}]"
+    return f"{part.norm} sensitivity {plain(part.sensitivity[i])}, {name}, {within} at {LEVEL:.0%}"
 
 
 def _name(fn: RowFn) -> str:

@@ -359,21 +359,20 @@ PIECE: Final = re.compile(r"\s*([+-]?\d{1,9})\s*([a-z]+)?\s*,?")
 
 def interval(text: str, unit: str | None) -> Interval | None:
     """Read '90' with its unit beside, or '1 month 2 days'; None where it cannot be read."""
-    months = days = micros = place = 0
+    totals, place = [0, 0, 0], 0
     text = text.lower().strip()
     while place < len(text):
         found = PIECE.match(text, place)
-        word = None if found is None else found.group(2) or (unit or "").lower()
-        if found is None or not word:
+        if found is None:
             return None
+        word = found.group(2) or (unit or "").lower()
         word = word[:-1] if word.endswith("s") and len(word) > 1 else word
-        each = UNITS.get(SHORT.get(word, word))
-        number = int(found.group(1))
+        each, number = UNITS.get(SHORT.get(word, word)), int(found.group(1))
         if each is None or abs(number) > MAX_UNITS:
             return None
-        months, days, micros = months + number * each[0], days + number * each[1], micros + number * each[2]
+        totals = [total + number * unit_ for total, unit_ in zip(totals, each, strict=True)]
         place = found.end()
-    return Interval(months, days, micros) if text else None
+    return Interval(*totals) if text else None
 
 
 def moved(moment: datetime.date, by: Interval) -> datetime.datetime | None:
@@ -383,10 +382,8 @@ def moved(moment: datetime.date, by: Interval) -> datetime.datetime | None:
     year, month = divmod(count, 12)
     if not 1 <= year <= 9999:
         return None
-    day = min(start.day, calendar.monthrange(year, month + 1)[1])
+    first = start.replace(year=year, month=month + 1, day=min(start.day, calendar.monthrange(year, month + 1)[1]))
     try:
-        return start.replace(year=year, month=month + 1, day=day) + datetime.timedelta(
-            days=by.days, microseconds=by.microseconds
-        )
+        return first + datetime.timedelta(days=by.days, microseconds=by.microseconds)
     except OverflowError:
         return None

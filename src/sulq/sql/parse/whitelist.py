@@ -6,10 +6,10 @@ from typing import Final
 
 from sqlglot import exp
 
-# Functions of one value that the parser calls by the name we do.
+# Operators and functions of one value that the parser calls by the name we do.
 ALIKE: Final[tuple[type[exp.Expr], ...]] = (
     *(exp.Abs, exp.Floor, exp.Ceil, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Exp, exp.Sign, exp.Cos, exp.Sin, exp.Tan),
-    *(exp.Degrees, exp.Radians, exp.Lower, exp.Upper, exp.Length),
+    *(exp.Degrees, exp.Radians, exp.Lower, exp.Upper, exp.Length, exp.Neg, exp.Not),
 )
 # Operators and functions of two values, `this` and `expression`.
 BINARY: Final[dict[type[exp.Expr], str]] = {
@@ -29,18 +29,13 @@ BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.NullSafeEQ: "is not distinct from",
     exp.NullSafeNEQ: "is distinct from",
     exp.DPipe: "||",
-    exp.Nullif: "nullif",
-    exp.Left: "left",
-    exp.Right: "right",
     exp.StartsWith: "starts_with",
-    exp.Log: "log",
+    **{kind: str(kind.key) for kind in (exp.Nullif, exp.Left, exp.Right, exp.Log)},
 }
 # An operator or function, and the parts of it that are read, in order; "*" is a list of any length.
 CALLS: Final[dict[type[exp.Expr], tuple[str, tuple[str, ...]]]] = {
     **{kind: (str(kind.key), ("this",)) for kind in ALIKE},
     **{kind: (op, ("this", "expression")) for kind, op in BINARY.items()},
-    exp.Neg: ("neg", ("this",)),
-    exp.Not: ("not", ("this",)),
     exp.Between: ("between", ("this", "low", "high")),
     exp.Round: ("round", ("this", "decimals")),
     exp.Trunc: ("trunc", ("this", "decimals")),
@@ -50,9 +45,7 @@ CALLS: Final[dict[type[exp.Expr], tuple[str, tuple[str, ...]]]] = {
     exp.StrPosition: ("position", ("this", "substr")),
     exp.Replace: ("replace", ("this", "expression", "replacement")),
     exp.WidthBucket: ("width_bucket", ("this", "min_value", "max_value", "num_buckets")),
-    exp.Coalesce: ("coalesce", ("this", "*")),
-    exp.Greatest: ("greatest", ("this", "*")),
-    exp.Least: ("least", ("this", "*")),
+    **{kind: (str(kind.key), ("this", "*")) for kind in (exp.Coalesce, exp.Greatest, exp.Least)},
     exp.Concat: ("concat", ("*",)),
 }
 # Parts that say nothing in this dialect: set by the parser for every such node.
@@ -73,18 +66,13 @@ CLOCK_PARTS: Final = (
     *("second", "dow", "isodow", "doy", "epoch"),
 )
 AGGREGATES: Final[dict[type[exp.Expr], str]] = {
-    exp.Sum: "sum",
+    **{kind: kind.sql_name().lower() for kind in (exp.Sum, exp.Min, exp.Max, exp.CovarPop, exp.CovarSamp, exp.Corr)},
     exp.Avg: "mean",
-    exp.Min: "min",
-    exp.Max: "max",
     exp.Variance: "var_samp",
     exp.VariancePop: "var_pop",
     exp.Stddev: "std_samp",
     exp.StddevSamp: "std_samp",
     exp.StddevPop: "std_pop",
-    exp.CovarPop: "covar_pop",
-    exp.CovarSamp: "covar_samp",
-    exp.Corr: "corr",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
 }
