@@ -25,8 +25,9 @@ from sulq.sql.rows.values import (
     few_whole_numbers,
     fitted,
     number_type,
+    on_clock,
+    read_as,
     read_bool,
-    read_moment,
     read_number,
 )
 
@@ -354,26 +355,20 @@ def rounded(value: Fraction, digits: int = 0) -> Fraction:
 def cast_constant(item: Fixed, to: str, wide: int | None, at: int) -> Fixed:
     """A constant of another type."""
     value = item.value
-    found: Constant = None
     if value is None:
         return Fixed(None, to)
     if to == "text":
         shown = _written(value, at)
         return Fixed(shown if wide is None else shown[:wide], "text")
-    if to in NUMERIC and not isinstance(value, datetime.date):
-        number = read_number(value) if isinstance(value, str) else value
-        if isinstance(number, (bool, int, float, Fraction)):
-            exact = Fraction(number)
-            found = int(rounded(exact)) if to == "int" else exact if wide is None else rounded(exact, wide)
-    elif to in CLOCKS:
-        if isinstance(value, str):
-            found = read_moment(value, to)
-        elif isinstance(value, datetime.datetime):
-            found = value.date() if to == "date" else value
-        elif isinstance(value, datetime.date):
-            found = value if to == "date" else datetime.datetime.combine(value, datetime.time())
-    elif to == "bool":
-        found = read_bool(value) if isinstance(value, str) else value != 0 if isinstance(value, int) else None
+    found: Constant = None
+    value = read_as(value, to) if isinstance(value, str) else value
+    if to in NUMERIC and isinstance(value, (int, float, Fraction)):
+        exact = Fraction(value)
+        found = int(rounded(exact)) if to == "int" else exact if wide is None else rounded(exact, wide)
+    elif to in CLOCKS and isinstance(value, datetime.date):
+        found = on_clock(value, to)
+    elif to == "bool" and isinstance(value, int):
+        found = value != 0
     if found is None:
         raise SqlRefused("bad-literal", f"This constant cannot be read as {to}", at)
     return Fixed(found, to)

@@ -194,12 +194,7 @@ def _alike(left: Cell, a: Schema, right: Cell, b: Schema, at: int) -> tuple[tupl
         if len(labels) > MAX_LABELS:
             raise SqlRefused("too-large", f"A UNION has at most {MAX_LABELS} categories in a column", at)
         return (_within(left, labels), _within(right, labels)), kind
-    constants = isinstance(left.fn, Lit), isinstance(right.fn, Lit)
-    if (
-        (constants[0] and isinstance(other, Code))
-        or (constants[1] and isinstance(one, Code))
-        or (all(constants) and kind == "text")
-    ):
+    if all(isinstance(item.kind, Code) or (isinstance(item.fn, Lit) and kind == "text") for item in (left, right)):
         return _alike(_lonely(left, a, at), a, _lonely(right, b, at), b, at)
     if type(one) is not type(other) or not isinstance(one, (Truth, Words)):
         raise SqlRefused("wrong-kind", "A UNION of a category with free text", at, "Declare them alike.")

@@ -114,15 +114,13 @@ def _bounded(
     conditions = [fn for fn in conditions if boxes.understood(fn)]
     everything = boxes.whole(names, schema) if conditions else None
     left = None if everything is None else boxes.allowed(conditions, everything)
-    if left is None or not left.size:
-        fn, _ = closed(item, schema, schema)
-        kind = fn.kind(schema)
-        return fn, np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_), left is None
-    fn, rises_with = closed(item, schema, _narrowed(schema, left))
+    kept = left if left is not None and left.size else None
+    fn, rises_with = closed(item, schema, schema if kept is None else _narrowed(schema, kept))
     kind = fn.kind(schema)
-    if not isinstance(kind, Code) or not boxes.understood(fn if rises_with is None else rises_with):
-        return fn, np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_), True
-    return fn, *boxes.labels(fn, left, rises_with)
+    if kept is not None and isinstance(kind, Code) and boxes.understood(fn if rises_with is None else rises_with):
+        return fn, *boxes.labels(fn, kept, rises_with)
+    every = np.ones(kind.size if isinstance(kind, Code) else 0, dtype=np.bool_)
+    return fn, every, left is None or kept is not None
 
 
 def _narrowed(schema: Schema, left: boxes.Boxes) -> Schema:

@@ -113,13 +113,13 @@ class TextFunctions:
 
     def relabelled(self, item: Cell, of_texts: OfTexts, to: str, at: int) -> Operand:
         """A function of a category, worked out on its labels, which are public."""
-        labels = [] if not isinstance(item.kind, Code) else [label for label in item.kind.labels if label is not None]
+        every = item.kind.labels if isinstance(item.kind, Code) else ()
+        labels = [label for label in every if label is not None]
         if not labels and to != "bool":
             return Fixed(None, "text")
         given = dict(zip(labels, of_texts([str(label) for label in labels]), strict=True))
         if to == "bool":
             return cell(rowfn.IsIn(item.fn, tuple(x for x in labels if given[x])), to, self.schema, at)  # type: ignore[misc]
-        every = item.kind.labels if isinstance(item.kind, Code) else ()
         renamed = rowfn.Relabel(item.fn, tuple(None if x is None else given[x] for x in every))
         return cell(rowfn.Value(renamed) if to == "int" else renamed, to, self.schema, at)
 

@@ -105,11 +105,14 @@ def number_type(left: str, right: str) -> str:
 
 def moment(value: datetime.date, clock: str) -> Moment:
     """A constant date or timestamp."""
-    if clock == "timestamp" and not isinstance(value, datetime.datetime):
-        value = datetime.datetime.combine(value, datetime.time())
-    if clock == "date" and isinstance(value, datetime.datetime):
-        value = value.date()
-    return Moment(value.isoformat(), "date" if clock == "date" else "timestamp")
+    return Moment(on_clock(value, clock).isoformat(), "date" if clock == "date" else "timestamp")
+
+
+def on_clock(value: datetime.date, clock: str) -> datetime.date:
+    """A date as the moment at which it begins, or a moment as its date, where the clock is the other one."""
+    if isinstance(value, datetime.datetime):
+        return value.date() if clock == "date" else value
+    return datetime.datetime.combine(value, datetime.time()) if clock == "timestamp" else value
 
 
 def nothing() -> RowFn:
@@ -182,19 +185,20 @@ def read_bool(text: str) -> bool | None:
     return False if word in ("f", "false", "no", "n", "off", "0") else None
 
 
+def read_as(text: str, to: str) -> Constant:
+    """A text literal as a value of a type, or None."""
+    if to in ("date", "timestamp"):
+        return read_moment(text, to)
+    return read_number(text) if to in NUMERIC else read_bool(text) if to == "bool" else None
+
+
 def fitted(fixed: Fixed, to: str, at: int) -> Fixed:
     """A constant beside a value of another type: a text literal is read as that type, as PostgreSQL does."""
     value = fixed.value
     if value is None or fixed.type == to or (fixed.type in NUMERIC and to in NUMERIC):
         return Fixed(value, fixed.type if value is not None else to)
-    found: Constant = None
     if isinstance(value, str):
-        if to in NUMERIC:
-            found = read_number(value)
-        elif to in ("date", "timestamp"):
-            found = read_moment(value, to)
-        elif to == "bool":
-            found = read_bool(value)
+        found = read_as(value, to)
         if found is None:
             raise SqlRefused("bad-literal", f"{value[:40]!r} cannot be read as {TYPE_WORDS[to]}", at)
         return Fixed(found, to)
@@ -221,6 +225,4 @@ class TrialRows:
         """Everyone is somebody else."""
         return np.arange(self.size, dtype=np.int64)
 
-    def position(self) -> Integers:
-        """One after the other."""
-        return np.arange(self.size, dtype=np.int64)
+    position = person  # one after the other
