@@ -245,3 +245,6 @@ class Correlation(OfCountedRows):
         weak = (least <= 0) | (count <= 0)
         down, up = np.where(weak, -1.0, np.clip(down, -1.0, 1.0)), np.where(weak, 1.0, np.clip(up, -1.0, 1.0))
         return down[:, None], up[:, None]
+
+
+JointReading = WeightedSum | PublicNumber | SpreadMean | PairCovariance | Correlation

@@ -61,7 +61,7 @@ class SqlAnswer:
     @property
     def value(self) -> Cell | Cells:
         """The only cell, or all rows."""
-        return self._whole(tuple(tuple(figure.value for figure in row) for row in self._rows()))
+        return self._whole(tuple(tuple(figure.value for figure in row) for row in self.table.shown()))
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Cell | Cells:
         """How far off: within this except with probability beta, for each cell or for all at once."""
@@ -77,18 +77,15 @@ class SqlAnswer:
 
     def _beside(self, bars: Bars, make: Callable[[NoisyValue, Ends], T]) -> tuple[tuple[T, ...], ...]:
         """What is made of each cell and its error bar, as far as there are bars."""
-        return tuple(tuple(map(make, row, ends)) for row, ends in zip(self._rows(), bars, strict=False))
+        return tuple(tuple(map(make, row, ends)) for row, ends in zip(self.table.shown(), bars, strict=False))
 
     def _whole(self, cells: Cells) -> Cell | Cells:
         return cells[0][0] if len(self.columns) == 1 and len(cells) == 1 else cells
 
-    def _rows(self) -> list[tuple[NoisyValue, ...]]:
-        return self.table.shown()
-
     def _intervals(self, beta: float, *, simultaneous: bool = False) -> Bars:
         if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < 1:
             raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
-        rows = self._rows()
+        rows = self.table.shown()
         many = sum(figure.origin is not None for row in rows for figure in row) if simultaneous else 1
         beta /= max(many, self.table.tries)
         if beta not in self._bars:
@@ -107,7 +104,7 @@ class SqlAnswer:
         return found
 
     def _columns(self, level: float | None) -> list[tuple[str, list[object]]]:
-        rows = self._rows()
+        rows = self.table.shown()
         bars = None if level is None else self._intervals(beta_beside(level))
         made: list[tuple[str, list[object]]] = []
         for j, name in enumerate(self.columns):
@@ -138,7 +135,7 @@ class SqlAnswer:
         noisy = [j for j in range(len(self.columns)) if any(line[j] is not None for line in bars)]
         if not noisy:
             raise QuestionError("bad-question", "No column of this answer has error bars to plot.")
-        j, rows = noisy[0], self._rows()
+        j, rows = noisy[0], self.table.shown()
         drawn = [(_label(row, i), row[j].value, bars[i][j]) for i, row in enumerate(rows)]
         found = [(name, (value, *ends)) for name, value, ends in drawn if value is not None and ends is not None]
         numbers = np.array([[number(end) for end in ends] for _, ends in found]).reshape(-1, 3)
@@ -156,7 +153,7 @@ class SqlAnswer:
         text = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        more = len(self._rows()) - MAX_SHOWN_ROWS
+        more = len(self.table.shown()) - MAX_SHOWN_ROWS
         if more > 0:
             text.append(f"... {more} more")
         return "\n".join([*text, self._tail(), *self.notes])

@@ -227,12 +227,11 @@ def statistics(figure: NoisyValue) -> set[object]:
     """The statistics a figure depends on."""
     found: set[object] = set()
     front = [figure]
-    while front:
-        origin = front.pop().origin
-        if isinstance(origin, GroupCells):
-            found.add((id(origin.column), origin.rows))
-        elif origin is not None:
-            front.extend(origin.parts())
+    for one in front:
+        if isinstance(one.origin, GroupCells):
+            found.add((id(one.origin.column), one.origin.rows))
+        elif one.origin is not None:
+            front.extend(one.origin.parts())
     return found
 
 

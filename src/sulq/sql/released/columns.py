@@ -20,12 +20,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 
 from sulq.answers import wire
-from sulq.answers.estimators import Plain
+from sulq.answers.estimators import Plain, Reading
+from sulq.answers.joint import JointReading
 from sulq.answers.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
 from sulq.answers.released import Noise, Released
 from sulq.errors import QuestionError
@@ -76,18 +77,7 @@ def difference(total: Law, group: Law, number: int) -> Law | AddedLaw:
 
 
 T = TypeVar("T")
-
-
-class ColumnReading(Protocol):
-    """What makes released columns one number a cell, with an interval."""
-
-    def value(self, released: Released) -> Floats:
-        """The statistic, one row a cell."""
-        ...
-
-    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
-        """From where to where, except with probability beta a cell."""
-        ...
+ColumnReading = Reading | JointReading  # what makes released columns one number a cell, with an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +187,6 @@ def coarser(released: Released, sizes: tuple[int, ...], kept: tuple[int, ...]) -
 TOTAL_SHARE: Final = Fraction(1, 4)
 
 
-@dataclass(slots=True, eq=False)
-class _Question:
-    """One question in the making: its values, and what part of the spend each should get."""
-
-    over: Relation
-    where: RowFn | None
-    by: tuple[RowFn, ...]
-    open: bool
-    score: Rank | None = None
-    values: list[RowFn] = field(default_factory=list)
-    weights: list[Fraction] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RowGroups:
     """The rows statistics are of: a relation, a condition and the keys of its groups."""
@@ -230,7 +206,8 @@ class SumCollector:
         self.facts = facts
         self.gaussian = isinstance(spend, (Rho, EpsilonDelta))
         self.chooses = not isinstance(facts.budget, SubLinear)
-        self._asked: list[_Question] = []
+        # The rows of each question in the making, and by its text each value with its part of the spend.
+        self._asked: list[tuple[RowGroups, dict[str, tuple[RowFn, Fraction]]]] = []
         self._places: dict[str, int] = {}
 
     def question(self) -> Together | None:
@@ -238,13 +215,13 @@ class SumCollector:
         if not self._asked:
             return None
         made = []
-        for asked in self._asked:
-            shares = (*([Fraction(1)] if asked.open else []), *asked.weights)
-            cls = OpenSums if asked.open else Sums
+        for rows, sums in self._asked:
+            values, weights = zip(*sums.values(), strict=True) if sums else ((), ())
+            shares = (Fraction(1), *weights) if rows.open else weights
             question: Sums | OpenSums | Choose
-            question = cls(tuple(asked.values), asked.where, asked.by, shares, asked.over)
-            if asked.score is not None and isinstance(question, Sums):
-                question = Choose(question, asked.score)
+            question = (OpenSums if rows.open else Sums)(values, rows.where, rows.keys, shares, rows.over)
+            if rows.score is not None and isinstance(question, Sums):
+                question = Choose(question, rows.score)
             made.append((question, sum(shares, Fraction(0))))
         return Together(tuple(question for question, _ in made), tuple(share for _, share in made))
 
@@ -256,21 +233,17 @@ class SumCollector:
     def put(self, rows: RowGroups, fn: RowFn, weight: Fraction | int = 1) -> tuple[int, int]:
         """Ask for the sum of a value, once: the places of its question and of its block there."""
         place = self.place(rows)
-        asked, text = self._asked[place], wire.encode(fn)
-        if text not in asked.places:
-            asked.places[text] = len(asked.values)
-            asked.values.append(fn)
-            asked.weights.append(Fraction(weight))
-        block = asked.places[text]
-        asked.weights[block] = max(asked.weights[block], Fraction(weight))
-        return place, block + asked.open  # of open keys the first block is the number of people
+        sums, text = self._asked[place][1], wire.encode(fn)
+        _, before = sums.get(text, (fn, Fraction(0)))
+        sums[text] = fn, max(before, Fraction(weight))
+        return place, list(sums).index(text) + rows.open  # of open keys the first block is the number of people
 
     def place(self, rows: RowGroups) -> int:
         """The question over these rows."""
         text = wire.encode([rows.over, rows.where, list(rows.keys), rows.open, rows.score])
         if text not in self._places:
             self._places[text] = len(self._asked)
-            self._asked.append(_Question(rows.over, rows.where, rows.keys, rows.open, rows.score))
+            self._asked.append((rows, {}))
         return self._places[text]
 
     def rest(self, columns: Sequence[StatColumn]) -> list[StatColumn]:
@@ -278,17 +251,15 @@ class SumCollector:
         totals = {}
         parts = {(part.question, block) for column in columns for part in column.slices for block in part.blocks}
         for place, block in sorted(parts):  # in their own order: the same question however statistics are listed
-            asked = self._asked[place]
-            fn, weight = asked.values[block - 1], asked.weights[block - 1]  # the first block is the people
-            totals[place, block] = self.put(RowGroups(asked.over, asked.where, ()), fn, weight * TOTAL_SHARE)
+            rows, sums = self._asked[place]
+            fn, weight = list(sums.values())[block - 1]  # the first block is the people
+            totals[place, block] = self.put(RowGroups(rows.over, rows.where, ()), fn, weight * TOTAL_SHARE)
 
         def total(part: AnswerSlice) -> AnswerSlice:
             return slice_at(*(totals[part.question, block] for block in part.blocks), picked=part.picked)
 
-        return [
-            replace(column, slices=tuple(map(total, column.slices)), less=column, _kept={}, _of=None)
-            for column in columns
-        ]
+        parts_of = [(column, tuple(map(total, column.slices))) for column in columns]
+        return [replace(column, slices=parts, less=column, _kept={}, _of=None) for column, parts in parts_of]
 
     def schema(self, rows: RowGroups) -> Schema:
         """The columns these rows have."""

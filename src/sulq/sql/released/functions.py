@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from sulq.errors import QuestionError
 from sulq.language import rowfn
-from sulq.sql.rows.values import read_bool
+from sulq.sql.rows.values import on_clock, read_bool
 
 EPOCH: Final = datetime.date(1970, 1, 1)
 START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
@@ -52,9 +52,7 @@ def moment(place: float, clock: str) -> datetime.date:
 
 
 def _finite(value: complex) -> object:
-    if isinstance(value, complex) or not math.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, complex) or not math.isfinite(value) else value
 
 
 def half_up(value: float, digits: int) -> float:
@@ -253,9 +251,7 @@ def to_time(value: object) -> object:
         found = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
         return None
-    if isinstance(found, datetime.datetime):
-        return found
-    return datetime.datetime.combine(found, datetime.time()) if isinstance(found, datetime.date) else None
+    return on_clock(found, "timestamp") if isinstance(found, datetime.date) else None
 
 
 def date_part(part: object, value: object) -> object:

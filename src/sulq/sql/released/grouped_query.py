@@ -7,7 +7,7 @@ identity would list the persons and is refused. A query over a released table is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -212,23 +212,20 @@ def released(select: SelectQuery, rows: RowSet, columns: SelectList, groups: Gro
         bound[node] = syntax.Call(f"cast {found.type}", (label,)) if found.type in CLOCKS else label
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
-    having = None if select.having is None else resolve(select.having, rows.items)
-    wanted = distinct_aggregates(_clauses(select, columns, rows.items, having))
+    wanted = _wanted(select, columns, rows.items)
     stats = tuple(statistic(express, node) for node in wanted)
     bound |= {node: StatAt(i) for i, node in enumerate(wanted)}
     after = ReleasedExpressions(bound, rows.items, single, grouped=bool(keys))
     source = GroupStatistics(rows.relation, rows.where(), tuple(keys), sets, stats)
-    found_program = program_of(select, columns, after, source, None if having is None else after.expr(having))
-    return ReleasedTable(found_program, tuple(map(ColumnName, columns.names)))
+    having = None if select.having is None else after.expr(resolve(select.having, rows.items))
+    program = program_of(select, columns, after, source, having)
+    return ReleasedTable(program, tuple(map(ColumnName, columns.names)))
 
 
-def _clauses(
-    select: SelectQuery, columns: SelectList, items: Sequence[ColumnName], having: Node | None
-) -> Iterator[Node]:
-    """The expressions of SELECT, ORDER BY and HAVING."""
-    yield from columns.nodes
-    yield from (ordering(order, columns, items) for order in select.order)
-    yield from () if having is None else (having,)
+def _wanted(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName]) -> list[Aggregate]:
+    """The aggregates of SELECT, ORDER BY and HAVING, each once."""
+    nodes = [*columns.nodes, *(ordering(order, columns, items) for order in select.order)]
+    return distinct_aggregates([*nodes, *([] if select.having is None else [resolve(select.having, items)])])
 
 
 def program_of(
@@ -305,7 +302,7 @@ def over_released(query: SelectQuery, source: ReleasedTable, where: list[Node], 
         found = program_of(query, columns, after, regroup, having)
     else:
         found = program_of(query, columns, before, source.program, condition)
-    return ReleasedTable(found, tuple(ColumnName(name) for name in columns.names))
+    return ReleasedTable(found, tuple(map(ColumnName, columns.names)))
 
 
 def _regrouped(
@@ -314,8 +311,7 @@ def _regrouped(
     """Groups of released rows, and expressions over them."""
     groups = grouped(query, columns, source.items)
     keys = tuple(before.expr(node) for node in groups.keys)
-    having = None if query.having is None else resolve(query.having, source.items)
-    wanted = distinct_aggregates(_clauses(query, columns, source.items, having))
+    wanted = _wanted(query, columns, source.items)
     stats = tuple(_stat(node, before) for node in wanted)
     bound: dict[Node, Node] = {node: KeyLabel(i) for i, node in enumerate(groups.keys)}
     bound |= {node: StatAt(i) for i, node in enumerate(wanted)}

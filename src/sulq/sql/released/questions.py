@@ -266,10 +266,8 @@ def _moments(
     else:
         found = _bernstein(asking, rows, fn, kind, schema, degree=2 if spread else 1, split=split)
     readings, slices, total = found
-    made = {
-        name: StatColumn((slices[name],), readings[name], whole=name == "count" or (name == "sum" and whole))
-        for name in names
-    }
+    wholes = {"count", "sum"} if whole else {"count"}
+    made = {name: StatColumn((slices[name],), readings[name], whole=name in wholes) for name in names}
     return made, StatColumn((slices["rows"],), total, whole=True) if count_rows else None
 
 

@@ -109,8 +109,7 @@ def _power(a: NumberRange, b: NumberRange) -> NumberRange:
             ends.append(0.0 if n else 1.0)
         return NumberRange(min(ends), max(ends))
     if a.low > 0:
-        found = [_raised(x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
-        return NumberRange(min(found), max(found))
+        return _corners(_raised)(a, b)
     if a.low >= 0 and b.low > 0:
         return NumberRange(0.0, max(_raised(a.high, b.low), _raised(a.high, b.high)))
     return NumberRange(-INF, INF, null=True)
