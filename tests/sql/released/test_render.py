@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import duckdb
@@ -28,7 +29,7 @@ from sulq.sql.released.program import (
     SubqueryValue,
     TableProgram,
 )
-from sulq.sql.released.render import prepare, sources_of
+from sulq.sql.released.render import SEVERAL, prepare, sources_of
 from sulq.testing import exact
 from tests.answers.test_estimators import covers
 from tests.counts import count
@@ -177,9 +178,20 @@ def test_tables_of_tables():
     assert values(stacked) == 2 * values(outer)
     with pytest.raises(QuestionError):
         values(TableProgram(StackedPrograms((outer, inner())), (("n", Place(0)),)))
-    two = TableProgram(outer, (("n", Place(0)),))
-    with pytest.raises(QuestionError):
-        values(grouped((("n", SubqueryValue(two)),), ROWS))
+
+
+def test_a_subquery_of_several_rows_is_no_value():
+    """Known before anything is asked it is refused; where the released values decide, its value is missing and said."""
+    with pytest.raises(QuestionError, match="one for each group"):
+        values(grouped((("n", SubqueryValue(inner())),), ROWS))
+    numbers = grouped((("n", StatAt(0)),), ROWS)
+    with pytest.raises(QuestionError, match="one for each group"):
+        values(grouped((("n", SubqueryValue(TableProgram(StackedPrograms((numbers, numbers)), (("n", Place(0)),)))),)))
+    assert values(grouped((("n", SubqueryValue(replace(numbers, limit=1))),), keys=()))[0][0] is not None
+    asked, released = truth(grouped((("n", SubqueryValue(replace(numbers, having=const(True)))),), keys=()), Epsilon(1))
+    read = asked.read(released)
+    assert [[cell.value for cell in row] for row in read.shown()] == [[None]]
+    assert SEVERAL in read.notes
 
 
 def test_a_query_that_asks_nothing_costs_nothing():

@@ -348,7 +348,10 @@ def value_of(name: str, values: list[object], q: Fraction | None) -> object:
     if name == "quantile_disc":
         ordered = sorted(values, key=ascending)
         return ordered[max(math.ceil(part * len(ordered)) - 1, 0)]
-    numbers = [as_number(value) for value in values]
+    try:
+        numbers = [as_number(value) for value in values]
+    except QuestionError:  # a text among values whose kind was not known before the release
+        return None
     if name == "quantile_cont":
         return _between(sorted(numbers), part)
     if name not in _OF_NUMBERS:

@@ -359,7 +359,7 @@ def _logic(*, decides: bool) -> Callable[..., object]:
 def _extreme(pick: Callable[..., object]) -> Callable[..., object]:
     def act(*values: object) -> object:
         there = [value for value in values if value is not None]
-        return pick(there, key=lambda v: v if isinstance(v, str) else number(v)) if there else None
+        return pick(there, key=lambda v: (1, v) if isinstance(v, str) else (0, number(v))) if there else None
 
     return act
 
@@ -395,7 +395,7 @@ LAX: Final[dict[str, Callable[..., object]]] = {
 
 
 def act(op: str, args: list[object]) -> object:
-    """The value of an operator or function."""
+    """The value of an operator or function; missing where it does not take values of these kinds."""
     if op not in LAX and op not in COMPARISONS and op not in STRICT:
         raise QuestionError("sql-unsupported", f"{op[:40]!r} is not a function of released values here.")
     try:
@@ -406,6 +406,8 @@ def act(op: str, args: list[object]) -> object:
         return compare(op, *args) if op in COMPARISONS else STRICT[op](*args)
     except TypeError:
         raise QuestionError("sql-unsupported", f"{op[:40]!r} does not take these arguments.") from None
+    except QuestionError:  # of a wrong kind: what is so whatever is released was refused before (sql/released/kinds.py)
+        return None
 
 
 KNOWN: Final = (*COMPARISONS, *STRICT, *LAX)

@@ -11,12 +11,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Case, IsMissing, Lit, Logic, Not, Relabel, RowFn, Value
 from sulq.language.rowfn.vectors import bounded
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Aggregate, Node, SelectQuery, SqlRefused, holds, parts, placed, unsupported
+from sulq.sql.released.kinds import ANY, CLOCK, NUMBER, OF_TYPE, ReleasedKinds, common
 from sulq.sql.released.program import (
+    ORDERS,
     PAIRS,
     GroupStatistics,
     KeyLabel,
@@ -196,6 +199,7 @@ def released(select: SelectQuery, rows: RowSet, columns: SelectList, groups: Gro
     """A grouped SELECT over private rows: its statistics, and the program over them."""
     express = rows.express()
     bound: dict[Node, Node] = {}
+    kinds: dict[Node, str] = {}
     keys: list[RowFn] = []
     places: dict[int, int] = {}
     for i, node in enumerate(groups.keys):
@@ -210,12 +214,14 @@ def released(select: SelectQuery, rows: RowSet, columns: SelectList, groups: Gro
         places[i] = len(keys)
         label: Node = KeyLabel(len(keys))
         bound[node] = syntax.Call(f"cast {found.type}", (label,)) if found.type in CLOCKS else label
+        kinds[label] = ANY if isinstance(found.kind, Code) and found.type != "text" else OF_TYPE.get(found.type, ANY)
         keys.append(key(found, rows.filters, rows.schema))
     sets = tuple(tuple(places[i] for i in one if i in places) for one in groups.sets)
     wanted = _wanted(select, columns, rows.items)
     stats = tuple(statistic(express, node) for node in wanted)
     bound |= {node: StatAt(i) for i, node in enumerate(wanted)}
-    after = ReleasedExpressions(bound, rows.items, single, grouped=bool(keys))
+    kinds |= {StatAt(i): CLOCK if _is_clock(stat, rows.schema) else NUMBER for i, stat in enumerate(stats)}
+    after = ReleasedExpressions(bound, rows.items, single, grouped=bool(keys), kinds=ReleasedKinds(kinds))
     source = GroupStatistics(rows.relation, rows.where(), tuple(keys), sets, stats)
     having = None if select.having is None else after.expr(resolve(select.having, rows.items))
     program = program_of(select, columns, after, source, having)
@@ -228,13 +234,20 @@ def _wanted(select: SelectQuery, columns: SelectList, items: Sequence[ColumnName
     return distinct_aggregates([*nodes, *([] if select.having is None else [resolve(select.having, items)])])
 
 
+def _is_clock(stat: Stat, schema: Schema) -> bool:
+    """Whether a statistic of rows is a date or a moment."""
+    kind = stat.args[0].kind(schema) if stat.name in ORDERS else None
+    return isinstance(kind, Scalar) and kind.clock is not None
+
+
 def program_of(
     query: syntax.Query, columns: SelectList, after: ReleasedExpressions, source: ProgramSource, having: Node | None
 ) -> TableProgram:
     """A query over a released table."""
     shown = tuple((name, after.expr(node)) for name, node in zip(columns.names, columns.nodes, strict=True))
     by = [(after.expr(ordering(one, columns, after.items)), one.descending, one.nulls_first) for one in query.order]
-    return TableProgram(source, shown, having, tuple(by), query.limit, query.offset, query.distinct)
+    kinds = tuple(after.kinds.of(node) for _, node in shown)
+    return TableProgram(source, shown, having, tuple(by), query.limit, query.offset, query.distinct, kinds)
 
 
 PER_PERSON: Final = {"rows": "count", "count": "count", "sum": "sum", "mean": "mean", "min": "min", "max": "max"}
@@ -293,7 +306,8 @@ def over_released(query: SelectQuery, source: ReleasedTable, where: list[Node], 
     """A SELECT whose FROM is a released table."""
     columns = listed(query, source.items)
     fields: dict[Node, Node] = {syntax.Place(i): syntax.Place(i) for i in range(len(source.items))}
-    before = ReleasedExpressions(fields, source.items, single, grouped=True)
+    kinds: dict[Node, str] = {syntax.Place(i): kind for i, kind in enumerate(source.program.kinds)}
+    before = ReleasedExpressions(fields, source.items, single, grouped=True, kinds=ReleasedKinds(kinds))
     conditions = tuple(before.expr(resolve(node, source.items)) for node in where)
     condition = conditions[0] if len(conditions) == 1 else syntax.Call("and", conditions) if conditions else None
     if aggregates(query):
@@ -315,7 +329,9 @@ def _regrouped(
     stats = tuple(_stat(node, before) for node in wanted)
     bound: dict[Node, Node] = {node: KeyLabel(i) for i, node in enumerate(groups.keys)}
     bound |= {node: StatAt(i) for i, node in enumerate(wanted)}
-    after = ReleasedExpressions(bound, source.items, before.single, grouped=bool(keys))
+    kinds: dict[Node, str] = {KeyLabel(i): before.kinds.of(key) for i, key in enumerate(keys)}
+    kinds |= {StatAt(i): before.kinds.aggregate(stat) for i, stat in enumerate(stats)}
+    after = ReleasedExpressions(bound, source.items, before.single, grouped=bool(keys), kinds=ReleasedKinds(kinds))
     inner = source.program if all(stat.name == "sum" for stat in stats) else _without_empty_groups(source.program)
     return Regroup(inner, where, keys, groups.sets, stats), after
 
@@ -357,7 +373,9 @@ def stacked(query: syntax.UnionQuery, left: ReleasedTable, right: ReleasedTable)
     names = tuple(item.name for item in left.items)
     columns = SelectList(tuple(syntax.Place(i) for i in range(len(names))), names, names)
     fields: dict[Node, Node] = {syntax.Place(i): syntax.Place(i) for i in range(len(names))}
-    after = ReleasedExpressions(fields, left.items, _never, grouped=True)
+    pairs = zip(left.program.kinds, right.program.kinds, strict=True)
+    kinds: dict[Node, str] = {syntax.Place(i): common(pair) for i, pair in enumerate(pairs)}
+    after = ReleasedExpressions(fields, left.items, _never, grouped=True, kinds=ReleasedKinds(kinds))
     source = StackedPrograms((left.program, right.program))
     return ReleasedTable(program_of(query, columns, after, source, None), left.items)
 

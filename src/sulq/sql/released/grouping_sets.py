@@ -52,11 +52,11 @@ class GroupingSet:
         return tuple(given.get(key) for key in range(width))
 
 
-def ascending(value: object) -> tuple[bool, object]:
-    """A value's place in ascending order, missing ones last (PostgreSQL's order; texts by code point)."""
+def ascending(value: object) -> tuple[int, object]:
+    """A value's place in ascending order, texts by code point and after numbers, missing ones last."""
     if value is None:
-        return (True, 0)
-    return (False, value if isinstance(value, str) else number(value))
+        return (2, 0)
+    return (1, value) if isinstance(value, str) else (0, number(value))
 
 
 def _read(label: object, clock: str | None) -> object:

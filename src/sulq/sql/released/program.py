@@ -22,6 +22,7 @@ from sulq.language.rowfn.base import walk
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import Call, Literal, Node, changed, moved, unsupported
 from sulq.sql.released.functions import KNOWN
+from sulq.sql.released.kinds import ReleasedKinds
 from sulq.sql.rows.row_set import ColumnName
 from sulq.sql.rows.values import read_moment
 
@@ -115,8 +116,9 @@ class TableProgram:
     """SELECT ... HAVING ... ORDER BY ... LIMIT over a released table.
 
     `order`: expression, whether descending, and whether missing values come first.
-    Nodeessions speak of the source: Key and StatAt of Groups and Regroup, Place of
-    another Program or a Stack. `having` is also the WHERE of a query over released rows.
+    Expressions speak of the source: KeyLabel and StatAt of groups, Place of another
+    program or a stack. `having` is also the WHERE of a query over released rows.
+    `kinds`: of the columns, by sql/released/kinds.py; () where nobody needs them.
     """
 
     source: ProgramSource
@@ -126,6 +128,7 @@ class TableProgram:
     limit: int | None = None
     offset: int = 0
     distinct: bool = False
+    kinds: tuple[str, ...] = ()
 
 
 ProgramSource = GroupStatistics | Regroup | TableProgram | StackedPrograms
@@ -145,14 +148,15 @@ class ReleasedTable:
 class ReleasedExpressions:
     """Lowers expressions over one released table.
 
-    `bound` says what keys, aggregates and columns stand for; `single` compiles a
-    subquery used as a value; `items` name the columns for a refusal.
+    `bound` says what keys, aggregates and columns stand for, `kinds` what these hold;
+    `single` compiles a subquery used as a value; `items` name the columns for a refusal.
     """
 
     bound: Mapping[Node, Node]
     items: Sequence[ColumnName]
     single: Single
     grouped: bool
+    kinds: ReleasedKinds
 
     def expr(self, node: Node) -> Node:
         """An expression over the released table."""
@@ -169,7 +173,9 @@ class ReleasedExpressions:
             case syntax.Cast():
                 return self._cast(node)
             case syntax.Subquery(how="value"):
-                return SubqueryValue(self.single(node.query))
+                value = SubqueryValue(self.single(node.query))
+                self.kinds.leaves[value] = value.program.kinds[0]
+                return value
             case _:
                 return self._refused(node)
 
@@ -201,12 +207,13 @@ class ReleasedExpressions:
             return moved_
         if op == "between":
             item, low, high = (self.expr(arg) for arg in node.args)
-            return Call("and", (Call(">=", (item, low)), Call("<=", (item, high))))
+            above, below = Call(">=", (item, low), at=node.at), Call("<=", (item, high), at=node.at)
+            return Call("and", (self.kinds.call(above), self.kinds.call(below)))
         args = tuple(self.expr(arg) for arg in node.args)
         if op == "position":
             args = args[::-1]
         if op == "div":
-            return Call("trunc", (Call("/", args),))
+            return Call("trunc", (self.kinds.call(Call("/", args, at=node.at)),))
         if op in ("trim", "ltrim", "rtrim") and len(args) > 1:
             if args[1] != Literal(" ", "text"):
                 unsupported(f"{node.op}() of other signs on a released text", node.at)
@@ -215,7 +222,7 @@ class ReleasedExpressions:
             return Call("least", (Call("greatest", (args[0], args[1])), args[2]))
         if op not in KNOWN and op != "case":
             unsupported(f"{node.op}() of a released value", node.at)
-        return Call(op, args)
+        return self.kinds.call(Call(op, args, at=node.at))
 
     def _interval(self, node: Call) -> Node | None:
         """A date moved by an interval: a constant one is worked out here, else by whole days."""
@@ -238,7 +245,7 @@ class ReleasedExpressions:
                 return Literal(found.date(), "date") if day else Literal(found, "timestamp")
         if by.months or by.microseconds:
             return unsupported("Months or hours added to a released date", node.at)
-        return Call("+", (inner, Literal(by.days, "int")))
+        return self.kinds.call(Call("+", (inner, Literal(by.days, "int")), at=node.at))
 
     def _cast(self, node: syntax.Cast) -> Node:
         found: Node = Call(f"cast {node.to}", (self.expr(node.item),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -45,6 +45,7 @@ from sulq.sql.released.program import (
 
 MAX_LABEL_LETTERS: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
+SEVERAL: Final = "a subquery used as a value gave several rows: its value is missing"
 HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
 
 
@@ -89,8 +90,9 @@ class PreparedQuery:
 
     def read(self, answers: Sequence[Released]) -> SqlTable:
         """The rows of the SELECT: the point values, with what they rest on."""
-        found = Reader(self, answers).table(self.program)
-        notes = (CHOSEN,) if found.tries > 1 else ()
+        reader = Reader(self, answers)
+        found = reader.table(self.program)
+        notes = (*((CHOSEN,) if found.tries > 1 else ()), *((SEVERAL,) if reader.several else ()))
         if any(figure.value is None and figure.origin is not None for row in found.shown() for figure in row):
             notes = (*notes, UNKNOWN)
         hidden = any(one.groups is None for several in self.sets.values() for one in several)
@@ -111,7 +113,37 @@ def prepare(program: TableProgram, facts: Facts, spend: Loss | None, other: str 
     sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
     if other is not None:
         _some_hidden([one for several in sets.values() for one in several], other)
-    return PreparedQuery(program, asking.question(), sets, other)
+    found = PreparedQuery(program, asking.question(), sets, other)
+    if any(_fewest_rows(value, found) > 1 for value in _single_values(program)):
+        raise QuestionError(
+            "bad-question",
+            "A subquery used as a value has one row; this one has one for each group.",
+            "Leave out its GROUP BY, or add ORDER BY and LIMIT 1.",
+        )
+    return found
+
+
+def _single_values(program: TableProgram) -> list[TableProgram]:
+    """The subqueries used as values, in a program and in those under it."""
+    return [node.program for node in _everything(program) if isinstance(node, SubqueryValue)]
+
+
+def _fewest_rows(program: TableProgram, asked: PreparedQuery) -> int:
+    """How many rows a program has, at least, whatever is released."""
+    source = program.source
+    if program.having is not None:
+        return 0
+    match source:
+        case GroupStatistics():
+            found = sum(0 if one.groups is None else len(one.groups) for one in asked.sets[id(source)])
+        case Regroup():
+            found = 0 if source.keys else 1
+        case StackedPrograms():
+            found = sum(_fewest_rows(one, asked) for one in source.programs)
+        case TableProgram():
+            found = _fewest_rows(source, asked)
+    found = max(min(found, 1) - program.offset if program.distinct else found - program.offset, 0)
+    return found if program.limit is None else min(found, program.limit)
 
 
 def _some_hidden(sets: list[GroupingSet], other: object) -> None:
@@ -127,14 +159,22 @@ def _some_hidden(sets: list[GroupingSet], other: object) -> None:
 
 def sources_of(program: TableProgram) -> list[GroupStatistics]:
     """Every Groups of a program, of the programs under it and of those its expressions use; each once."""
-    found: dict[int, GroupStatistics] = {}
-    front: list[ProgramSource | Node | None] = [program]
+    return list({id(one): one for one in _everything(program) if isinstance(one, GroupStatistics)}.values())
+
+
+Part = ProgramSource | Node
+
+
+def _everything(program: TableProgram) -> Iterator[Part]:
+    """A program, its sources, expressions and subqueries, breadth first."""
+    front: list[Part | None] = [program]
     while front:
-        match front.pop(0):
-            case None:
+        one = front.pop(0)
+        if one is not None:
+            yield one
+        match one:
+            case None | GroupStatistics():
                 pass
-            case GroupStatistics() as groups:
-                found.setdefault(id(groups), groups)
             case TableProgram() as inner:
                 front += [inner.source, *(expr for _, expr in inner.columns), inner.having]
                 front += [expr for expr, _, _ in inner.order]
@@ -146,7 +186,6 @@ def sources_of(program: TableProgram) -> list[GroupStatistics]:
                 front.append(value.program)
             case node:
                 front += parts(node)
-    return list(found.values())
 
 
 def _regroups(program: TableProgram) -> bool:
@@ -163,6 +202,7 @@ class Reader:
         self._asked = asked
         self._answers = answers
         self._singles: dict[int, NoisyValue] = {}
+        self.several = False  # whether a subquery used as a value had more rows than one
 
     def table(self, program: TableProgram) -> SqlTable:
         """The rows of a program, in order."""
@@ -252,10 +292,9 @@ class Reader:
         if id(program) not in self._singles:
             table = self.table(program)
             rows = table.shown()
-            if len(table.names) != 1 or len(rows) > 1:
-                raise QuestionError("bad-question", "A subquery used as a value has one column and one row.")
+            self.several |= len(rows) > 1
             noisy = not table.clear or any(member.origin is not None for member in table.members)
-            found = rows[0][0] if rows else NoisyValue(None)
+            found = rows[0][0] if len(rows) == 1 else NoisyValue(None)
             self._singles[id(program)] = NoisyValue(found.value, Unclear()) if noisy else found
         return self._singles[id(program)]
 
@@ -278,7 +317,7 @@ def _place(one: Made, i: int, *, nulls_first: bool) -> tuple[int, object]:
     value, origin = one[2][i].value, one[2][i].origin
     if value is None:
         return (0 if nulls_first and origin is None else 2, 0)
-    return (1, ascending(value)[1])
+    return (1, ascending(value))
 
 
 def _ordered(made: list[Made], i: int, *, down: bool, nulls_first: bool) -> list[Made]:
