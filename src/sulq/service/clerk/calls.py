@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Protocol, cast
+from typing import Final, TypeVar, cast
 
 from sulq.answers import wire
 from sulq.api.declarations import SUFFIXES
@@ -25,12 +25,10 @@ from sulq.language.domain import COLUMNS
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.service.clerk import request as requests
 from sulq.service.clerk.access import Access, Principal, hashed
-from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.registration import declare
-from sulq.service.clerk.request import Request
+from sulq.service.clerk.request import CallableClerk, Request
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame, refusal
-from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -38,35 +36,33 @@ ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset o
 FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "synthetic")
 PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
 MAX_ROWS: Final = 2**40  # rows
+T = TypeVar("T")
 
 
-def look(manager: DatasetManager, request: Request) -> Frame:
+def look(request: Request) -> Frame:
     """What columns a file has; with no file named, which files there are."""
-    request.only("file")
-    root = _root(manager)
+    root = _root(request)
     name = request.optional("file")
     if name is None:
         files = (path for path in root.rglob("*") if path.is_file() and path.name.lower().endswith(SUFFIXES))
         return {"files": sorted(str(path.relative_to(root)) for path in files)}
-    return manager.look(place(root, name))
+    return request.clerk.manager.look(place(root, name))
 
 
-def register(manager: DatasetManager, request: Request) -> Frame:
+def register(request: Request) -> Frame:
     """A new dataset, with everything public about it said by its owner."""
-    request.only(*FIELDS)
     name = request.text("name")
     if not NAME.fullmatch(name):
         raise QuestionError("bad-request", "A dataset's name is letters, digits, _ and -, a letter first.")
-    declare_tables = _alone if request.body.get("tables") is None else _several
-    made = declare_tables(manager, request, name)
-    return {"name": name, "ready": manager.hold(made)}
+    declared = (_alone if request.body.get("tables") is None else _several)(request, name)
+    return {"name": name, "ready": request.clerk.manager.hold(declared)}
 
 
-def _alone(manager: DatasetManager, request: Request, name: str) -> DatasetSettings:
+def _alone(request: Request, name: str) -> DatasetSettings:
     """A dataset of one table."""
     return declare(
         name,
-        place(_root(manager), request.text("file")),
+        place(_root(request), request.text("file")),
         _columns(request),
         budget=_budget(request),
         unit=_unit(request),
@@ -87,7 +83,7 @@ def _graph(request: Request) -> tuple[str, ...] | None:
     return tuple(told)
 
 
-def _several(manager: DatasetManager, request: Request, name: str) -> DatasetSettings:
+def _several(request: Request, name: str) -> DatasetSettings:
     """A dataset of several tables, each with its file, columns, and how it hangs together with the others."""
     for alone in ALONE:
         if request.body.get(alone) is not None:
@@ -98,28 +94,31 @@ def _several(manager: DatasetManager, request: Request, name: str) -> DatasetSet
         if not isinstance(part.body, dict):
             raise QuestionError("bad-request", f"tables says of {table[:40]!r} its file and columns.")
         part.only(*PART)
-    keys = {table: part.optional("key") for table, part in parts.items()}
-    persons = {table: part.optional("person") for table, part in parts.items()}
-    sizes = {table: _size(part) for table, part in parts.items()}
+
+    def each(read: Callable[[Request], T | None]) -> dict[str, T]:
+        found = {table: read(part) for table, part in parts.items()}
+        return {table: value for table, value in found.items() if value is not None}
+
+    keys, persons = each(lambda part: part.optional("key")), each(lambda part: part.optional("person"))
+    sizes = each(_size)
     return declare(
         name,
-        {table: place(_root(manager), part.text("file")) for table, part in parts.items()},
+        {table: place(_root(request), part.text("file")) for table, part in parts.items()},
         {table: _columns(part) for table, part in parts.items()},
         budget=_budget(request),
         unit=_unit(request),
-        size={table: size for table, size in sizes.items() if size is not None},
+        size=sizes,
         synthetic=request.truth("synthetic"),
-        keys={table: key for table, key in keys.items() if key is not None},
+        keys=keys,
         public=tuple(table for table, part in parts.items() if part.truth("public")),
-        persons={table: person for table, person in persons.items() if person is not None},
-        references={table: found for table, part in parts.items() if (found := _references(part))},
+        persons=persons,
+        references=each(lambda part: _references(part) or None),
     )
 
 
-def withdraw(manager: DatasetManager, request: Request) -> Frame:
+def withdraw(request: Request) -> Frame:
     """Take a dataset away that was registered by a call; its ledger stays, and with it what was spent."""
-    request.only()
-    manager.withdraw(request.held.name)
+    request.clerk.manager.withdraw(request.held.name)
     return {}
 
 
@@ -135,10 +134,11 @@ def place(root: Path, name: str) -> Path:
     return path
 
 
-def _root(manager: DatasetManager) -> Path:
-    if manager.data_root is None:
+def _root(request: Request) -> Path:
+    root = request.clerk.manager.data_root
+    if root is None:
         raise SetupError("missing-file", "This server has no data_root.", "Set data_root in [server].")
-    return manager.data_root
+    return root
 
 
 def _size(request: Request) -> int | None:
@@ -163,18 +163,14 @@ def _columns(request: Request) -> dict[str, object]:
 
 
 def _unit(request: Request) -> Unit:
-    tree = request.body.get("unit")
-    unit = Unit() if tree is None else wire.from_json(tree)
-    if not isinstance(unit, Unit):
-        raise QuestionError("bad-request", "unit says whom an answer hides.")
-    return unit
+    if request.body.get("unit") is None:
+        return Unit()
+    return cast("Unit", request.value("unit", Unit, "unit says whom an answer hides."))
 
 
 def _budget(request: Request) -> Budget:
-    budget = wire.from_json(request.body.get("budget"))
-    if not isinstance(budget, (Epsilon, EpsilonDelta, Rho, SubLinear)):
-        raise QuestionError("bad-request", "budget says what may be lost in total.")
-    return budget
+    kinds = (Epsilon, EpsilonDelta, Rho, SubLinear)
+    return cast("Budget", request.value("budget", kinds, "budget says what may be lost in total."))
 
 
 ANYONE: Final = frozenset({"owner", "analyst", "auditor"})
@@ -187,77 +183,51 @@ MAX_TOKEN_CHARACTERS: Final = 200  # of a token
 _log = logging.getLogger(__name__)
 
 
-class CallableClerk(Protocol):
-    """What the calls need of the clerk."""
-
-    access: Access
-    counts: Counts
-    datasets: Mapping[str, OpenDataset]
-
-    @property
-    def manager(self) -> DatasetManager:
-        """Opens datasets; refused where this clerk takes on none."""
-        ...
-
-    def health(self) -> Frame:
-        """What anyone may know: whether the service runs, and how its workers are kept apart."""
-        ...
-
-    def metrics(self) -> Frame:
-        """Counts and the state of the workers, for the owner."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ClerkCall:
-    """One row of the table."""
+    """One row of the table; `fields` are those that a body may have, None where none is read."""
 
     roles: frozenset[str]
     dataset: bool
-    act: Callable[[CallableClerk, Request], Frame]
+    act: Callable[[Request], Frame]
+    fields: tuple[str, ...] | None = ()
 
 
-def datasets(clerk: CallableClerk, request: Request) -> Frame:
+def datasets(request: Request) -> Frame:
     """The datasets this principal may see; why one is not ready is its owner's to know (T33)."""
-    request.only()
     found = []
-    for name, held in sorted(clerk.datasets.items()):
+    for name, held in sorted(request.clerk.datasets.items()):
         if not request.who.sees(name):
             continue
         facts = wire.to_json(held.oracle(request.whose).facts) if held.ready else None
-        entry: Frame = {"name": name, "ready": held.ready, "facts": facts, "schedule": _period(held)}
+        period = None if held.schedule is None else held.schedule.period
+        entry: Frame = {"name": name, "ready": held.ready, "facts": facts, "schedule": period}
         if request.who.role == "owner":
             entry["problem"] = None if held.problem is None else refusal(held.problem)["error"]
         found.append(entry)
     return {"datasets": found}
 
 
-def _period(held: OpenDataset) -> float | None:
-    return None if held.schedule is None else held.schedule.period
-
-
 CALLS: Final[Mapping[str, ClerkCall]] = {
-    "health": ClerkCall(NOBODY, False, lambda clerk, _: clerk.health()),
-    "whoami": ClerkCall(ANYONE, False, lambda _, request: requests.whoami(request)),
+    "health": ClerkCall(NOBODY, False, lambda request: request.clerk.health(), None),
+    "whoami": ClerkCall(ANYONE, False, requests.whoami),
     "datasets": ClerkCall(ANYONE, False, datasets),
-    "facts": ClerkCall(ANYONE, True, lambda _, request: requests.facts(request)),
-    "foresee": ClerkCall(ASKERS, True, lambda _, request: requests.foresee(request)),
-    "ask": ClerkCall(ASKERS, True, lambda _, request: requests.ask(request)),
-    "budget": ClerkCall(ANYONE, True, lambda _, request: requests.budget(request)),
-    "transcript": ClerkCall(ANYONE, True, lambda _, request: requests.transcript(request)),
-    "receipt": ClerkCall(ANYONE, True, lambda _, request: requests.receipt(request)),
-    "verify": ClerkCall(READERS, True, lambda _, request: requests.verify(request)),
-    "export": ClerkCall(READERS, True, lambda _, request: requests.export(request)),
-    "share": ClerkCall(OWNER, True, lambda clerk, request: requests.share(clerk.access, request)),
-    "principals": ClerkCall(OWNER, False, lambda clerk, request: requests.principals(clerk.access, request)),
-    "add_principal": ClerkCall(
-        OWNER, False, lambda clerk, request: requests.add_principal(clerk.access, request, clerk.datasets)
-    ),
-    "revoke": ClerkCall(OWNER, False, lambda clerk, request: requests.revoke(clerk.access, request)),
-    "register": ClerkCall(OWNER, False, lambda clerk, request: register(clerk.manager, request)),
-    "withdraw": ClerkCall(OWNER, True, lambda clerk, request: withdraw(clerk.manager, request)),
-    "look": ClerkCall(OWNER, False, lambda clerk, request: look(clerk.manager, request)),
-    "metrics": ClerkCall(OWNER, False, lambda clerk, _: clerk.metrics()),
+    "facts": ClerkCall(ANYONE, True, requests.facts),
+    "foresee": ClerkCall(ASKERS, True, requests.foresee, ("question", "spend")),
+    "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse")),
+    "budget": ClerkCall(ANYONE, True, requests.budget),
+    "transcript": ClerkCall(ANYONE, True, requests.transcript, ("after", "limit")),
+    "receipt": ClerkCall(ANYONE, True, requests.receipt, ("seq",)),
+    "verify": ClerkCall(READERS, True, requests.verify),
+    "export": ClerkCall(READERS, True, requests.export, ("after", "limit")),
+    "share": ClerkCall(OWNER, True, requests.share, ("analyst", "share", "reserve")),
+    "principals": ClerkCall(OWNER, False, requests.principals),
+    "add_principal": ClerkCall(OWNER, False, requests.add_principal, ("name", "role", "datasets", "days")),
+    "revoke": ClerkCall(OWNER, False, requests.revoke, ("name",)),
+    "register": ClerkCall(OWNER, False, register, FIELDS),
+    "withdraw": ClerkCall(OWNER, True, withdraw),
+    "look": ClerkCall(OWNER, False, look, ("file",)),
+    "metrics": ClerkCall(OWNER, False, lambda request: request.clerk.metrics(), None),
 }
 
 
@@ -268,7 +238,9 @@ def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     try:
         call, request = admitted(clerk, frame)
         name = str(frame["call"])
-        return {"ok": call.act(clerk, request)}
+        if call.fields is not None:
+            request.only(*call.fields)
+        return {"ok": call.act(request)}
     except SulqError as error:
         outcome = error.code
         return refusal(error)
@@ -287,12 +259,12 @@ def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[ClerkCa
     if call is None or not isinstance(body, dict):
         raise QuestionError("bad-request", "There is no such call.")
     if not call.roles:
-        return call, Request(cast("Principal", None), cast("OpenDataset", None), {})
+        return call, Request(clerk, cast("Principal", None), cast("OpenDataset", None), {})
     who = _principal(clerk.access, frame.get("token"))
     if who.role not in call.roles:
         raise AccessDenied("forbidden", f"This is not for the role {who.role}.")
     held = _dataset(clerk, who, frame.get("dataset")) if call.dataset else None
-    return call, Request(who, cast("OpenDataset", held), cast("Frame", body))
+    return call, Request(clerk, who, cast("OpenDataset", held), cast("Frame", body))
 
 
 def _principal(access: Access, token: object) -> Principal:

@@ -1,23 +1,25 @@
-"""A call as its function gets it: who calls, about which dataset, with what; already let in."""
+"""A call as its function gets it: who calls, about which dataset, with what; already let in, its fields known."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar, cast
+from dataclasses import asdict, dataclass
+from typing import Final, Protocol, TypeVar, cast
 
 from sulq.answers import wire
 from sulq.answers.oracle import Oracle
 from sulq.answers.wire import LOSSES
 from sulq.curator.ledger.ledger import Line
-from sulq.curator.ledger.shares import Share, Standing
+from sulq.curator.ledger.shares import Share
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.language.privacy import Loss
 from sulq.language.question import QUESTIONS, Question, Sums
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, Principal, nearest
+from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import MAX_FRAME_BYTES, Frame
+from sulq.service.logs import Counts
 from sulq.service.schedule import ScheduledAsk
 
 SEES_ALL: Final = frozenset({"owner", "auditor"})
@@ -25,10 +27,32 @@ SEES_ALL: Final = frozenset({"owner", "auditor"})
 T = TypeVar("T")
 
 
+class CallableClerk(Protocol):
+    """What the calls need of the clerk."""
+
+    access: Access
+    counts: Counts
+    datasets: Mapping[str, OpenDataset]
+
+    @property
+    def manager(self) -> DatasetManager:
+        """Opens datasets; refused where this clerk takes on none."""
+        ...
+
+    def health(self) -> Frame:
+        """What anyone may know: whether the service runs, and how its workers are kept apart."""
+        ...
+
+    def metrics(self) -> Frame:
+        """Counts and the state of the workers, for the owner."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One call: whose token it carries and the dataset it is about, wherever the table of calls asks for them."""
 
+    clerk: CallableClerk
     who: Principal
     held: OpenDataset
     body: Mapping[str, object]
@@ -81,20 +105,23 @@ class Request:
         """A field that is an object."""
         return cast("dict[str, object]", self._of(dict, name, "an object"))
 
+    def value(self, name: str, kinds: type | tuple[type, ...], message: str, code: str = "bad-request") -> object:
+        """A field that holds the canonical JSON of one of these kinds."""
+        found = wire.from_json(self.body.get(name))
+        if not isinstance(found, kinds):
+            raise QuestionError(code, message)
+        return found
+
     def question(self) -> Question:
         """The field `question`."""
-        value = wire.from_json(self.body.get("question"))
-        if not isinstance(value, QUESTIONS):
-            raise QuestionError("wire-format", "The field question holds no question.")
-        return value
+        found = self.value("question", QUESTIONS, "The field question holds no question.", "wire-format")
+        return cast("Question", found)
 
     def spend(self) -> Loss | None:
         """The field `spend`; None where it is left out."""
-        tree = self.body.get("spend")
-        value = None if tree is None else wire.from_json(tree)
-        if value is not None and not isinstance(value, LOSSES):
-            raise QuestionError("wire-format", "The field spend holds no loss.")
-        return cast("Loss | None", value)
+        if self.body.get("spend") is None:
+            return None
+        return cast("Loss", self.value("spend", LOSSES, "The field spend holds no loss.", "wire-format"))
 
     def _of(self, kind: type[T], name: str, what: str) -> T:
         value = self.body.get(name)
@@ -109,20 +136,17 @@ MAX_NUMBER_CHARACTERS: Final = 21  # characters of a 64-bit number, its sign and
 
 def facts(request: Request) -> Frame:
     """Everything public, with what is left for this analyst."""
-    request.only()
     return {"facts": wire.to_json(request.held.oracle(request.whose).facts)}
 
 
 def foresee(request: Request) -> Frame:
     """Price and accuracy; free, reads no row."""
-    request.only("question", "spend")
     plan = request.held.oracle(request.who.name).foresee(request.question(), spend=request.spend())
     return {"plan": wire.to_json(plan)}
 
 
 def ask(request: Request) -> Frame:
     """Pay and answer."""
-    request.only("question", "spend", "key", "reuse")
     question, spend = request.question(), request.spend()
     key, reuse = request.optional("key"), request.truth("reuse")
     oracle = request.held.oracle(request.who.name)
@@ -173,37 +197,21 @@ def timed(held: OpenDataset, whose: str, work: Callable[[], T]) -> T:
             held.late += 1
 
 
-def told(principal: Principal) -> Frame:
-    """What may be known of a principal."""
-    scope = None if principal.datasets is None else list(principal.datasets)
-    return {
-        "name": principal.name,
-        "role": principal.role,
-        "datasets": scope,
-        "created": principal.created,
-        "expires": principal.expires,
-        "revoked": principal.revoked,
-    }
-
-
 def whoami(request: Request) -> Frame:
     """Whose token this is."""
-    request.only()
-    return told(request.who)
+    return asdict(request.who)
 
 
-def principals(access: Access, request: Request) -> Frame:
+def principals(request: Request) -> Frame:
     """Everybody who was ever let in; no token and no hash of one."""
-    request.only()
-    return {"principals": [told(principal) for principal in access.list()]}
+    return {"principals": [asdict(principal) for principal in request.clerk.access.list()]}
 
 
-def add_principal(access: Access, request: Request, datasets: Collection[str]) -> Frame:
+def add_principal(request: Request) -> Frame:
     """Let somebody in; the token is in this reply and nowhere else."""
-    request.only("name", "role", "datasets", "days")
     days, scope = request.whole("days", TOKEN_DAYS, MAX_TOKEN_DAYS), request.names("datasets")
-    check_datasets(scope or (), datasets)
-    return {"token": access.add(request.text("name"), request.text("role"), scope, days)}
+    check_datasets(scope or (), request.clerk.datasets)
+    return {"token": request.clerk.access.add(request.text("name"), request.text("role"), scope, days)}
 
 
 def check_datasets(scope: Collection[str], known: Collection[str]) -> None:
@@ -213,10 +221,9 @@ def check_datasets(scope: Collection[str], known: Collection[str]) -> None:
             raise QuestionError("bad-principal", f"There is no dataset {name[:80]!r}{nearest(name, known)}.")
 
 
-def revoke(access: Access, request: Request) -> Frame:
+def revoke(request: Request) -> Frame:
     """End a token, from the next call on."""
-    request.only("name")
-    access.revoke(request.text("name"))
+    request.clerk.access.revoke(request.text("name"))
     return {}
 
 
@@ -225,43 +232,25 @@ PAGE_LINES: Final = 1000  # lines of a transcript in one reply
 
 def transcript(request: Request) -> Frame:
     """Questions and answers after an entry, oldest first; `datasets`: of which ones, null for all."""
-    request.only("after", "limit")
     after, limit = request.whole("after", 0, 2**62), request.whole("limit", PAGE_LINES, PAGE_LINES)
     ledger = request.held.open_ledger()
     scope = request.who.datasets
     lines = ledger.transcript(analyst=request.whose, datasets=scope, after=after, limit=limit)
-    return {
-        "lines": [line_of(line) for line in lines],
-        "head": ledger.head,
-        "datasets": None if scope is None else list(scope),
-    }
+    return {"lines": [line_of(line) for line in lines], "head": ledger.head, "datasets": scope}
 
 
 def verify(request: Request) -> Frame:
     """Check the whole ledger again: chain, totals, budget."""
-    request.only()
     found = request.held.open_ledger().verify()
-    return {
-        "space": found.space,
-        "entries": found.entries,
-        "debits": found.debits,
-        "answers": found.answers,
-        "head": found.head,
-        "unit": wire.to_json(found.unit),
-        "budget": wire.to_json(found.budget),
-        "spent": wire.to_json(found.spent),
-        "remaining": wire.to_json(found.remaining),
-        "text": str(found),
-    }
+    plain = {name: getattr(found, name) for name in ("space", "entries", "debits", "answers", "head")}
+    return {**plain, **_values(found, "unit", "budget", "spent", "remaining"), "text": str(found)}
 
 
 def export(request: Request) -> Frame:
     """The transcript with the verification it goes with; a long one in several parts, each after the last."""
-    request.only("after", "limit")
     found = transcript(request)
-    report = verify(replace(request, body={}))
     return {
-        "report": report,
+        "report": verify(request),
         "datasets": found["datasets"],
         "lines": found["lines"],
         "public_key": request.held.open_ledger().public_key,
@@ -270,7 +259,6 @@ def export(request: Request) -> Frame:
 
 def receipt(request: Request) -> Frame:
     """One debit's receipt, signed by the ledger."""
-    request.only("seq")
     seq = request.whole("seq", 0, 2**62)
     found = request.held.open_ledger().receipt(seq, analyst=request.whose, datasets=request.who.datasets)
     return {"receipt": wire.strict(found)}
@@ -278,52 +266,43 @@ def receipt(request: Request) -> Frame:
 
 def line_of(line: Line) -> Frame:
     """A line of the transcript as JSON; the question and the answer are canonical JSON already, and stay text."""
-    return {
-        "seq": line.seq,
-        "time": line.time,
-        "analyst": line.analyst,
-        "dataset": line.dataset,
-        "question": line.question,
-        "event": wire.to_json(line.event),
-        "answer": line.answer,
-    }
+    plain = {name: getattr(line, name) for name in ("seq", "time", "analyst", "dataset", "question")}
+    return {**plain, "event": wire.to_json(line.event), "answer": line.answer}
 
 
 def budget(request: Request) -> Frame:
     """What there is, what is spent and left; owner and auditor see every analyst's share, an analyst its own."""
-    request.only()
     ledger, whose = request.held.open_ledger(), request.whose
-    whole, spent, remaining = ledger.standing(analyst=whose)
-    shares = [_share_of(standing) for standing in ledger.standings() if whose in (None, standing.analyst)]
-    return {
-        "budget": wire.to_json(whole),
-        "spent": wire.to_json(spent),
-        "remaining": wire.to_json(remaining),
-        "shares": shares,
-    }
+    whole, spent, remaining = map(wire.to_json, ledger.standing(analyst=whose))
+    shares = [
+        {
+            "analyst": standing.analyst,
+            "share": float(standing.share),
+            "reserve": float(standing.reserve),
+            **_values(standing, "spent", "remaining"),
+        }
+        for standing in ledger.standings()
+        if whose in (None, standing.analyst)
+    ]
+    return {"budget": whole, "spent": spent, "remaining": remaining, "shares": shares}
 
 
-def share(access: Access, request: Request) -> Frame:
+def share(request: Request) -> Frame:
     """Set what part of the budget an analyst may spend, and what part no other can take from it.
 
     A name that was never let in and has no account would bind nobody: it is refused with the nearest one.
     """
-    request.only("analyst", "share", "reserve")
     reserve = request.number("reserve") if request.body.get("reserve") is not None else 0.0
     analyst = request.text("analyst")
     told, ledger = Share.of(request.number("share"), reserve), request.held.open_ledger()
-    known = {principal.name for principal in access.list()} | {standing.analyst for standing in ledger.standings()}
+    known = {principal.name for principal in request.clerk.access.list()}
+    known |= {standing.analyst for standing in ledger.standings()}
     if analyst not in known:
         raise AccessDenied("not-found", f"There is no analyst {analyst[:80]!r}{nearest(analyst, known)}.")
     ledger.share(analyst, told)
     return {"analyst": analyst}
 
 
-def _share_of(standing: Standing) -> Frame:
-    return {
-        "analyst": standing.analyst,
-        "share": float(standing.share),
-        "reserve": float(standing.reserve),
-        "spent": wire.to_json(standing.spent),
-        "remaining": wire.to_json(standing.remaining),
-    }
+def _values(found: object, *names: str) -> Frame:
+    """These attributes in the canonical JSON."""
+    return {name: wire.to_json(getattr(found, name)) for name in names}
