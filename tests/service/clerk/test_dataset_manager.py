@@ -246,5 +246,4 @@ def test_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> None
                 worker = SimpleNamespace(name=name, generation=1, isolation={"files": "own"})
                 manager._declared[name] = made
                 manager.datasets[name] = OpenDataset(name, rows=SimpleNamespace(workers=[worker]))
-            assert [told["files"] for told in manager.isolation()] == said
             assert [told["files"] for told in manager.workers()] == said

@@ -10,6 +10,7 @@ find the prepared copy made.
 from __future__ import annotations
 
 import logging
+import queue
 import socket
 import threading
 import time
@@ -269,23 +270,18 @@ class DatasetManager:
 
     def look(self, path: Path) -> Frame:
         """Names and kinds of a file's columns, by a process that ends with the answer."""
-        done = threading.Event()
-        reply: list[Frame] = []
-
-        def given(frame: Frame) -> None:
-            reply.append(frame)
-            done.set()
-
+        replies: queue.SimpleQueue[Frame] = queue.SimpleQueue()
         with self._sending:
             self._looked += 1
             number = self._looked
-            self._looks[number] = given
+            self._looks[number] = replies.put
         self._say({"look": str(path), "number": number})
-        done.wait(MAX_LOOK_SECONDS)
-        self._looks.pop(number, None)
-        if not reply:
-            raise SetupError("unreadable-data", "The file could not be looked at.")
-        return ipc.opened(reply[0])
+        try:
+            return ipc.opened(replies.get(timeout=MAX_LOOK_SECONDS))
+        except queue.Empty:
+            raise SetupError("unreadable-data", "The file could not be looked at.") from None
+        finally:
+            self._looks.pop(number, None)
 
     def heard(self, frame: Frame) -> None:
         """What the supervisor says: a worker was started, or a file was looked at."""
@@ -361,11 +357,6 @@ class DatasetManager:
         if held.fault is None:
             self._start(declared, 1)
 
-    def isolation(self) -> list[Frame]:
-        """How each connected worker is kept apart."""
-        held = [held for held in list(self.datasets.values()) if held.rows is not None]
-        return [self._kept(item, worker) for item in held for worker in cast("RemoteRows", item.rows).workers]
-
     def _kept(self, held: OpenDataset, worker: WorkerConnection) -> Frame:
         """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it."""
         declared = self._declared.get(held.name)
@@ -373,7 +364,7 @@ class DatasetManager:
         return {**worker.isolation, **({"files": "shared"} if beside else {})}
 
     def workers(self) -> list[Frame]:
-        """The connected workers, for the owner."""
+        """The connected workers, each with how it is kept apart; which they are is the owner's to know."""
         return [
             {"dataset": held.name, "worker": worker.name, "generation": worker.generation, **self._kept(held, worker)}
             for held in list(self.datasets.values())

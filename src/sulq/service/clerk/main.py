@@ -68,7 +68,7 @@ class Clerk:
         if self._manager is not None:
             own = "shared" if self._manager.beside_rows else isolation.files()
             found |= {"files": own, "rights": isolation.rights(), "certified": self._manager.certified}
-            told = self._manager.isolation()
+            told = self._manager.workers()
             found["workers"] = {
                 name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")
             }

@@ -244,22 +244,11 @@ def settings(part: str) -> Frame:
     logs.start(part)
     gc.freeze()  # what was imported stays: no collection need look at it again
     gc.set_threshold(*RARELY)
-    told = wire.strict(_line())
+    told = wire.strict(launcher.line(2**16, sys.maxsize))  # a thread may hold the lock of Python's buffer at exit
     if not isinstance(told, dict):
         raise TypeError("a child is started by the supervisor")
     threading.Thread(target=_orphaned, daemon=True).start()
     return told
-
-
-def _line() -> bytes:
-    """Standard input up to the end of a line; without Python's buffer, whose lock a thread may hold at exit."""
-    found = bytearray()
-    while not found.endswith(b"\n"):
-        part = os.read(0, 2**16)
-        if not part:
-            break
-        found += part
-    return bytes(found)
 
 
 def tied() -> None:

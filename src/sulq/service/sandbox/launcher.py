@@ -228,11 +228,14 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def line() -> bytes:
-    """One line of standard input, and not a byte of the next."""
+def line(at_once: int = 1, most: int = MAX_LINE_BYTES) -> bytes:
+    """One line of standard input, and not a byte of the next; read without Python's buffer.
+
+    A last line may be read many bytes `at_once`.
+    """
     found = bytearray()
-    while not found.endswith(b"\n") and len(found) < MAX_LINE_BYTES:
-        part = os.read(0, 1)
+    while not found.endswith(b"\n") and len(found) < most:
+        part = os.read(0, at_once)
         if not part:
             break
         found += part

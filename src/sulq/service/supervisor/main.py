@@ -11,10 +11,8 @@ from __future__ import annotations
 import functools
 import json
 import logging
-import os
 import queue
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -300,17 +298,6 @@ class Supervisor:
         if self._control is not None:
             self._control.close()
         self._own.remove()
-
-
-def serve(service: Service, datasets: Sequence[DatasetSettings]) -> None:
-    """Run the service in this process until SIGTERM or SIGINT."""
-    isolation.closed()
-    supervisor = Supervisor(service, datasets)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: supervisor.stop())
-    supervisor.start()
-    _log.info("the service runs", extra={"pid": os.getpid(), "host": service.host, "port": supervisor.port})
-    supervisor.run()
 
 
 def _opens(setting: object) -> object:
