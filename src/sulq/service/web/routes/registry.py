@@ -198,7 +198,7 @@ async def me(caller: Asker) -> Json:
 async def metrics(caller: Asker) -> Response:
     """Counts and standing budgets, in Prometheus' text form (owner)."""
     found = await caller.ask("metrics")
-    lines = [*_lines("sulq", found), *_requests(caller.request.app.state.tally.snapshot())]
+    lines = [*_lines("sulq", found), *_requests(caller.request.app.state.tally)]
     return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 
