@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,8 +12,8 @@ from sulq.cli import signature
 from sulq.cli.open import asked
 from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
-from sulq.cli.signature import DeltaOf, chosen, progress
-from sulq.errors import QuestionError, SetupError
+from sulq.cli.signature import DeltaOf, check_writable, chosen, progress
+from sulq.errors import QuestionError
 from sulq.forms.signature import Form
 from sulq.learn import LEARNERS
 from sulq.learn.base import Learner, form
@@ -43,7 +42,7 @@ def _run(learner: type[Learner], asks: Form, dataset: str, given: dict[str, Any]
         raise QuestionError("bad-question", f"{asks.name} needs columns to learn from.", "Name them: --x age,income.")
     if asks.supervised and not given["y"]:
         raise QuestionError("bad-question", f"{asks.name} needs a column to predict.", "Name it: --y smoker.")
-    _writable(given["out"])
+    check_writable(given["out"], "model")
     with asked(dataset, given["config"]) as db, progress(asks.name) as tell:
         model.fit(db[names], db[given["y"]] if asks.supervised else None, spend=spend, progress=tell)
         left = db.remaining
@@ -53,12 +52,6 @@ def _run(learner: type[Learner], asks: Form, dataset: str, given: dict[str, Any]
     if given["out"] is not None:
         model.save(given["out"])
         console.print(f"The model is in {given['out']}: sulq.learn.load({str(given['out'])!r})", markup=False)
-
-
-def _writable(out: Path | None) -> None:
-    """Refuse a place where the model could not be written before anything is paid for it."""
-    if out is not None and (out.is_dir() or not os.access(out if out.exists() else out.parent, os.W_OK)):
-        raise SetupError("missing-file", f"The model cannot be written to {out}.")
 
 
 learn = signature.group(

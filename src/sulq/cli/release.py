@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,8 +12,8 @@ from sulq.cli import signature
 from sulq.cli.open import asked
 from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
-from sulq.cli.signature import DeltaOf, chosen, progress, within
-from sulq.errors import QuestionError, SetupError
+from sulq.cli.signature import DeltaOf, check_writable, chosen, progress
+from sulq.errors import QuestionError
 from sulq.forms.signature import Form
 from sulq.release.base import replaced
 from sulq.service.jobs.publication import ALL, Published, Publishing, form
@@ -39,7 +38,9 @@ def _run(publishing: Publishing, asks: Form, dataset: str, given: dict[str, Any]
     out: Path | None = given["out"]
     if out is None and asks.kind == "release":
         raise QuestionError("bad-question", "A release is kept in a folder.", "Name it: --out published.")
-    _writable(out, folder=asks.kind == "release")
+    check_writable(out, asks.kind, folder=asks.kind == "release")
+    if out is not None and asks.kind == "release":
+        replaced(out)
     with asked(dataset, given["config"]) as db, progress(asks.name) as tell:
         found = Published(publishing(db, **named, spend=spend, progress=tell))
         left = db.remaining
@@ -51,18 +52,6 @@ def _run(publishing: Publishing, asks: Form, dataset: str, given: dict[str, Any]
     if out is not None:
         package = "release" if asks.kind == "release" else "select"
         console.print(f"\nIt is in {out}: sulq.{package}.load({str(out)!r})", markup=False)
-
-
-def _writable(out: Path | None, *, folder: bool) -> None:
-    """Refuse a place where it could not be written before anything is paid for it."""
-    if out is None:
-        return
-    there = within(out)
-    good = os.access(there, os.W_OK) and (there.is_dir() if folder else not out.is_dir() and out.parent.is_dir())
-    if good and folder:
-        replaced(out)
-    if not good:
-        raise SetupError("missing-file", f"The {'release' if folder else 'selection'} cannot be written to {out}.")
 
 
 release = signature.group(

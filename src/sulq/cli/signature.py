@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
@@ -16,7 +17,7 @@ from typer.core import TyperGroup
 from sulq.answers.oracle import Progress
 from sulq.cli.query import Dataset
 from sulq.cli.show import console
-from sulq.errors import QuestionError
+from sulq.errors import QuestionError, SetupError
 from sulq.forms.signature import Field, Form
 
 DeltaOf = Annotated[str | None, typer.Option("--delta", help="With --epsilon: the delta that goes with it.")]
@@ -79,9 +80,14 @@ def chosen(asks: Form, given: Mapping[str, Any]) -> dict[str, Any]:
     return {field.name: field.read(given[field.name]) for field in asks.fields if given[field.name] is not None}
 
 
-def within(place: Path) -> Path:
-    """The nearest folder or file above a place that is there already."""
-    return next(above for above in (place.absolute(), *place.absolute().parents) if above.exists())
+def check_writable(out: Path | None, what: str, *, folder: bool = False) -> None:
+    """Refuse a place where something could not be written before anything is paid for it."""
+    if out is None:
+        return
+    there = next(above for above in (out.absolute(), *out.absolute().parents) if above.exists())
+    fits = there.is_dir() if folder else not out.is_dir() and out.parent.is_dir()
+    if not fits or not os.access(there, os.W_OK):
+        raise SetupError("missing-file", f"The {what} cannot be written to {out}.")
 
 
 @contextlib.contextmanager
