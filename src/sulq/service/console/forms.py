@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from sulq.errors import QuestionError
-from sulq.forms.signature import Field
+from sulq.forms.signature import Field, Form
 from sulq.language.domain import Bool, Category, Column, Int, Real, Text
 from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear
@@ -163,15 +162,11 @@ class FormField(Field):
 
 
 @dataclass(frozen=True, slots=True)
-class JobForm:
+class JobForm(Form):
     """What a page asks for; `kinds` are the kinds of form that the page shows."""
 
     kinds: ClassVar[tuple[str, ...]] = ()
     noun: ClassVar[str] = "form"
-    name: str
-    title: str
-    words: str
-    kind: str
     fields: tuple[FormField, ...]
 
     @classmethod
@@ -194,7 +189,19 @@ class JobForm:
 
     def parameters(self, sent: Fields) -> dict[str, object]:
         """The job's parameters that a sent form names; what was not changed keeps its default."""
-        return named(self.fields, sent)
+        found: dict[str, object] = {}
+        for field in self.fields:
+            text = sent.get(field.key)
+            if field.widget == "check":
+                found[field.name] = text == "yes"
+            elif field.widget == "columns":
+                found |= {field.name: sent.all(field.key)} if sent.all(field.key) else {}
+            elif text is not None and text.strip() != field.value:
+                found[field.name] = field.parse(text)
+            if field.required and field.name not in found:
+                what = "Choose one" if field.widget in ("column", "columns") else "Fill it in"
+                raise mistake(f"{field.title} is missing.", f"{what}, then start again.")
+        return found
 
     def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """What its page shows besides the fields."""
@@ -206,11 +213,6 @@ class LearnForm(JobForm):
 
     kinds = ("unsupervised", "classifier", "regressor")
     noun = "learner"
-
-    @property
-    def supervised(self) -> bool:
-        """Whether there is a column to predict."""
-        return self.kind != "unsupervised"
 
     def labels(self, known: Facts) -> list[tuple[str, Column]]:
         """The columns that may be predicted: those with classes, or numbers."""
@@ -226,16 +228,14 @@ class LearnForm(JobForm):
             raise mistake("There are no columns to learn from.", "Tick at least one, then start again.")
         if label in ticked:
             raise mistake(f"{label} is to be predicted: it cannot be learned from as well.", "Untick it in the list.")
-        return {"x": ticked} | ({"y": label} if self.supervised else {}) | named(self.fields, sent)
+        return {"x": ticked} | ({"y": label} if self.supervised else {}) | super().parameters(sent)
 
     def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """The columns, those that may be predicted, and what was ticked."""
-        return {
-            "columns": self.columns(known),
-            "labels": self.labels(known) if self.supervised else [],
-            "ticked": set(sent.all("x")),
-            "label": sent.text("y"),
-        }
+        labels = self.labels(known) if self.supervised else []
+        return super().page_values(known, sent) | {
+            "labels": labels, "ticked": set(sent.all("x")), "label": sent.text("y"),
+        }  # fmt: skip
 
 
 class ReleaseForm(JobForm):
@@ -249,28 +249,11 @@ class ReleaseForm(JobForm):
         written = sent.text("written")
         if written and written not in dict(FILE_KINDS):
             raise mistake("There are no such files.", "Choose Parquet or CSV.")
-        return named(self.fields, sent) | ({"written": written} if written else {})
+        return super().parameters(sent) | ({"written": written} if written else {})
 
     def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """The columns, and how files may be written."""
-        return {"columns": self.columns(known), "files": FILE_KINDS if self.kind == "release" else ()}
-
-
-def named(fields: Iterable[FormField], sent: Fields) -> dict[str, object]:
-    """The parameters that a sent form names; what was not changed keeps its default."""
-    found: dict[str, object] = {}
-    for field in fields:
-        text = sent.get(field.key)
-        if field.widget == "check":
-            found[field.name] = text == "yes"
-        elif field.widget == "columns":
-            found |= {field.name: sent.all(field.key)} if sent.all(field.key) else {}
-        elif text is not None and text.strip() != field.value:
-            found[field.name] = field.parse(text)
-        if field.required and field.name not in found:
-            what = "Choose one" if field.widget in ("column", "columns") else "Fill it in"
-            raise mistake(f"{field.title} is missing.", f"{what}, then start again.")
-    return found
+        return super().page_values(known, sent) | {"files": FILE_KINDS if self.kind == "release" else ()}
 
 
 def mistake(message: str, remedy: str) -> Refusal:
