@@ -216,8 +216,11 @@ class LearnForm(JobForm):
 
     def labels(self, known: Facts) -> list[tuple[str, Column]]:
         """The columns that may be predicted: those with classes, or numbers."""
-        fits = _has_classes if self.kind == "classifier" else _is_number
-        return [(name, column) for name, column in self.columns(known) if fits(column)]
+        found = self.columns(known)
+        if self.kind != "classifier":
+            return [(name, column) for name, column in found if isinstance(column, (Int, Real))]
+        few = {name for name, column in found if isinstance(column, Int) and column.hi - column.lo < MAX_CLASSES}
+        return [(name, column) for name, column in found if name in few or isinstance(column, (Bool, Category))]
 
     def parameters(self, sent: Fields) -> dict[str, object]:
         """The job's columns and parameters that a sent form names; what was not changed keeps its default."""
@@ -259,14 +262,6 @@ class ReleaseForm(JobForm):
 def mistake(message: str, remedy: str) -> Refusal:
     """The refusal of a form before a job starts."""
     return Refusal(400, "bad-parameter", message, remedy)
-
-
-def _has_classes(column: Column) -> bool:
-    return isinstance(column, (Bool, Category)) or (isinstance(column, Int) and column.hi - column.lo < MAX_CLASSES)
-
-
-def _is_number(column: Column) -> bool:
-    return isinstance(column, (Int, Real))
 
 
 @dataclass(frozen=True, slots=True)

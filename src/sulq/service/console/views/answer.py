@@ -15,7 +15,7 @@ from markupsafe import Markup
 from sulq.language.privacy import Budget, Loss
 from sulq.service.console.api import Refusal, Tree
 from sulq.service.console.views import chart
-from sulq.service.console.views.words import loss, number, off
+from sulq.service.console.views.words import as_float, loss, number, off
 
 MAX_ROWS_SHOWN: Final = 200  # rows on a page; a download has all of them
 Row = Sequence[object]
@@ -60,13 +60,15 @@ class AnswerTable:
         """Which columns are estimates."""
         return tuple(any(self._bar(i, j) is not None for i in range(len(self.rows))) for j in range(len(self.columns)))
 
+    @property
+    def estimates(self) -> list[int]:
+        """The numbers of these columns."""
+        return [j for j, is_noisy in enumerate(self.noisy) if is_noisy]
+
     def cells(self) -> list[list[AnswerCell]]:
         """The rows that are shown."""
-        noisy = self.noisy
-        return [
-            [self._cell(i, j, noisy=noisy[j]) for j in range(len(self.columns))]
-            for i in range(min(len(self.rows), MAX_ROWS_SHOWN))
-        ]
+        shown = range(min(len(self.rows), MAX_ROWS_SHOWN))
+        return [[self._cell(i, j, noisy=is_noisy) for j, is_noisy in enumerate(self.noisy)] for i in shown]
 
     @property
     def more(self) -> int:
@@ -75,8 +77,7 @@ class AnswerTable:
 
     def sentence(self) -> str:
         """How to read it, in a sentence."""
-        noisy = [j for j, is_noisy in enumerate(self.noisy) if is_noisy]
-        sure = f"{self.level:.0%}"
+        noisy, sure = self.estimates, f"{self.level:.0%}"
         if not self.rows:
             return "No group was large enough to be shown, or none met the condition."
         if not noisy:
@@ -91,31 +92,24 @@ class AnswerTable:
     @property
     def below(self) -> bool:
         """Whether a count or sum that cannot be negative may be shown below zero: noise knows no bounds."""
-        noisy = [j for j, is_noisy in enumerate(self.noisy) if is_noisy]
-        shown = [
-            (_float(row[j]), _float(high[j])) for row, high in zip(self.rows, self.high, strict=True) for j in noisy
-        ]
+        both = zip(self.rows, self.high, strict=True)
+        shown = [(as_float(row[j]), as_float(high[j])) for row, high in both for j in self.estimates]
         return any(value is not None and value < 0 and (high is None or high >= 0) for value, high in shown)
 
     def charts(self) -> list[tuple[str, Markup]]:
         """A chart for each column of estimates, at most two; the other columns name the bars."""
-        noisy = self.noisy
-        names = [
-            " / ".join(
-                "missing" if row[j] is None else _plain(row[j]) for j, is_noisy in enumerate(noisy) if not is_noisy
-            )
-            for row in self.rows
-        ]
+        named = [j for j, is_noisy in enumerate(self.noisy) if not is_noisy]
+        names = [" / ".join("missing" if row[j] is None else _plain(row[j]) for j in named) for row in self.rows]
+        keys = ", ".join(self.columns[j] for j in named)
         found = []
-        for j in [j for j, is_noisy in enumerate(noisy) if is_noisy][:2]:
+        for j in self.estimates[:2]:
             bars = []
             for i, row in enumerate(self.rows):
-                value, ends = _float(row[j]), self._bar(i, j)
+                value, ends = as_float(row[j]), self._bar(i, j)
                 if value is None:
                     continue
-                low, high = (None, None) if ends is None else (_float(ends[0]), _float(ends[1]))
+                low, high = (None, None) if ends is None else (as_float(ends[0]), as_float(ends[1]))
                 bars.append(chart.Bar(names[i] or self.columns[j], value, low, high))
-            keys = ", ".join(name for name, is_noisy in zip(self.columns, noisy, strict=True) if not is_noisy)
             title = f"{self.columns[j]} by {keys}" if keys else self.columns[j]
             found.append((title, chart.bars(bars, title=title, level=self.level)))
         return [(title, drawn) for title, drawn in found if drawn]
@@ -143,7 +137,7 @@ class AnswerTable:
         text = nothing if value is None else _shown(value, ends)
         if ends is None:
             return AnswerCell(text)
-        at, low, high = _float(value), _float(ends[0]), _float(ends[1])
+        at, low, high = as_float(value), as_float(ends[0]), as_float(ends[1])
         between = f"{_end(ends[0])} to {_end(ends[1])}"
         if at is None or low is None or high is None:
             return AnswerCell(text, between, between)
@@ -191,7 +185,7 @@ def _shown(value: object, ends: tuple[object, object] | None) -> str:
     """A value with no more digits than its interval allows."""
     if isinstance(value, bool) or not isinstance(value, float) or ends is None:
         return number(value) if isinstance(value, (int, float)) and ends is not None else _plain(value)
-    low, high = _float(ends[0]), _float(ends[1])
+    low, high = as_float(ends[0]), as_float(ends[1])
     if low is None or high is None or not 0 < high - low < math.inf:
         return number(value)
     digits = min(max(1 - math.floor(math.log10((high - low) / 2)), 0), 6)
@@ -206,10 +200,6 @@ def _plain(value: object) -> str:
 
 def _end(value: object) -> str:
     return "anything" if value is None else number(value)
-
-
-def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _list(tree: object) -> Sequence[object]:

@@ -35,7 +35,7 @@ class ResultTable:
         shown = rows[:MAX_ROWS_SHOWN]
         cells = tuple(tuple(map(_text, row)) for row in shown)
         held = [[row[i] for row in shown if row[i] is not None] for i in range(len(columns))]
-        numbers = tuple(all(_number(cell) is not None for cell in column) for column in held)
+        numbers = tuple(all(words.as_float(cell) is not None for cell in column) for column in held)
         more = max(len(rows) - MAX_ROWS_SHOWN, 0) + item.get("more", 0)
         return cls(title, columns, cells, more, _drawn(title, columns, rows), numbers)
 
@@ -116,17 +116,13 @@ def _bar(name: str, value: float, width: object) -> chart.Bar:
 def _drawn(title: str, columns: tuple[str, ...], table: list[list[object]]) -> Markup:
     """Bars for a list of numbers, points for the centres of clusters; nothing where a drawing would not help."""
     if title == "cluster centers" and len(columns) > 2:
-        found = [(str(line[0]), _number(line[1]), _number(line[2])) for line in table]
+        found = [(str(line[0]), words.as_float(line[1]), words.as_float(line[2])) for line in table]
         points = [(name, x, y) for name, x, y in found if x is not None and y is not None]
         return chart.points(points, title=title, x=columns[1], y=columns[2])
     if len(columns) != 2 or not 2 <= len(table) <= chart.MAX_BARS or title == "Summary":
         return Markup()
-    pairs = [(str(name), _number(value)) for name, value in table]
+    pairs = [(str(name), words.as_float(value)) for name, value in table]
     return chart.bars([chart.Bar(name, value, None, None) for name, value in pairs if value is not None], title=title)
-
-
-def _number(cell: object) -> float | None:
-    return float(cell) if isinstance(cell, (int, float)) and not isinstance(cell, bool) else None
 
 
 def _text(cell: object) -> str:

@@ -29,6 +29,11 @@ def number(value: object) -> str:
     return f"{value:.4g}".replace("-", "−")
 
 
+def as_float(value: object) -> float | None:
+    """A number as a float; None for what is none, a truth value among it."""
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
 def off(value: float) -> str:
     """How far off: three digits are enough."""
     return number(value) if abs(value) >= 1000 or not math.isfinite(value) else number(float(f"{value:.3g}"))
