@@ -31,7 +31,7 @@ from sulq.audit.attacks import METHODS, Method, averaging, canaries, differencin
 from sulq.audit.distinguish import Open, distinguish
 from sulq.audit.meaning import Door, Finding
 from sulq.cli.audit import opendp as opendp_check
-from sulq.cli.audit.laws import LawScope, Result, controls, costs, samplers
+from sulq.cli.audit.laws import LawScope, Result, controls, costs, joined, samplers
 from sulq.cli.show import console
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger, verify
@@ -116,7 +116,7 @@ def replay(scope: LawScope) -> Result:
         programs = [_asking(question, random) for question in asked]
         found, run = _told_apart(rows, second, programs, unit, kind)
         told = zip(asked, run.outcomes, strict=True)
-        answered |= {type(question).__name__ for question, outcome in told if not _refused(outcome)}
+        answered |= {type(question).__name__ for question, outcome in told if outcome.startswith(JSON)}
         done, number = done + len(programs), number + 1
     rows = [neighbours.row(random, f"p{i}", special=0.0) for i in range(3)]
     count: list[Program] = [lambda asks: asks.count(spend=Epsilon(1))]
@@ -130,6 +130,7 @@ def replay(scope: LawScope) -> Result:
     return Result(not found and answered >= KINDS and all(noticed), f"{told_of}; {controls(noticed)}")
 
 
+JSON: Final = ("[", "{")  # how an answer begins that an analyst sees, and no error does
 KINDS: Final = {"Sums", "Together", "Choose", "Above", "OpenSums", "Holistic"}  # each must have been answered
 
 
@@ -144,11 +145,6 @@ def _asking(question: Question, random: np.random.Generator) -> Program:
     spends = OPEN if isinstance(question, OpenSums) else SPENDS
     spend = spends[int(random.integers(len(spends)))]
     return lambda asks: asks.ask(question, spend=spend)
-
-
-def _refused(outcome: str) -> bool:
-    """Whether what an analyst saw was an error: answers begin as JSON does."""
-    return not outcome.startswith(("[", "{"))
 
 
 def _trusting(engine: Engine, _: Ledger) -> Rows:
@@ -240,13 +236,13 @@ def _attacked(attack: Attack, random: np.random.Generator, people: int, times: i
             control.append(attack(exact(db), random, bits))
             found.append(attack(db, random, bits))
     total, bare = (sum(several[1:], start=several[0]) for several in (found, control))
-    noticed = _noticed(bare, total)
-    return Result(total.within and all(noticed), f"{total}; {controls(noticed)}")
+    return _judged(total, bare)
 
 
-def _noticed(bare: Finding, found: Finding) -> list[bool]:
-    """What an attack must do without noise: succeed, and so that the guarantee it was judged by would be refuted."""
-    return [bare.succeeded, not replace(bare, allowed=found.allowed).within]
+def _judged(found: Finding, bare: Finding) -> Result:
+    """An attack that stays within the guarantee; `bare`, without noise, succeeds so that it would be refuted."""
+    noticed = [bare.succeeded, not replace(bare, allowed=found.allowed).within]
+    return Result(found.within and all(noticed), f"{found}; {controls(noticed)}")
 
 
 def reconstruction(scope: LawScope) -> Result:
@@ -267,7 +263,7 @@ def reconstruction(scope: LawScope) -> Result:
             )
 
         results.append(_attacked(attack, scope.random, scope.of(100, 200), scope.of(2, 5)))
-    return Result(all(found.passed for found in results), " / ".join(found.told for found in results))
+    return joined(results)
 
 
 def subtraction(scope: LawScope) -> Result:
@@ -283,7 +279,7 @@ def subtraction(scope: LawScope) -> Result:
 
     several = (by_difference, by_tracker)
     results = [_attacked(attack, scope.random, 20, scope.of(*DATABASES)) for attack in several]
-    return Result(all(found.passed for found in results), " / ".join(found.told for found in results))
+    return joined(results)
 
 
 def repetition(scope: LawScope) -> Result:
@@ -313,15 +309,13 @@ def tracing(scope: LawScope) -> Result:
     def sung(door: Door) -> Finding:
         return canaries(door, person=col("seat"), inside=hidden, spend=Epsilon(1))
 
-    told, passed = [], []
+    results = []
     for attack, name, present in ((traced, "profile", inside), (sung, "seat", hidden)):
         table, columns = pa.table({name: np.flatnonzero(present)}), {name: Int(0, len(present) - 1)}
         with connect(table, columns=columns, budget=Epsilon(1), synthetic=True) as db:
             bare, found = attack(exact(db)), attack(db)
-        noticed = _noticed(bare, found)
-        passed.append(found.within and all(noticed))
-        told.append(f"{found}; {controls(noticed)}")
-    return Result(all(passed), " / ".join(told))
+        results.append(_judged(found, bare))
+    return joined(results)
 
 
 def ledger(scope: LawScope) -> Result:

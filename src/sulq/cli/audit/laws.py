@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypeVar, cast
@@ -68,6 +68,11 @@ class LawCase:
         pairs = ((self.first, self.second), (self.second, self.first))
         found = max(renyi(*pair, order) / order for order in ORDERS for pair in pairs)
         return found, math.inf if self.rho is None else float(self.rho)
+
+
+def joined(results: Sequence[Result]) -> Result:
+    """Several checks as one."""
+    return Result(all(found.passed for found in results), " / ".join(found.told for found in results))
 
 
 def controls(noticed: Iterable[bool]) -> str:
@@ -178,7 +183,10 @@ def costs(scope: LawScope) -> Result:
     scales = [Fraction(1, 2), Fraction(2), Fraction(5), *scope.of([], [Fraction(9, 4), Fraction(21, 2)])]
     over, tight, cases = set[str](), set[str](), 0
     looked = {name: list(_losses(name, scales)) for name in MECHANISMS}
-    looked |= {name: [(_report_loss(kind.of(SIZES, LOST)), float(LOST))] for name, kind in METHODS.items()}
+    for name, kind in METHODS.items():  # the exact loss of a report, in fractions, over all records
+        response = kind.of(SIZES, LOST)
+        reports = [dict(response.pmf(cell)) for cell in range(math.prod(SIZES))]
+        looked[name] = [(exact_epsilon(reports), float(LOST))]
     for name, losses in looked.items():
         cases += len(losses)
         if not losses or any(loss > price * (1 + ROUNDING) for loss, price in losses):
@@ -189,11 +197,6 @@ def costs(scope: LawScope) -> Result:
     sharp = [{"laplace", "permute_and_flip", "bits", *METHODS} <= tight, _keys_noticed(), _coins_noticed(scales)]
     about = f"{len(MECHANISMS)} mechanisms and {len(METHODS)} local methods"
     return Result(not over and all(sharp), f"{told}, {about}; {controls(sharp)}")
-
-
-def _report_loss(response: Response) -> float:
-    """The exact loss of a report, in fractions, over all records."""
-    return exact_epsilon([dict(response.pmf(cell)) for cell in range(math.prod(SIZES))])
 
 
 def _losses(name: str, scales: list[Fraction]) -> Iterator[tuple[float, float]]:
