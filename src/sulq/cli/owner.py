@@ -31,8 +31,11 @@ def budget(
 ) -> None:
     """Show the budget, what is spent and what is left; the data is not opened."""
     url = address(dataset, config)
-    if url is not None:
-        _remote(url, raise_to)
+    if url is not None:  # a remote curator's, as this token's share of it
+        if raise_to is not None:
+            raise SetupError("bad-config", "A budget is raised where the ledger is.")
+        with remote(url) as client:
+            _show(client.facts)
         return
     found = declared(dataset, config)
     path = ledger_of(found)
@@ -43,14 +46,6 @@ def budget(
         if raise_to is not None:
             ledger.raise_to(raised(ledger.budget, raise_to))
         _show(ledger, answers=len(ledger.transcript()), ledger=path)
-
-
-def _remote(url: str, raise_to: str | None) -> None:
-    """A remote curator's budget, as this token's share of it."""
-    if raise_to is not None:
-        raise SetupError("bad-config", "A budget is raised where the ledger is.")
-    with remote(url) as client:
-        _show(client.facts)
 
 
 def _show(known: Ledger | Facts, **more: object) -> None:

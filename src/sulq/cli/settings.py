@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import unquote
 
 from sulq.addresses import is_address
@@ -103,7 +103,13 @@ def _text(what: str) -> Reader:
     return lambda value, place: place.of(str, value, what)
 
 
+def _texts(what: str, each: str) -> Reader:
+    return lambda value, place: tuple(place.of(str, text, each) for text in place.of(list, value, what))
+
+
 _name = _text("a column's name in quotes")
+_hosts = _texts("an array: [ ... ]", "names in quotes")
+_graph = _texts("a list of two or three columns", "a column's name in quotes")
 
 
 def _whole(low: int, high: int) -> Reader:
@@ -155,10 +161,9 @@ def _tells_a_password(url: str) -> bool:
 
 
 def _size(value: object, place: ConfigPlace) -> int:
-    size = place.of(int, value, "a whole number")
-    if size < 0:
+    if place.of(int, value, "a whole number") < 0:
         raise place.bad("must be zero or more")
-    return size
+    return cast("int", value)
 
 
 def _seconds(value: object, place: ConfigPlace) -> float:
@@ -167,22 +172,12 @@ def _seconds(value: object, place: ConfigPlace) -> float:
     return float(value)
 
 
-def _hosts(value: object, place: ConfigPlace) -> tuple[str, ...]:
-    names = place.of(list, value, "an array: [ ... ]")
-    return tuple(place.of(str, name, "names in quotes") for name in names)
-
-
 def _public_url(value: object, place: ConfigPlace) -> str:
     """Where browsers find the server: a scheme, a name and perhaps a port, as they name it."""
     text = place.of(str, value, "an address in quotes").lower().removesuffix("/")
     if not re.fullmatch(r"https://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", text):
         raise place.bad("must be https://NAME, without a path")
     return text.removesuffix(":443")
-
-
-def _graph(value: object, place: ConfigPlace) -> tuple[str, ...]:
-    names = place.of(list, value, "a list of two or three columns")
-    return tuple(place.of(str, name, "a column's name in quotes") for name in names)
 
 
 def _references(value: object, place: ConfigPlace) -> Mapping[str, str]:
