@@ -95,7 +95,8 @@ class Http:
             else:
                 if not (left and again and reply.status_code in RETRIED_STATUSES):
                     return read(reply)
-                pause = max(pause, _wait(reply))
+                told = reply.headers.get("retry-after", "")
+                pause = max(pause, float(told) if told.isdecimal() and len(told) < 6 else 0.0)
             self._sleep(min(pause, MAX_PAUSE_SECONDS))
         raise AssertionError("the last try returns or raises")
 
@@ -156,11 +157,6 @@ def error_of(told: object, status: int) -> SulqError:
         return CuratorError("unreachable", f"What answered (status {status}) is not a sulq curator of this version.")
     family = next((found for found in FAMILIES if found.__name__ == told.get("kind")), CuratorError)
     return family(str(told["code"]), str(told.get("message", "")), str(told.get("remedy", "")))
-
-
-def _wait(reply: httpx.Response) -> float:
-    told = reply.headers.get("retry-after", "")
-    return float(told) if told.isdecimal() and len(told) < 6 else 0.0
 
 
 def _away() -> CuratorError:

@@ -24,7 +24,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, S
 from sulq.language.domain import COLUMNS
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.service.clerk import request as requests
-from sulq.service.clerk.access import Access, Principal, hashed
+from sulq.service.clerk.access import Principal, hashed
 from sulq.service.clerk.registration import declare
 from sulq.service.clerk.request import CallableClerk, Request
 from sulq.service.clerk.worker_pool import OpenDataset
@@ -260,22 +260,15 @@ def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[ClerkCa
         raise QuestionError("bad-request", "There is no such call.")
     if not call.roles:
         return call, Request(clerk, cast("Principal", None), cast("OpenDataset", None), {})
-    who = _principal(clerk.access, frame.get("token"))
+    token, dataset = frame.get("token"), frame.get("dataset")
+    fits = isinstance(token, str) and 0 < len(token) <= MAX_TOKEN_CHARACTERS
+    who = clerk.access.find(hashed(str(token))) if fits else None
+    if who is None:
+        raise AccessDenied("unauthorized", "This token is not known here.")
     if who.role not in call.roles:
         raise AccessDenied("forbidden", f"This is not for the role {who.role}.")
-    held = _dataset(clerk, who, frame.get("dataset")) if call.dataset else None
-    return call, Request(clerk, who, cast("OpenDataset", held), cast("Frame", body))
-
-
-def _principal(access: Access, token: object) -> Principal:
-    found = access.find(hashed(token)) if isinstance(token, str) and 0 < len(token) <= MAX_TOKEN_CHARACTERS else None
-    if found is None:
-        raise AccessDenied("unauthorized", "This token is not known here.")
-    return found
-
-
-def _dataset(clerk: CallableClerk, who: Principal, name: object) -> OpenDataset:
-    found = clerk.datasets.get(name) if isinstance(name, str) and who.sees(name) else None
-    if found is None:
+    seen = call.dataset and isinstance(dataset, str) and who.sees(dataset)
+    held = clerk.datasets.get(str(dataset)) if seen else None
+    if call.dataset and held is None:
         raise AccessDenied("not-found", "There is no such dataset.")
-    return found
+    return call, Request(clerk, who, cast("OpenDataset", held), cast("Frame", body))

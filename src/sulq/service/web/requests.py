@@ -193,7 +193,8 @@ class Caller:
 
     async def body(self, kind: type[B], *, large: bool = False) -> B:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""
-        whole = large and self._long()
+        declared = self.request.headers.get("content-length", "")  # a body that does not say it must be short
+        whole = large and declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES
         if whole or self._hash not in self._limits.known:  # what nobody may send is not read
             await self.who()
         media = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -208,11 +209,6 @@ class Caller:
         if len(raw) <= MAX_INLINE_BODY_BYTES:
             return _read(kind, raw)
         return await run_in_threadpool(_read, kind, raw)
-
-    def _long(self) -> bool:
-        """Whether the body says that it is long; one that does not say must be short."""
-        declared = self.request.headers.get("content-length", "")
-        return declared.isdecimal() and int(declared[:20]) > MAX_BODY_BYTES
 
 
 def _read(kind: type[B], raw: bytes) -> B:

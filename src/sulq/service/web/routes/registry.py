@@ -198,14 +198,10 @@ async def me(caller: Asker) -> Json:
 async def metrics(caller: Asker) -> Response:
     """Counts and standing budgets, in Prometheus' text form (owner)."""
     found = await caller.ask("metrics")
-    lines = [*_lines("sulq", found), *_requests(caller.request.app.state.tally)]
+    lines = [*_lines("sulq", found), "# TYPE sulq_http_requests_total counter"]
+    for (route, status), number in sorted(caller.request.app.state.tally.items()):
+        lines.append(f'sulq_http_requests_total{{route="{_quoted(route)}",status="{status}"}} {number}')
     return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
-
-
-def _requests(counts: Mapping[tuple[str, int], int]) -> Iterator[str]:
-    yield "# TYPE sulq_http_requests_total counter"
-    for (route, status), number in sorted(counts.items()):
-        yield f'sulq_http_requests_total{{route="{_quoted(route)}",status="{status}"}} {number}'
 
 
 def _lines(prefix: str, tree: Mapping[str, object], labels: str = "") -> Iterator[str]:
