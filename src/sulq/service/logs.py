@@ -12,7 +12,6 @@ import sys
 import threading
 from collections import Counter
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import Final
 
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -52,14 +51,11 @@ def start(part: str) -> None:
     logging.getLogger("sulq").setLevel(logging.INFO)
     log = logging.getLogger("sulq.service")
 
-    def uncaught(kind: type[BaseException], _: BaseException, __: TracebackType | None) -> None:
+    def uncaught(kind: type[BaseException]) -> None:
         log.critical("nobody caught an error", extra={"error": kind.__name__})
 
-    def in_thread(args: threading.ExceptHookArgs) -> None:
-        log.critical("nobody caught an error", extra={"error": args.exc_type.__name__})
-
-    sys.excepthook = uncaught
-    threading.excepthook = in_thread
+    sys.excepthook = lambda kind, *_: uncaught(kind)
+    threading.excepthook = lambda args: uncaught(args.exc_type)
     sys.unraisablehook = lambda _: log.error("an error could not be raised")
 
 

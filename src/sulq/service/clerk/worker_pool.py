@@ -208,7 +208,7 @@ class RemoteRows:
     def _heard(self, worker: WorkerConnection, limit: float) -> Frame | None:
         """A worker's reply; None where it died or overran, and is used no more."""
         try:
-            return self._received(worker, time.monotonic() + limit)
+            return self._received(worker, limit)
         except (OSError, EOFError, SulqError) as error:
             what = "overrun" if isinstance(error, TimeoutError) else "worker-lost"
             self._event(what)
@@ -217,12 +217,11 @@ class RemoteRows:
             self._kill(worker.name, worker.generation)
         return None
 
-    def _received(self, worker: WorkerConnection, deadline: float) -> Frame:
+    def _received(self, worker: WorkerConnection, limit: float) -> Frame:
         """The reply, if it is here in time."""
-        left = deadline - time.monotonic()
-        if left <= 0:
+        if limit <= 0:
             raise TimeoutError
-        worker.sock.settimeout(left)
+        worker.sock.settimeout(limit)
         return ipc.receive(worker.sock)
 
     def _taken(self, deadline: float | None, wanted: WorkerConnection | None = None) -> WorkerConnection | None:
@@ -321,7 +320,7 @@ class RemoteRows:
         try:
             worker.sock.settimeout(self._limit)
             ipc.send(worker.sock, {"ready": True})
-            self._back(worker, self._received(worker, time.monotonic() + self._limit))
+            self._back(worker, self._received(worker, self._limit))
         except (OSError, EOFError, SulqError):
             self._lost(worker)
             self._kill(worker.name, worker.generation)

@@ -208,20 +208,16 @@ def _lines(prefix: str, tree: Mapping[str, object], labels: str = "") -> Iterato
     """Numbers of a tree: nested names join with _, a list of objects labels its items by their texts."""
     for name, value in tree.items():
         full = f"{prefix}_{_NOT_A_NAME.sub('_', name.lower())}"
-        if isinstance(value, bool) or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        if isinstance(value, (int, float)):
             yield f"{full}{{{labels}}} {float(value):.17g}" if labels else f"{full} {float(value):.17g}"
         elif isinstance(value, Mapping):
             yield from _lines(full, value, labels)
         elif isinstance(value, list):
-            for item in value:
-                if isinstance(item, Mapping):
-                    words = [
-                        f'{_NOT_A_NAME.sub("_", k.lower())}="{_quoted(v)}"'
-                        for k, v in item.items()
-                        if isinstance(v, str)
-                    ]
-                    rest = {k: v for k, v in item.items() if not isinstance(v, str)}
-                    yield from _lines(full, rest, ",".join(filter(None, [labels, *words])))
+            for item in filter(lambda item: isinstance(item, Mapping), value):
+                texts = {k: v for k, v in item.items() if isinstance(v, str)}
+                words = [f'{_NOT_A_NAME.sub("_", k.lower())}="{_quoted(v)}"' for k, v in texts.items()]
+                rest = {k: v for k, v in item.items() if k not in texts}
+                yield from _lines(full, rest, ",".join(filter(None, [labels, *words])))
 
 
 def _quoted(text: str) -> str:
