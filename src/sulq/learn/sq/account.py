@@ -194,6 +194,7 @@ class StatQuery:
     away: Fraction  # how far a row's number may lie from its grid
     step: Fraction | None  # the lattice its numbers are on
     paired: bool
+    queries: ClassVar[int] = 1
 
     @classmethod
     def of(cls, fn: RowFn, account: Account, *, paired: bool) -> Self:
@@ -268,6 +269,11 @@ class CountTable:
 
     conditions: Sequence[RowFn]
     constant: ClassVar[bool] = False
+
+    @property
+    def queries(self) -> int:
+        """How many queries it answers."""
+        return len(self.conditions)
 
     @property
     def question(self) -> Sums:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,7 +30,8 @@ from sulq.learn.sq.account import COUNT_FIRST, Account, CountTable, Size, StatQu
 from sulq.learn.sq.oracles import Partitions, PricedOracle, StatOracle, checked_query, too_few_rows
 from sulq.learn.sq.planning import checked_tolerance, least, repetitions
 
-Items = Sequence[StatQuery] | Sequence[CountTable]
+Item = TypeVar("Item", StatQuery, CountTable)
+Bought = tuple[list[Item], list[Fraction], Size]  # items, the price of each whose answer must be asked, and the size
 MAX_SUMS_AN_ASK: Final = 512  # sums of one ask
 MAX_REPETITIONS: Final = 10**15  # more repetitions than any budget holds
 Method = Literal["joint", "split"]
@@ -59,43 +60,34 @@ class JointQueries(PricedOracle):
 
     def stats(self, phis: Sequence[RowFn], tau: float) -> Floats:
         """Several means at one debit."""
-        tau = checked_tolerance(tau)
-        queries = self._queries(phis, tau)
-        return self._means(queries, *self._bought(queries, len(phis), tau))
+        return self._means(*self._bought(self._queries(phis), tau))
 
     def best(self, phis: Sequence[RowFn], part: Fraction) -> tuple[Floats, float]:
         """Several means for a part of the spend, and the tolerance that buys: 1 where it says nothing."""
-        queries = self._queries(phis, 1.0)
-        prices, size, tau = self._shared(queries, part)
-        return self._means(queries, prices, size), tau
+        bought, tau = self._shared(self._queries(phis), part)
+        return self._means(*bought), tau
 
     def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
         """Tables of conditions, a row counting to the first that holds: each table at the price of one count."""
-        tau = checked_tolerance(tau)
-        tables = self._tables(partitions)
-        return self._counts(tables, *self._bought(tables, sum(map(len, partitions)), tau))
+        return self._counts(*self._bought(self._tables(partitions), tau))
 
     def best_cells(self, partitions: Partitions, part: Fraction) -> tuple[list[Floats], float]:
         """Tables for a part of the spend, and the tolerance that buys."""
-        tables = self._tables(partitions)
-        prices, size, tau = self._shared(tables, part)
-        return self._counts(tables, prices, size), tau
+        bought, tau = self._shared(self._tables(partitions), part)
+        return self._counts(*bought), tau
 
     def afford(self, phis: Sequence[RowFn], times: int, tau: float) -> None:
         """Refuse what the rest of the spend does not buy, before the first is asked."""
-        tau = checked_tolerance(tau)
-        self._bought(self._queries(phis, tau), len(phis), tau, times)
+        self._bought(self._queries(phis), tau, times)
 
     def afford_cells(self, conditions: Sequence[RowFn], times: int, tau: float) -> None:
         """Refuse what the rest of the spend does not buy, before the first is asked."""
-        tau = checked_tolerance(tau)
-        self._bought(self._tables([conditions]), len(conditions), tau, times)
+        self._bought(self._tables([conditions]), tau, times)
 
-    def _queries(self, phis: Sequence[RowFn], tau: float) -> list[StatQuery]:
-        account = self.account
-        found = [checked_query(phi, tau, account.schema) for phi in phis]
+    def _queries(self, phis: Sequence[RowFn]) -> list[StatQuery]:
+        found = [checked_query(phi, 1.0, self.account.schema) for phi in phis]
         self._fresh(len(phis))
-        return [StatQuery.of(fn, account, paired=account.paired) for fn in found]
+        return [StatQuery.of(fn, self.account, paired=self.account.paired) for fn in found]
 
     def _tables(self, partitions: Partitions) -> list[CountTable]:
         for conditions in partitions:
@@ -115,10 +107,10 @@ class JointQueries(PricedOracle):
                 'Use stats([...]), or method="split", or name the family of all queries there might be.',
             )
 
-    def _bought(self, items: Items, queries: int, tau: float, times: int = 1) -> tuple[list[Fraction], Size]:
-        """The prices at which items are within tau, so many times over, and the size; a refusal if too much."""
-        account = self.account
-        moving = _moving(items)
+    def _bought(self, items: list[Item], tau: float, times: int = 1) -> Bought[Item]:
+        """Items with the prices at which they are within tau, so many times over; a refusal if too much."""
+        account, tau = self.account, checked_tolerance(tau)
+        moving = [item for item in items if not item.constant]
         probes = [item.foreseen(account, account.probe) for item in moving]
 
         def prices(size: Size) -> list[Fraction]:
@@ -128,17 +120,17 @@ class JointQueries(PricedOracle):
         size, left = account.size(), account.left
         if sum(prices(size)) > left:
             needed = least(lambda rows: sum(prices(size.at(rows))) <= left)
-            raise too_few_rows(tau, times * queries, needed, str(size))
-        return prices(size), size
+            raise too_few_rows(tau, times * sum(item.queries for item in items), needed, str(size))
+        return items, prices(size), size
 
-    def _shared(self, items: Items, part: Fraction) -> tuple[list[Fraction], Size, float]:
-        """Equal shares of a part of the spend, the size, and the tolerance that all items have at these prices."""
-        account, moving = self.account, _moving(items)
+    def _shared(self, items: list[Item], part: Fraction) -> tuple[Bought[Item], float]:
+        """Items at equal shares of a part of the spend, and the tolerance that all of them have at these prices."""
+        account, moving = self.account, [item for item in items if not item.constant]
         size, share = account.size(), account.spending.share(part)
         each = (share.exact if share is not None else Fraction(1)) / max(len(moving), 1)
         spend = type(account.probe)(each)
         reaches = [item.reach(item.foreseen(account, spend), account, size) for item in moving]
-        return [each] * len(moving), size, min(max(reaches, default=account.margin(size.low)), 1.0)
+        return (items, [each] * len(moving), size), min(max(reaches, default=account.margin(size.low)), 1.0)
 
     def _means(self, queries: list[StatQuery], prices: list[Fraction], size: Size) -> Floats:
         account, sums = self.account, np.zeros(0)
@@ -159,16 +151,11 @@ class JointQueries(PricedOracle):
         shares = tuple(price / max(prices) for price in prices)
         question = Together(tuple(table.question for table in tables), shares)
         answers = account.spending.several(question, account.part(sum(prices, start=Fraction(0))))
-        account.asked += sum(len(table.conditions) for table in tables)
+        account.asked += sum(table.queries for table in tables)
         return [
             np.clip(answer.released.values()[: len(table.conditions), 0] / max(size.rows, 1.0), 0.0, 1.0)
             for answer, table in zip(answers, tables, strict=True)
         ]
-
-
-def _moving(items: Items) -> list[StatQuery | CountTable]:
-    """The items whose answer is not known without asking."""
-    return [item for item in items if not item.constant]
 
 
 class SplitQueries(StatOracle):

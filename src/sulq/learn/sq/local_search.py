@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import numpy as np
 
@@ -17,47 +17,12 @@ from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats, Truths
 from sulq.language.rowfn import Arith, Col, Compare, Logic, Not, RowFn, lit
 from sulq.learn.sq.boolean import NEARLY, BooleanClassifier
-from sulq.learn.sq.oracles import PricedOracle, StatOracle
+from sulq.learn.sq.oracles import PricedOracle, StatOracle, known
 
 Hypothesis = tuple[int, ...]
 CONCEPTS: Final = ("monotone", "conjunctions", "halfspaces")
 MAX_WEIGHT: Final = 100
 MAX_ROUNDS: Final = 1000
-
-
-class Hypotheses(Protocol):
-    """A space of rules over named truth values; a rule is a tuple of whole numbers."""
-
-    @property
-    def first(self) -> Hypothesis:
-        """Where the climb starts."""
-        ...
-
-    @property
-    def most(self) -> int:
-        """How many neighbours a rule has at most."""
-        ...
-
-    @property
-    def size(self) -> int:
-        """How many rules there are."""
-        ...
-
-    def neighbours(self, rule: Hypothesis) -> list[Hypothesis]:
-        """The rules one step away."""
-        ...
-
-    def condition(self, rule: Hypothesis) -> RowFn | None:
-        """The rule as a condition on a row; None where it always holds."""
-        ...
-
-    def holds(self, rule: Hypothesis, X: Truths) -> Truths:
-        """The rule on rows of truth values."""
-        ...
-
-    def text(self, rule: Hypothesis) -> str:
-        """The rule for people."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +57,7 @@ class Conjunctions:
         return [(*rule[:i], state, *rule[i + 1 :]) for i, state in states]
 
     def condition(self, rule: Hypothesis) -> RowFn | None:
-        asked = [(_known(name), sign) for name, sign in zip(self.names, rule, strict=True) if sign]
+        asked = [(known(Col(name)), sign) for name, sign in zip(self.names, rule, strict=True) if sign]
         literals: tuple[RowFn, ...] = tuple(column if sign > 0 else Not(column) for column, sign in asked)
         return Logic("and", literals) if literals else None
 
@@ -145,10 +110,10 @@ class WeightedVotes:
     def condition(self, rule: Hypothesis) -> RowFn | None:
         total: RowFn = lit(0)
         for name, weight in zip(self.names, rule, strict=False):
-            total = Arith("+", total, Arith("*", _known(name), lit(weight))) if weight else total
+            total = Arith("+", total, Arith("*", known(Col(name)), lit(weight))) if weight else total
         if any(rule[:-1]):
             return Compare(">=", total, lit(rule[-1]))
-        return None if rule[-1] <= 0 else Logic("and", (_known(self.names[0]), Not(_known(self.names[0]))))
+        return None if rule[-1] <= 0 else Logic("and", (known(Col(self.names[0])), Not(known(Col(self.names[0])))))
 
     def holds(self, rule: Hypothesis, X: Truths) -> Truths:
         return np.asarray(X.astype(np.int64) @ np.array(rule[:-1], dtype=np.int64) >= rule[-1])
@@ -159,9 +124,11 @@ class WeightedVotes:
         return f"{terms.removeprefix('+ ') or '0'} >= {rule[-1]}"
 
 
-def _known(name: str) -> RowFn:
-    """A column, false where it is missing, as `predict` has it."""
-    return Col(name).fill(value=False)
+# A space of rules over named truth values; a rule is a tuple of whole numbers. `first` is where the climb starts,
+# `most` how many neighbours a rule has at most, `size` how many rules there are. `neighbours` are the rules one step
+# away, `condition` is a rule on a row (None where it always holds), `holds` on rows of truth values, `text` for people.
+# A missing cell is false, as `predict` has it.
+Hypotheses = Conjunctions | WeightedVotes
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

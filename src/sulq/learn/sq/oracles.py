@@ -103,12 +103,12 @@ def first(conditions: Sequence[RowFn]) -> list[RowFn]:
     """Conditions of which at most one holds: each, unless one before it does."""
     found: list[RowFn] = []
     for i, condition in enumerate(conditions):
-        before = tuple(Not(_known(earlier)) for earlier in conditions[:i])
-        found.append(Logic("and", (_known(condition), *before)) if before else _known(condition))
+        before = tuple(Not(known(earlier)) for earlier in conditions[:i])
+        found.append(Logic("and", (known(condition), *before)) if before else known(condition))
     return found
 
 
-def _known(condition: RowFn) -> RowFn:
+def known(condition: RowFn) -> RowFn:
     """A condition that is false where it is unknown."""
     return condition.fill(value=False)
 
