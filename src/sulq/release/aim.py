@@ -89,9 +89,7 @@ def aim(
 
     def ready() -> None:
         first = _first(len(columns), several)
-        least = min(
-            Fraction(1, several), 1 - SIZE_PART - first
-        )  # of a round: parts do not shrink, and the last takes all
+        least = min(Fraction(1, several), 1 - SIZE_PART - first)  # of a round: parts do not shrink, the last takes all
         choosing, measuring = least * CHOOSING, least * (1 - CHOOSING)
         rehearse(spending, space, weights, first=first, choosing=choosing, measuring=measuring)
 

@@ -344,9 +344,8 @@ def _chosen(wish: Wish, method: str, spending: SpendPlan) -> _MethodChoice:
     if not ways and not plain:
         raise QuestionError("too-large", "Nothing that a model is fitted to can be asked for this.", "Spend more.")
     if not ways:
-        plain = (
-            _plain(wish, spending, Fraction(1)) if counted else plain
-        )  # nothing is counted, so all is there to spend
+        if counted:  # nothing will be, so all is there to spend
+            plain = _plain(wish, spending, Fraction(1))
         name = min(plain, key=lambda each: plain[each][2])
         spending.plan(1, plain[name][0].question)
         return _MethodChoice(name, plain[name][0], {each: far for each, (_, _, far) in plain.items()})

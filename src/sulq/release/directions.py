@@ -363,11 +363,8 @@ def halfspace_n(directions: int, accuracy: float = 0.1, beta: float = 0.05, *, s
     Raises:
         QuestionError: `bad-parameter`: a number out of range.
     """
-    count, far, rate = (
-        whole(directions, "directions", 1, MAX_NUMBER),
-        between(accuracy, "accuracy"),
-        between(beta, "beta"),
-    )
+    count = whole(directions, "directions", 1, MAX_NUMBER)
+    far, rate = between(accuracy, "accuracy"), between(beta, "beta")
     if isinstance(spend, Epsilon):
         return math.ceil(count * math.log(count / rate) / (float(spend.exact) * far))
     if not isinstance(spend, (Rho, EpsilonDelta)):

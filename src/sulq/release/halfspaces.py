@@ -51,9 +51,7 @@ MAX_FINE_COLUMNS: Final = 3  # columns up to which a fine net costs little
 MAX_NET_COLUMNS: Final = 5  # columns up to which the net is made without projecting
 USUAL_PROJECTIONS: Final = 25  # by 8 ln(q/beta) enough for one query at 95%
 TIED_COSINES: Final = 1e-12  # between cosines that rounding alone may tell apart
-SAFE_DEVIATIONS: Final = (
-    3.0  # deviations of its noise that a number of rows is at least, where something is divided by it
-)
+SAFE_DEVIATIONS: Final = 3.0  # of its noise, that a number of rows is at least where something is divided by it
 ERROR_RATE: Final = 0.05
 UNLIKELY: Final = 0.1  # four times the failure of a projection, as the theorem's own examples have it
 
@@ -210,11 +208,8 @@ class Halfspaces(Release):
     def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
         """The release that was saved as these."""
         names = tuple(map(str, facts["names"]))
-        noise, size_noise, declared = (
-            wire.from_json(facts["noise"]),
-            wire.from_json(facts["size_noise"]),
-            facts["declared"],
-        )
+        noise, size_noise = (wire.from_json(facts[name]) for name in ("noise", "size_noise"))
+        declared = facts["declared"]
         if not isinstance(noise, Noise) or not isinstance(size_noise, Noise):
             raise unreadable()
         planes, d, k = tables["planes"], len(names), int(facts["dimension"])

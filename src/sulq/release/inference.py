@@ -20,7 +20,7 @@ from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
 from sulq.language.question import MAX_VALUES
 from sulq.release.base import Chart, Paid, Release, labels_from_json, labels_to_json, unreadable
-from sulq.release.space import ATTRIBUTES, domain_of, listed
+from sulq.release.space import ATTRIBUTES, below, domain_of, listed
 from sulq.release.subsets import (
     MAX_SUBSETS,
     Design,
@@ -172,10 +172,8 @@ class Inference(Release):
     def _literals(self, literals: Mapping[str, object]) -> tuple[Places, tuple[int, ...]]:
         checked(isinstance(literals, Mapping), 'A minterm is given as {"attribute": value}.')
         places = self._places(tuple(literals))
-        codes = []
-        for place, value in zip(places, literals.values(), strict=True):
-            codes.append(code_of(self.labels[place], value, self.names[place]))
-        return places, tuple(codes)
+        pairs = zip(places, literals.values(), strict=True)
+        return places, tuple(code_of(self.labels[place], value, self.names[place]) for place, value in pairs)
 
     def title(self) -> str:
         """One line for people."""
@@ -186,7 +184,7 @@ class Inference(Release):
         return {
             "all-people": self._histograms(None),
             "subsets": self._histograms(self.subsets),
-            "inferred": self._inferred(),
+            "inferred": below(map(self.table, self._all()), "attributes", "minterm"),
         }
 
     def _histograms(self, subsets: int | None) -> pa.Table:
@@ -200,26 +198,6 @@ class Inference(Release):
         columns["cell"] = np.concatenate([np.tile(np.arange(c.size // (subsets or 1)), subsets or 1) for c in found])
         columns["value"] = np.concatenate([cells.ravel() for cells in found])
         return pa.table(columns)
-
-    def _inferred(self) -> pa.Table:
-        names: list[str] = []
-        cells: list[str] = []
-        values: list[float] = []
-        errors: list[float] = []
-        for own in self._all():
-            table = self.table(own)
-            names += [" x ".join(own)] * table.values.size
-            cells += table.cells
-            values += table.values.ravel().tolist()
-            errors += table.standard_error.ravel().tolist()
-        return pa.table(
-            {
-                "attributes": pa.array(names, pa.string()),
-                "minterm": pa.array(cells, pa.string()),
-                "value": pa.array(values, pa.float64()),
-                "standard_error": pa.array(errors, pa.float64()),
-            }
-        )
 
     def _all(self, most: int = MAX_COMPARED_TABLES) -> list[tuple[str, ...]]:
         return list(itertools.islice(itertools.combinations(self.names, 2 * self.l), most))

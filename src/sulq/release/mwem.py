@@ -87,13 +87,11 @@ def mwem(
 
     if not rounds and (found := ask_at_once(spending, space, asked, MAX_CELLS, ready)):
         return published(spending, space, found, asked, rows=rows, method="mwem")
-    before, left = (
-        len(spending.receipts),
-        1 - SIZE_PART * len(spending.receipts),
-    )  # a noisy number of rows, if it was asked
+    before = len(spending.receipts)  # one where a noisy number of rows was asked
     if not before:
         ready()
     spending.plan(before + 1 + 2 * several)
+    left = 1 - SIZE_PART * before
     run = MeasuringRounds(spending, space, FIRST * left, STEPS)
     part = (1 - FIRST) * left / (2 * several)
     for _ in range(several):

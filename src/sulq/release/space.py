@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, cast
 
+import numpy as np
 import pyarrow as pa
 
 from sulq.answers.answer import extra
@@ -114,6 +115,20 @@ class Marginal:
         ]
         more = self.values.size - len(shown)
         return "\n".join([", ".join(self.names), *shown, *([f"and {more:,} more cells"] if more else [])])
+
+
+def below(marginals: Iterable[Marginal], title: str, cell: str) -> pa.Table:
+    """Marginals below each other: `title` names the column of their names, `cell` that of their cells' names."""
+    several = list(marginals)
+    titles = [" x ".join(each.names) for each in several for _ in range(each.standard_error.size)]
+    columns = {
+        title: pa.array(titles, pa.string()),
+        cell: pa.array([name for each in several for name in each.cells], pa.string()),
+    }
+    for name, attribute in (("value", "values"), ("standard_error", "standard_error")):
+        numbers = [getattr(each, attribute).ravel() for each in several]
+        columns[name] = pa.array(np.concatenate([np.zeros(0), *numbers]))
+    return pa.table(columns)
 
 
 @dataclass(frozen=True, slots=True)

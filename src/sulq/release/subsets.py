@@ -34,9 +34,7 @@ MIN_GROUP_PEOPLE: Final = 10  # in a group, where their number is left open
 Design = Literal["groups", "halves"]
 MAX_COUNTS: Final = 2**22  # noisy counts in one release
 ALL_PEOPLE: Final = Fraction(1, 5)  # of the spend, for the histograms over all people, where the subsets are groups
-SAFE_DEVIATIONS: Final = (
-    3.0  # deviations of its noise that a number of people is at least, where something is divided by it
-)
+SAFE_DEVIATIONS: Final = 3.0  # of its noise, that a number of people is at least where something is divided by it
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,10 +405,7 @@ def single(series: Series, column: int) -> Series:
     return replace(
         series,
         counts=series.counts[:, own],
-        chances=series.chances[own],
-        noise=series.noise[own],
-        rest=series.rest[own],
-        share_noise=series.share_noise[own],
+        **{name: getattr(series, name)[own] for name in ("chances", "noise", "rest", "share_noise")},
     )
 
 

@@ -28,9 +28,7 @@ from sulq.release.tables.methods import Method, Wish, method_of, refuse
 from sulq.release.tables.noisy_tables import distance, variance
 
 SIZE_PART: Final = Fraction(1, 50)  # of the spend, for the number of rows (SR6)
-NEAR_ROWS_PART: Final = (
-    0.5  # of the rows: the expected distance of a marginal, before the fit, up to which all are asked at once
-)
+NEAR_ROWS_PART: Final = 0.5  # of the rows: the foreseen distance of a marginal up to which all are asked at once
 MAX_MODEL_CELLS: Final = 2**22
 
 

@@ -24,7 +24,7 @@ from sulq.language.attribute import Attribute
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats, Integers
 from sulq.release.base import Chart, Paid, Release, unreadable
-from sulq.release.space import CellSpace, Marginal, places
+from sulq.release.space import CellSpace, Marginal, below, places
 from sulq.release.synthetic.rounds import FinishedRun
 from sulq.release.synthetic.rows import decoded, encoded, mended
 from sulq.release.tables.interactions import Places
@@ -128,15 +128,7 @@ class SyntheticData(Release):
 
     def tables(self) -> dict[str, pa.Table]:
         """The rows, and the measured marginals below each other."""
-        cells = [cell for each in self.measured for cell in each.cells]
-        titles = [" x ".join(each.names) for each in self.measured for _ in range(each.values.size)]
-        told = {
-            "marginal": pa.array(titles, pa.string()),
-            "cell": pa.array(cells, pa.string()),
-            "value": pa.array(_joined([each.values for each in self.measured])),
-            "standard_error": pa.array(_joined([each.standard_error for each in self.measured])),
-        }  # fmt: skip
-        return {"rows": self.rows, "measured": pa.table(told)}
+        return {"rows": self.rows, "measured": below(self.measured, "marginal", "cell")}
 
     def facts(self) -> dict[str, object]:
         """Columns and their cells, method, what was measured."""
@@ -202,10 +194,6 @@ def made(space: CellSpace, cells: Integers, rng: np.random.Generator) -> pa.Tabl
     """Rows of cells as a table of the declared columns."""
     columns = [decoded(attribute, cells[:, i], rng) for i, attribute in enumerate(space.attributes)]
     return pa.table(columns, names=list(space.names))
-
-
-def _joined(several: Sequence[Floats]) -> Floats:
-    return np.concatenate([np.zeros(0), *(each.ravel() for each in several)])
 
 
 @contextmanager

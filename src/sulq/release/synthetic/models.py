@@ -23,7 +23,8 @@ from sulq.answers.answer import Answer
 from sulq.language.kinds import Floats, Integers
 from sulq.release.space import CellSpace, Marginal
 from sulq.release.synthetic.rows import drawn, given
-from sulq.release.tables.interactions import Places, gathered, scattered
+from sulq.release.tables.interactions import Places, cells, gathered, own_sizes, scattered
+from sulq.release.tables.noisy_tables import others
 
 BYTES_A_NUMBER: Final = 8  # of a number
 GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it
@@ -115,7 +116,7 @@ def eliminated(marginals: Iterable[Places], sizes: Sequence[int]) -> tuple[list[
 def megabytes(marginals: Iterable[Places], sizes: Sequence[int]) -> float:
     """The size of the cliques' tables."""
     cliques, _ = eliminated(marginals, sizes)
-    return BYTES_A_NUMBER * sum(math.prod(sizes[place] for place in clique) for clique in cliques) / 2**20
+    return BYTES_A_NUMBER * sum(cells(clique, sizes) for clique in cliques) / 2**20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,9 +138,7 @@ class Junction:
             where = tuple(map(cliques[home].index, own))
             turned = values.transpose(sorted(range(len(own)), key=where.__getitem__))
             parts[home][tuple(sorted(where))] = turned + parts[home].get(tuple(sorted(where)), 0.0)
-        tables = [
-            scattered(each, [sizes[place] for place in clique]) for each, clique in zip(parts, cliques, strict=True)
-        ]
+        tables = [scattered(each, own_sizes(clique, sizes)) for each, clique in zip(parts, cliques, strict=True)]
         up: dict[int, Floats] = {}
         joined = [i for i in range(len(cliques)) if above[i] >= 0]  # each after the one above it
         for i in reversed(joined):
@@ -183,7 +182,7 @@ class Junction:
             shares = self.shares[i]
             if self.above[i] in kept:  # else it is the first of its branch
                 shared = _shared(self.cliques[i], self.cliques[self.above[i]])
-                common = _spread(shares.sum(axis=_others(self.cliques[i], shared)), shared, self.cliques[i])
+                common = _spread(shares.sum(axis=others(self.cliques[i], shared)), shared, self.cliques[i])
                 shares = np.divide(shares, common, out=np.zeros_like(shares), where=common > 0)
             parts += [shares, [letters[place] for place in self.cliques[i]]]
         # The stubs know operands as arrays alone; lists of numbers for letters are NumPy's own other form.
@@ -218,13 +217,9 @@ def _spread(values: Floats, own: Places, clique: Places) -> Floats:
     return turned.reshape([lengths.get(place, 1) for place in clique])
 
 
-def _others(clique: Places, kept: Places) -> tuple[int, ...]:
-    return tuple(axis for axis, place in enumerate(clique) if place not in kept)
-
-
 def _logs(table: Floats, clique: Places, kept: Places) -> Floats:
     """Logarithms of sums over the other columns."""
-    axes = _others(clique, kept)
+    axes = others(clique, kept)
     top = table.max(axis=axes, keepdims=True)
     summed = np.log(np.exp(table - top).sum(axis=axes, keepdims=True)) + top
     return cast("Floats", summed.squeeze(axis=axes))

@@ -17,7 +17,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -30,16 +30,17 @@ MAX_BLOCK_CELLS: Final = 32  # cells of attributes that are turned at once
 MAX_TRANSFORM_VALUES: Final = 2  # values of an attribute up to which the whole transform is quicker
 
 
+def within(marginals: Iterable[Places]) -> Iterator[Places]:
+    """The subsets of each marginal, one marginal after the other."""
+    for marginal in marginals:
+        for size in range(len(marginal) + 1):
+            yield from itertools.combinations(marginal, size)
+
+
 @functools.lru_cache(maxsize=64)  # a release walks over its own again and again
 def closure(marginals: tuple[Places, ...]) -> tuple[Places, ...]:
     """Every subset of every marginal, the small ones first: a marginal is a sum over its subsets' coefficients."""
-    found = {
-        part
-        for marginal in marginals
-        for size in range(len(marginal) + 1)
-        for part in itertools.combinations(marginal, size)
-    }
-    return tuple(sorted(found, key=lambda part: (len(part), part)))
+    return tuple(sorted({*within(marginals)}, key=lambda part: (len(part), part)))
 
 
 def inside(marginal: Places) -> tuple[Places, ...]:
@@ -88,12 +89,7 @@ def largest(marginals: Iterable[Places], sizes: Sequence[int], order: int) -> in
 
 def wanted(marginals: Iterable[Places], closed: Iterable[Places]) -> dict[Places, int]:
     """How many of the marginals each interaction is part of."""
-    counted = Counter(
-        part
-        for marginal in marginals
-        for size in range(len(marginal) + 1)
-        for part in itertools.combinations(marginal, size)
-    )
+    counted = Counter(within(marginals))
     return {part: counted[part] for part in closed}
 
 
@@ -199,7 +195,7 @@ def _scatter(
     sizes: Sequence[int], start: int, chosen: Places, tails: set[Places], parts: Mapping[Places, Floats]
 ) -> Floats:
     """The table of the chosen columns, a row for each cell of them, and of the columns from `start` on."""
-    rows = math.prod(sizes[place] for place in chosen)
+    rows = cells(chosen, sizes)
     last = max((tail[0] for tail in tails if tail), default=-1)
     found: Floats = np.zeros((rows, math.prod(sizes[last + 1 :]) if last >= 0 else math.prod(sizes[start:])))
     if () in tails:
@@ -216,7 +212,7 @@ def _scatter(
 
 def spread(part: Places, over: Places, sizes: Sequence[int]) -> Integers:
     """An interaction's vectors on the cells of more attributes, one a row."""
-    own = tuple(sizes[place] for place in over)
+    own = own_sizes(over, sizes)
     among = tuple(place in part for place in over)
     return _kept(among, own) if cells(over, sizes) <= MAX_CACHED_CELLS else _spread(among, own)
 
@@ -314,7 +310,7 @@ class Marginals:
             home = next((home for home in homes if {*part} <= {*home}), None)
             homes += [part] if home is None else []
             self._home[part] = part if home is None else home
-        self._ends = np.cumsum([math.prod(sizes[place] - 1 for place in part) for part in parts])[:-1]
+        self._ends = np.cumsum([width(part, sizes) for part in parts])[:-1]
 
     def told(self, flat: Floats) -> Floats:
         """Each marginal against its own vectors, attribute by attribute."""

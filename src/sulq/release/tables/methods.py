@@ -334,10 +334,5 @@ def measures(
 def _faces(marginals: tuple[Places, ...], order: int) -> tuple[Places, ...]:
     """The marginals of at most so many attributes within the asked ones, none within another."""
     found = {part for marginal in marginals for part in itertools.combinations(marginal, min(order, len(marginal)))}
-    held = {
-        part
-        for marginal in marginals
-        for size in range(min(order, len(marginal)))
-        for part in itertools.combinations(marginal, size)
-    }
+    held = {part for face in found for part in closure((face,)) if part != face}
     return tuple(sorted(found - held))

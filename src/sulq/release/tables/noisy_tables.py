@@ -149,7 +149,7 @@ class NoisyMarginals:
     def marginal(self, places: Places) -> Floats:
         """The marginal itself, or sums of one that holds it."""
         whole = self._holder(places)
-        return np.asarray(self.values[whole].sum(axis=_others(whole, places)))
+        return np.asarray(self.values[whole].sum(axis=others(whole, places)))
 
     def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
         """Alike in all cells of a marginal."""
@@ -181,14 +181,14 @@ class NoisyMarginals:
 NoisyTable = NoisyCells | NoisyMarginals | Coefficients
 
 
-def _others(whole: Places, part: Places) -> tuple[int, ...]:
+def others(whole: Places, part: Places) -> tuple[int, ...]:
     """The axes of a marginal that a smaller one has not."""
     return tuple(axis for axis, place in enumerate(whole) if place not in part)
 
 
 def _summed(values: Floats, whole: Places, part: Places, sizes: Sequence[int]) -> Floats:
     """An interaction's coefficients of a marginal that holds it."""
-    return np.asarray(product(own_sizes(part, sizes)) @ values.sum(axis=_others(whole, part)).ravel())
+    return np.asarray(product(own_sizes(part, sizes)) @ values.sum(axis=others(whole, part)).ravel())
 
 
 def _trust(deviation: float, whole: Places, part: Places, sizes: Sequence[int]) -> Floats:
