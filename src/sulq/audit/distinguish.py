@@ -27,9 +27,7 @@ from sulq.language.rowfn import RowFn, vector
 
 ALPHA: Final = 1e-6
 MAX_QUESTION_COORDINATES: Final = 4096  # coordinates of one question
-SHRUNK_DEVIATIONS: Final = (
-    5.0  # standard deviations by which frequencies are drawn towards each other when events are compared
-)
+SHRUNK_DEVIATIONS: Final = 5.0  # by which frequencies are drawn towards each other when events are compared
 
 Open = Callable[[], contextlib.AbstractContextManager[Door]]
 

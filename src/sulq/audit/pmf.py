@@ -81,9 +81,7 @@ def product(laws: Sequence[Pmf]) -> dict[Hashable, Probability]:
     """The law of several independent answers together; outcomes are tuples [S2.6]."""
     found: dict[Hashable, Probability] = {}
     for outcomes in itertools.product(*(law.items() for law in laws)):
-        chance: Probability = Fraction(1)
-        for _, probability in outcomes:
-            chance = chance * probability
+        chance = math.prod((probability for _, probability in outcomes), start=Fraction(1))
         found[tuple(outcome for outcome, _ in outcomes)] = chance
     return found
 

@@ -17,9 +17,7 @@ from sulq.errors import QuestionError
 from sulq.language.kinds import Integers
 
 MIN_EXPECTED_DRAWS: Final = 10.0  # expected draws of a cell; what is rarer is put together
-MAX_FIT_DEVIATIONS: Final = (
-    6.0  # standard deviations: all laws of a run together pass this less than once in ten million runs
-)
+MAX_FIT_DEVIATIONS: Final = 6.0  # all laws of a run together pass this less than once in ten million runs
 
 
 def binomial_interval(hits: int, trials: int, alpha: float) -> tuple[float, float]:
