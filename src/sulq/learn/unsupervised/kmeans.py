@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan, queries
-from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.kinds import Floats, Integers, Truths
@@ -59,11 +58,8 @@ def nearest_of(points: Floats, centres: Floats) -> Places:
 
 def distances(points: Floats, centres: Floats) -> Floats:
     """The squared distances of points from centres, a row a point."""
-    return np.asarray(
-        np.maximum(
-            np.square(points).sum(axis=1)[:, None] + np.square(centres).sum(axis=1) - 2.0 * (points @ centres.T), 0.0
-        )
-    )
+    squares = np.square(points).sum(axis=1)[:, None] + np.square(centres).sum(axis=1)
+    return np.asarray(np.maximum(squares - 2.0 * (points @ centres.T), 0.0))
 
 
 def quantize(points: Floats, weights: Floats, k: int, *, starts: int = QUANTIZER_STARTS) -> Floats:
@@ -168,12 +164,8 @@ class Rounds:
         return Sums((*values, squared(space, self.origin)), by=by, shares=(*rest, INERTIA_PART))
 
     def ask(self, centres: Floats, part: Fraction, *, inertia: bool = False) -> LloydRound:
-        """Ask one round, for a part of the spend."""
+        """Ask one round, for a part of the spend; the answer is in the units of the space."""
         released = self.spending.one(self.question(centres, inertia=inertia), part).released
-        return self.read(released, inertia=inertia)
-
-    def read(self, released: Released, *, inertia: bool = False) -> LloydRound:
-        """A round's answer, in the units of the space."""
         values, noise, unit = released.values(), released.deviations(), self.unit
         d = len(self.space)
         return LloydRound(

@@ -7,7 +7,7 @@ import pytest
 
 from sulq import Epsilon
 from sulq.learn import PCA
-from sulq.learn.unsupervised.spectrum import _falling, enlarged, variances
+from sulq.learn.unsupervised.components import _falling, enlarged, variances
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 from tests.learn.unsupervised.test_components import NAMES, UNIT, table
