@@ -117,9 +117,8 @@ class Additive(Learner):
             held = np.zeros((len(shape.counts), counts.shape[1]))
             np.add.at(held, list(shape.groups), np.maximum(counts, 0))
             shapes.append(shape)
-            enough = (shape.counts >= deviation)[
-                :, None
-            ]  # a group of noise alone, such as nobody's missing, stays flat
+            # A group of noise alone, such as that of the missing where nobody is, stays flat.
+            enough = (shape.counts >= deviation)[:, None]
             first, later = self._weights(held, deviation)
             weights.append((first * enough, later * enough))
         return shapes, weights

@@ -93,15 +93,11 @@ def open_all(
 
     Databases of one ledger are one person space: it must hold all their parts (SR20).
     """
-    columns = _columns(X)
-    oracles: list[Oracle] = []
-    pairs: list[list[tuple[str, Column]]] = []
-    for handle in columns:
-        if not any(oracle is handle.oracle for oracle in oracles):
-            oracles.append(handle.oracle)
-            pairs.append([])
-        place = next(i for i, oracle in enumerate(oracles) if oracle is handle.oracle)
-        pairs[place] += zip(handle.names, handle.domain, strict=True)
+    groups: dict[int, list[ColumnChoice]] = {}
+    for handle in _columns(X):
+        groups.setdefault(id(handle.oracle), []).append(handle)
+    oracles = [handles[0].oracle for handles in groups.values()]
+    pairs = [[pair for h in handles for pair in zip(h.names, h.domain, strict=True)] for handles in groups.values()]
     named = [pair for found in pairs for pair in found]
     if len({name for name, _ in named}) != len(named):
         raise QuestionError("bad-question", "Two of the columns have one name; a model could not tell them apart.")

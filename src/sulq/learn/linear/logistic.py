@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -123,19 +124,14 @@ class LogisticTask:
             later.append(Scale(0.0, 1.0).question(self._score(nothing), self.labels.row))
         self._can_ask(later, MIN_PART)
         if rounds:
-            flat = ClassMoments(
-                np.ones(self.labels.size), 1.0, nothing.weights, np.ones(self.design.size), None, 0.0, 1.0
-            )
-            descent = self.descent(flat, 1.0, 1.0)
-            each: list[Sums | Together] = [
-                descent.gradient(nothing, pure=self.spending.pure),
-                descent.search(nothing, nothing),
-            ]
+            classes, places = np.ones(self.labels.size), np.ones(self.design.size)
+            descent = self.descent(ClassMoments(classes, 1.0, nothing.weights, places, None, 0.0, 1.0), 1.0, 1.0)
+            each = descent.gradient(nothing, pure=self.spending.pure), descent.search(nothing, nothing)
             self._can_ask(each, MIN_PART * min(parts(rounds)))
             later += each * rounds
         self.spending.plan(3 + looks + 2 * (rounds or 0), *later)
 
-    def _can_ask(self, questions: list[Sums | Together], least: float) -> None:
+    def _can_ask(self, questions: Sequence[Sums | Together], least: float) -> None:
         for question in questions:
             self.spending.foresee(question)
             self.spending.foresee(question, least)
@@ -171,24 +167,13 @@ class LogisticTask:
             worth = WORTH * min(1.0, (100 * self._blur(total)) ** 0.25)
             noise = float(self._noise(self.windows(), LOOK)[0][0])
             if stands_out(noise, (total, blur), worth):
-                self._narrow((total, blur), worth)
+                found = zip(self.design.numbers, self.spending.several(self.windows(), LOOK), strict=True)
+                self.design = self.design.narrowed([w.narrowed(a.released, (total, blur), worth) for w, a in found])
+                self.left -= LOOK
             else:
-                self._shorten(total)
+                self.most = radius(self.spending.one(lengths(self.design), LENGTHS).released, total)
+                self.left -= LENGTHS
         return counts, total
-
-    def _narrow(self, rows: tuple[float, float], worth: float) -> None:
-        """See each number through its window."""
-        found = self.spending.several(self.windows(), LOOK)
-        self.left -= LOOK
-        self.design = self.design.narrowed(
-            [w.narrowed(each.released, rows, worth) for w, each in zip(self.design.numbers, found, strict=True)]
-        )
-
-    def _shorten(self, total: float) -> None:
-        """See how short rows are beside their bounds."""
-        released = self.spending.one(lengths(self.design), LENGTHS).released
-        self.left -= LENGTHS
-        self.most = radius(released, total)
 
     def _blur(self, total: float) -> float:
         """The noise of a mean of numbers that the whole spend could buy, as a part of the half width."""
@@ -295,15 +280,12 @@ class LogisticTask:
 
     def _score(self, scores: Scores) -> RowFn:
         """How much higher the second class scores, as a row function."""
-        gap = scores.weights[1] - scores.weights[0]
-        vector = self.design.vector() if self.design.numbers else None
-        return self.design.score(vector, gap, float(scores.intercepts[1] - scores.intercepts[0]))
+        return self.design.score(self.design.vector() if self.design.numbers else None, *scores.gap)
 
     def _calibrated(self, scores: Scores, moments: ClassMoments, part: float, *, last: bool) -> Scores:
         """Two classes: the score's scale and cut from its histogram."""
-        gap = scores.weights[1] - scores.weights[0]
-        offset = float(scores.intercepts[1] - scores.intercepts[0])
-        spread = float(np.sqrt(max(gap @ metric(moments, self.design) @ gap, 1e-12)))
+        gap, offset = scores.gap
+        spread = float(np.sqrt(max(float(gap @ metric(moments, self.design) @ gap), 1e-12)))
         scale = Scale(offset + float(gap @ moments.means), 4 * spread)
         answer = self.spending.one(scale.question(self._score(scores), self.labels.row), part)
         counts = answer.released.values().reshape(2, -1)

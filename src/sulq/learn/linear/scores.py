@@ -77,6 +77,15 @@ class Scores:
     weights: Floats
     intercepts: Floats
 
+    @property
+    def gap(self) -> tuple[Floats, float]:
+        """Of two classes, how much higher the second one scores: the weights and the intercept of that."""
+        return self.weights[1] - self.weights[0], float(self.intercepts[1] - self.intercepts[0])
+
+    def moved(self, direction: Scores, length: float) -> Scores:
+        """The scores so far along a direction."""
+        return Scores(self.weights + length * direction.weights, self.intercepts + length * direction.intercepts)
+
 
 def metric(moments: ClassMoments, design: Design) -> Floats:
     """The covariance of the places as far as it is known: of numbers, and of each label its frequency."""
@@ -219,7 +228,7 @@ class Descent:
     def _round(self, spending: SpendPlan, scores: Scores, part: float) -> Scores:
         direction = self._direction(spending, scores, part * (1 - SEARCH_PART))
         length = self._length(spending, scores, direction, part * SEARCH_PART)
-        return Scores(scores.weights + length * direction.weights, scores.intercepts + length * direction.intercepts)
+        return scores.moved(direction, length)
 
     def gradient(self, scores: Scores, *, pure: bool) -> Together:
         """The sums of (p_k - 1/2) x over all rows with a label: of numbers, of ones, and by each key."""
@@ -304,12 +313,10 @@ class Descent:
         ]
         values: list[RowFn] = []
         for length in STEP_LENGTHS:
-            there = Scores(
-                scores.weights + length * direction.weights, scores.intercepts + length * direction.intercepts
-            )
+            curves = self.curves(scores.moved(direction, length))
             terms = [
                 (curve - Lookup((self.label,), tuple((0.5 if k == j else -0.5,) for j in range(classes)))) * ways[k]
-                for k, curve in zip([1] if classes == 2 else range(classes), self.curves(there), strict=True)
+                for k, curve in zip([1] if classes == 2 else range(classes), curves, strict=True)
             ]
             slope = terms[0]
             for term in terms[1:]:
@@ -321,9 +328,7 @@ class Descent:
         """How likely each class is, less one half; of two classes the second alone."""
         classes = len(scores.intercepts)
         if classes == 2:
-            odds = self.design.score(
-                self.vector, scores.weights[1] - scores.weights[0], float(scores.intercepts[1] - scores.intercepts[0])
-            )
+            odds = self.design.score(self.vector, *scores.gap)
             return [_table(odds, lambda x: 1 / (1 + np.exp(-x)) - 0.5, LOGISTIC_CELLS)]
         each = [self.design.score(self.vector, scores.weights[k], float(scores.intercepts[k])) for k in range(classes)]
         found: list[RowFn] = []

@@ -8,6 +8,7 @@ Proofs: docs/theory/statistical-queries.md.
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -81,11 +82,8 @@ def least(fits: Callable[[int], bool], most: int = 10**18) -> int:
     high = 1
     while high < most and not fits(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return min(high, most)
+    between = range(high // 2 + 1, high)
+    return min(high // 2 + 1 + bisect.bisect_left(between, True, key=fits), most)
 
 
 def min_n(

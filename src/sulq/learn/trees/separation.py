@@ -17,9 +17,7 @@ from sulq.language.score import Contrast
 from sulq.learn.noisy_sums import Chance, public
 from sulq.learn.trees.growth import FIRST, LABELS, MAX_QUESTION_CELLS, Growth, options
 
-MIN_ERRORS_A_NODE: Final = (
-    2  # times the error of a choice, in rows: what a node needs to be divided, and more than noise
-)
+MIN_ERRORS_A_NODE: Final = 2  # times the error of a choice, in rows: what a node needs to be divided
 MAX_EVEN_NODES: Final = 2**10  # nodes of a level that is divided evenly
 
 UNIT: Final = 2**10  # weights of a contrast are whole numbers up to this
