@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -190,10 +191,7 @@ def _vc_rows(far: float, dimension: int) -> int:
     low, high = dimension, 2 * dimension
     while not fits(high):
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return high
+    return low + 1 + bisect.bisect_left(range(low + 1, high), True, key=fits)
 
 
 def blr_n(gamma: float, epsilon: float, *, cells: int, rows: int, beta: float = ERROR_RATE) -> int:
@@ -202,11 +200,8 @@ def blr_n(gamma: float, epsilon: float, *, cells: int, rows: int, beta: float = 
     ceil((4/(epsilon gamma)) (rows ln(cells) + ln(1/beta))) [S3.29]: with cells = 2^d the paper's
     d m ln 2; as tables are counted without their rows' order there are fewer, and this is enough.
     """
-    far, loss, rate = (
-        between(gamma, "gamma", MIN_PARAMETER),
-        between(epsilon, "epsilon", MIN_PARAMETER, 1e6),
-        between(beta, "beta"),
-    )
+    far, rate = between(gamma, "gamma", MIN_PARAMETER), between(beta, "beta")
+    loss = between(epsilon, "epsilon", MIN_PARAMETER, 1e6)
     several = whole(rows, "rows", 1, 10**9) * math.log(whole(cells, "cells", 1, 10**9))
     return math.ceil(4.0 / (loss * far) * (several - math.log(rate)))
 

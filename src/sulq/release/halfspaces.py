@@ -178,13 +178,9 @@ class Halfspaces(Release):
 
     def tables(self) -> dict[str, pa.Table]:
         """The planes with their noisy counts and fractions; the net; the projections."""
-        planes = {name: self.planes[:, i] for i, name in enumerate(self.names)}
-        k = self.net.shape[1]
+        k, names = self.net.shape[1], [*(f"weight of {name}" for name in self.names), "count"]
         return {
-            "planes": pa.table(
-                [pa.array(cells) for cells in planes.values()] + [pa.array(self.counts)],
-                names=[*(f"weight of {name}" for name in planes), "count"],
-            ),
+            "planes": pa.table([pa.array(cells) for cells in (*self.planes.T, self.counts)], names=names),
             "net": pa.table({f"v{i + 1}": self.net[:, i] for i in range(k)}),
             "projections": pa.table({f"m{i + 1}": self.projections.reshape(-1, k)[:, i] for i in range(k)}),
         }

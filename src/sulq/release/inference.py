@@ -348,18 +348,15 @@ def _asked(
 
     From public facts alone.
     """
-    if subsets is not None:
-        return SubsetQuestion(items, l, design, subsets, salt)
-    if design == "halves":
-        fit = MAX_VALUES // math.comb(len(items), l) - 1
-        return SubsetQuestion(items, l, design, min(USUAL_HALVES, max(fit, 2)), salt)
     size = spending.facts.size
-    if size is None:
-        return SubsetQuestion(items, l, design, USUAL_GROUPS, salt)
-    trial = SubsetQuestion(items, l, design, 2, salt)
-    _, noise = trial.noise(spending.foresee(trial.question))
-    share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l
-    return SubsetQuestion(items, l, design, best_groups(size, share, noise), salt)
+    if subsets is None and design == "halves":
+        subsets = min(USUAL_HALVES, max(MAX_VALUES // math.comb(len(items), l) - 1, 2))
+    elif subsets is None and size is not None:
+        trial = SubsetQuestion(items, l, design, 2, salt)
+        _, noise = trial.noise(spending.foresee(trial.question))
+        share = math.exp(float(np.mean([math.log(item.size) for item in items]))) ** -l
+        subsets = best_groups(size, share, noise)
+    return SubsetQuestion(items, l, design, USUAL_GROUPS if subsets is None else subsets, salt)
 
 
 def _compared(found: Inference, asked: SubsetQuestion, spending: SpendPlan) -> Inference:

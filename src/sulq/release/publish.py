@@ -54,26 +54,18 @@ def _padded(one: dict[str, list[object]], several: list[dict[str, list[object]]]
 
 def plain(columns: Mapping[str, list[object]]) -> dict[str, pa.Array]:
     """Columns of one kind each that every file format holds: whole numbers, numbers, truths, else texts."""
-    made = {}
-    for name, cells in columns.items():
-        kinds = {type(cell) for cell in cells if cell is not None}
-        if kinds == {bool}:
-            made[name] = pa.array(cells, pa.bool_())
-        elif kinds == {int} and all(abs(cast("int", cell)) < 2**63 for cell in cells if cell is not None):
-            made[name] = pa.array(cells, pa.int64())
-        elif kinds and kinds <= {int, float}:
-            made[name] = pa.array(
-                [None if cell is None else float(cast("float", cell)) for cell in cells], pa.float64()
-            )
-        else:
-            made[name] = pa.array(
-                [
-                    None if cell is None else cell.isoformat() if isinstance(cell, datetime.date) else str(cell)
-                    for cell in cells
-                ],
-                pa.string(),
-            )
-    return made
+    return {name: _plain(cells) for name, cells in columns.items()}
+
+
+def _plain(cells: Sequence[Any]) -> pa.Array:
+    given = [cell for cell in cells if cell is not None]
+    kinds = {type(cell) for cell in given}
+    if kinds == {bool} or (kinds == {int} and all(abs(cell) < 2**63 for cell in given)):
+        return pa.array(cells, pa.bool_() if bool in kinds else pa.int64())
+    if kinds and kinds <= {int, float}:
+        return pa.array([None if cell is None else float(cell) for cell in cells], pa.float64())
+    texts = (cell.isoformat() if isinstance(cell, datetime.date) else cell for cell in cells)
+    return pa.array([None if text is None else str(text) for text in texts], pa.string())
 
 
 def chart_of(title: str, columns: Mapping[str, list[object]]) -> Chart | None:

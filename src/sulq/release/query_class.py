@@ -18,7 +18,7 @@ from sulq.language.domain import Category, Schema, Text
 from sulq.language.kinds import Cells, Floats, Integers, Truth
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import evaluate, number, numbers, walk
-from sulq.release.space import CellSpace, text
+from sulq.release.space import CellSpace, places, text
 
 MAX_QUERIES: Final = 10_000
 MAX_TRIED: Final = 2**20  # combinations of values that a query is worked out for
@@ -89,8 +89,8 @@ def _on_cells(name: str, fn: RowFn, space: CellSpace, schema: Schema) -> Floats:
     mentioned = dict.fromkeys(part.name for part in walk(fn) if isinstance(part, Col))
     other = [column for column in mentioned if column not in space.names]
     checked(not other, f"{said} looks at {', '.join(other)}, not among the columns {', '.join(space.names)}.")
-    places = space.places(list(mentioned)) if mentioned else ()
-    own = [space.attributes[place] for place in places]
+    where = places(list(mentioned), space.names) if mentioned else ()
+    own = [space.attributes[place] for place in where]
     tried = _combinations(said, own)
     frame = _Tried(said, schema, tried)
     values, missing = numbers(fn, frame)
@@ -107,7 +107,7 @@ def _on_cells(name: str, fn: RowFn, space: CellSpace, schema: Schema) -> Floats:
         _torn(said, own, np.unravel_index(int(torn[0]), shape))
     table = np.where(np.isfinite(low), low, 0.0).reshape(shape)
     whole = np.indices(space.sizes).reshape(len(space.sizes), -1)
-    return np.asarray(table[tuple(whole[place] for place in places)] if places else np.full(space.cells, float(table)))
+    return np.asarray(table[tuple(whole[place] for place in where)] if where else np.full(space.cells, float(table)))
 
 
 def _combinations(said: str, own: Sequence[Attribute]) -> dict[str, Integers]:
@@ -156,19 +156,19 @@ def conjunctions(space: CellSpace, asked: Sequence[Sequence[int]]) -> Integers:
     """For each conjunction, a cell of a marginal, in which cells of the whole domain it holds."""
     codes = np.indices(space.sizes).reshape(len(space.sizes), -1)
     found = []
-    for places in asked:
+    for own in asked:
         index = np.zeros(space.cells, dtype=np.int64)
-        for place in places:
+        for place in own:
             index = index * space.sizes[place] + codes[place]
-        found.append(np.arange(math.prod(space.sizes[place] for place in places))[:, None] == index)
+        found.append(np.arange(math.prod(space.sizes[place] for place in own))[:, None] == index)
     return np.concatenate(found).astype(np.int64)
 
 
 def named_conjunctions(space: CellSpace, asked: Sequence[Sequence[int]]) -> tuple[str, ...]:
     """The conjunctions' names, in the same order."""
     found: list[str] = []
-    for places in asked:
-        own = [space.attributes[place] for place in places]
+    for marginal in asked:
+        own = [space.attributes[place] for place in marginal]
         several = itertools.product(*(attribute.labels for attribute in own))
         found += (
             " and ".join(f"{a.name} {text(label)}" for a, label in zip(own, cell, strict=True)) for cell in several

@@ -246,7 +246,7 @@ class CellSpace:
             and all(isinstance(own, (list, tuple)) and own for own in marginals),
             "marginals is a list of lists of columns, none empty.",
         )
-        return self._askable(tuple(dict.fromkeys(tuple(sorted(self.places(own))) for own in marginals)))
+        return self._askable(tuple(dict.fromkeys(tuple(sorted(places(own, self.names))) for own in marginals)))
 
     def _askable(self, wanted: tuple[Places, ...]) -> tuple[Places, ...]:
         """These marginals, or a refusal: each must be one question's, else a run would find that out half-way."""
@@ -257,10 +257,6 @@ class CellSpace:
                 "Name the marginals that matter, or take fewer ways or columns.",
             )
         return wanted
-
-    def places(self, names: Sequence[str]) -> Places:
-        """Where these columns are, in this order."""
-        return places(names, self.names)
 
 
 def places(names: Sequence[str], known: Sequence[str], words: ColumnWords = COLUMNS) -> Places:
