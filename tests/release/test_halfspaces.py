@@ -16,7 +16,8 @@ from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, release
 from sulq.answers import wire
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError
-from sulq.release.halfspaces import Halfspaces, halfspace_n, halfspaces
+from sulq.release.directions import halfspace_n
+from sulq.release.halfspaces import Halfspaces, halfspaces
 from tests.counts import count
 from tests.figures import figure
 from tests.frames import Frame, sums

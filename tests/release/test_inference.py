@@ -12,7 +12,8 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, release
 from sulq.answers import wire
-from sulq.release.inference import Direct, Inference, infer
+from sulq.release.inference import Inference, infer
+from sulq.release.subsets import Direct
 from tests.learn.cases import exact, opened, refused
 from tests.learn.sq.noisy import Arrays
 

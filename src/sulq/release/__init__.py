@@ -20,18 +20,18 @@ from sulq.release.aim import aim
 from sulq.release.base import Release, load_as
 from sulq.release.blr import blr, blr_n, blr_rows
 from sulq.release.contingency import ContingencyTable, contingency
-from sulq.release.halfspaces import (
-    Halfspaces,
+from sulq.release.directions import (
     discretise,
     halfspace_n,
-    halfspaces,
     projection_dimension,
     projection_failure,
     projections_for,
 )
-from sulq.release.inference import Inference, infer, infer_t
+from sulq.release.halfspaces import Halfspaces, halfspaces
+from sulq.release.inference import Inference, infer
 from sulq.release.mwem import mwem
 from sulq.release.publish import Transcript, publish
+from sulq.release.subsets import infer_t
 from sulq.release.synthetic.data import SyntheticData
 
 __all__ = [

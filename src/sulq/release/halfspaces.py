@@ -21,9 +21,7 @@ from sulq.release.directions import (
     ROUNDING_SINE,
     Net,
     direction,
-    discretise,
     enough,
-    halfspace_n,
     net,
     planes_of,
     projection_dimension,
@@ -34,17 +32,6 @@ from sulq.release.directions import (
     signs,
     told,
 )
-
-__all__ = [
-    "HalfspaceFraction",
-    "Halfspaces",
-    "discretise",
-    "halfspace_n",
-    "halfspaces",
-    "projection_dimension",
-    "projection_failure",
-    "projections_for",
-]
 
 MAX_PROJECTIONS: Final = 1000
 MAX_FINE_COLUMNS: Final = 3  # columns up to which a fine net costs little

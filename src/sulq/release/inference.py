@@ -37,13 +37,10 @@ from sulq.release.subsets import (
     divided,
     from_groups,
     from_halves,
-    infer_t,
     merged,
     single,
 )
 from sulq.release.tables.interactions import Places
-
-__all__ = ["Direct", "Inference", "Probabilities", "infer", "infer_t"]
 
 USUAL_GROUPS: Final = 256  # where no size is declared by which to choose their number
 USUAL_HALVES: Final = 64

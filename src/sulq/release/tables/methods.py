@@ -88,11 +88,9 @@ class Wish:
         if most**2 > MAX_LOOKUP_NUMBERS:  # the numbers of one marginal, which need no walk
             return most**2
         packed = self.coefficients * max(MAX_PACK_CELLS, most)
-        return (
-            packed
-            if packed <= MAX_LOOKUP_NUMBERS
-            else min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
-        )
+        if packed <= MAX_LOOKUP_NUMBERS:
+            return packed
+        return min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
 
 
 def refuse(wish: Wish, method: str) -> str:
