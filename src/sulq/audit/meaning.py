@@ -169,12 +169,10 @@ class Moved:
 def moved(loss: Loss, budget: Budget, steps: int = 1) -> Moved:
     """How far the odds can have moved by answers of this total loss, for a fact that is so many steps away."""
     match loss:
-        case Epsilon():
-            return Moved(_factor(float(loss.amount) * steps), 0.0)
-        case EpsilonDelta() if not loss.delta:
-            return Moved(_factor(float(loss.amount) * steps), 0.0)
-        case EpsilonDelta():
+        case EpsilonDelta() if loss.delta:
             return _approximate(float(loss.amount), float(loss.exact_delta), steps)
+        case Epsilon() | EpsilonDelta():
+            return Moved(_factor(float(loss.amount) * steps), 0.0)
         case Rho() if not loss.amount:
             return Moved(1.0, 0.0)
         case Rho():

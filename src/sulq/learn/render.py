@@ -43,9 +43,7 @@ def drawn(model: Learner) -> str:
 
 def _array(value: object) -> Array | None:
     """Numbers or texts in rows; None for what has no such shape."""
-    if isinstance(value, (list, tuple)) and all(
-        isinstance(item, (bool, int, float, str, np.generic)) for item in value
-    ):
+    if isinstance(value, (list, tuple)) and all(isinstance(item, _ALONE) for item in value):
         value = np.array(value)
     return value if isinstance(value, np.ndarray) and value.size and value.dtype.kind in "fiubU" else None
 

@@ -180,11 +180,10 @@ class RegressionTask:
         if not windows:
             return
         worth = WORTH * min(1.0, (100 * self._blur()) ** 0.25)
+        worths = [min(worth, OUTSIDE_Y), *(worth for _ in self.design.numbers)]
         found = [
-            window.narrowed(
-                histogram.released, (self.total, self.blur), min(worth, OUTSIDE_Y) if i == 0 else worth, SURE
-            )
-            for i, (window, histogram) in enumerate(zip(windows, histograms, strict=True))
+            window.narrowed(histogram.released, (self.total, self.blur), each, SURE)
+            for window, histogram, each in zip(windows, histograms, worths, strict=True)
         ]
         self.y, self.design = found[0], self.design.narrowed(found[1:])
 
