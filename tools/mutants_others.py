@@ -23,7 +23,7 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #201",
         "the clamp sits on the column and not on what is summed",
-        "compile/emit/emitter.py",
+        "compile/statements/emitter.py",
         "        return clamped(units, float(low), float(high))",
         "        return units",
         ("tests/compile/statements/test_aggregate.py::test_the_clamp_sits_under_the_sum_T11",),
@@ -68,9 +68,9 @@ OTHERS: Final = (
     Mutant(
         "SmartNoise #580",
         "what is not finite finds its way into a bin",
-        "compile/emit/piece.py",
-        '    return joined("CASE WHEN isfinite({0}) THEN {0} END", writer.named(item))',
-        '    return joined("{0}", writer.named(item))',
+        "language/rowfn/writer.py",
+        '        return joined("CASE WHEN isfinite({0}) THEN {0} END", self.named(item))',
+        '        return joined("{0}", self.named(item))',
         (ENGINES,),
     ),
     Mutant(

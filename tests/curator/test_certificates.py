@@ -16,13 +16,10 @@ from sulq.answers import wire
 from sulq.answers.answer import Receipt
 from sulq.answers.plan import Part, Plan
 from sulq.compile import plan
-from sulq.compile.emit import emitter, numbers
-from sulq.compile.emit.emitter import Emitter
-from sulq.compile.emit.piece import Piece
 from sulq.compile.plan import calibration, extent
 from sulq.compile.plan.draft import PlanDraft
-from sulq.compile.statements import aggregate, derived_tables, kept_table
-from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statements import aggregate, derived_tables, emitter, kept_table
+from sulq.compile.statements.emitter import Emitter
 from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel.facts import Column
@@ -33,7 +30,9 @@ from sulq.language.law import BinomialLaw, LaplaceLaw, Law, PassedLaw
 from sulq.language.privacy import Draw, Event
 from sulq.language.question import Above, Choose, OpenSums, Sums
 from sulq.language.relation import Table, Where
-from sulq.language.rowfn import Dot, Vector, col, lit, vector
+from sulq.language.rowfn import Dot, Vector, col, lit, scalar, vector
+from sulq.language.rowfn.piece import Piece
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.score import Linear, Rank
 from sulq.language.tally import Block, Tally
 from tests import expressions
@@ -139,7 +138,7 @@ def test_a_fan_out_of_one_too_few_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_emitter_that_does_not_clamp_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum of what is on its grid and not within its bounds; where no cell can pass them it is harmless."""
-    for module in (emitter, numbers):
+    for module in (emitter, scalar):
         monkeypatch.setattr(module, "clamped", lambda item, *_: item)
     with opened() as db:
         db.sum(col("x") * col("x") - 30, spend=Epsilon(1), fresh=True)

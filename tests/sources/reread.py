@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from sulq.compile.emit.emitter import FUNCTIONS
+from sulq.compile.statements.emitter import FUNCTIONS
 from sulq.sources import stored_engine
 
 TOKEN = re.compile(

@@ -6,13 +6,15 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import PERSON, PLACE, KeptRows
+from sulq.compile.statements.emitter import Emitter
+from sulq.compile.statements.kept_table import PERSON, PLACE
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Code, Scalar, Truth, Words
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import evaluate
+from sulq.language.rowfn.piece import NotInSql, Piece
+from sulq.language.rowfn.writer import KeptRows
 from tests.expressions import SCHEMA
 from tests.frames import Frame, Row
 

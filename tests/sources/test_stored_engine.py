@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sulq.compile.emit.emitter import Emitter
+from sulq.compile.statements.emitter import Emitter
 from sulq.compile.statements.proposer import Proposer
 from sulq.errors import CuratorError
 from sulq.kernel.programs import Program

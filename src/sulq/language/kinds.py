@@ -19,6 +19,7 @@ __all__ = [
 
 T = TypeVar("T", bound=np.generic)
 V = TypeVar("V")
+MAX_DOUBLE: Final = Fraction(1.7976931348623157e308)
 HUGE: Final = Fraction(2) ** 300  # past this an interval counts as unbounded: doubles must not overflow
 
 
@@ -41,6 +42,11 @@ class Scalar:
     def bounded(self) -> bool:
         """Whether both ends are known."""
         return self.lo is not None and self.hi is not None
+
+    @property
+    def limits(self) -> tuple[Fraction, Fraction]:
+        """The interval; what has no bounds is still a finite double."""
+        return (-MAX_DOUBLE if self.lo is None else self.lo), (MAX_DOUBLE if self.hi is None else self.hi)
 
 
 @dataclass(frozen=True, slots=True)

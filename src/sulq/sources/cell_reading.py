@@ -11,10 +11,10 @@ import re
 from fractions import Fraction
 from typing import Final, Literal
 
-from sulq.compile.emit.piece import double, whole
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
 from sulq.language.privacy import Unit
+from sulq.language.rowfn.piece import double, whole
 from sulq.sources.decode.frames import WHOLE_LIMIT
 from sulq.sources.decode.person import DIGITS, HALF, lowered
 

@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 import duckdb
 
 from sulq.answers import wire
-from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements import derived_tables, kept_table
-from sulq.compile.statements.kept_table import KeptRows
 from sulq.compile.statements.proposer import Proposer
 from sulq.compile.statements.tally_functions import Needed, needed
 from sulq.errors import CuratorError
@@ -36,6 +34,8 @@ from sulq.language.facts import Tables
 from sulq.language.kinds import Integers
 from sulq.language.relation import Relation, Table
 from sulq.language.rowfn import Position
+from sulq.language.rowfn.piece import NotInSql
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import shape
 from sulq.language.tally import Groups, Tally
 from sulq.sources.derived_rows import derive, group, in_order, labelled

@@ -7,14 +7,14 @@ from fractions import Fraction
 import duckdb
 import numpy as np
 
-from sulq.compile.emit.emitter import Emitter
-from sulq.compile.emit.keys import places
-from sulq.compile.emit.piece import Keyed, Piece
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.aggregate import Query, alone
-from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statements.emitter import Emitter, Keyed
 from sulq.kernel.layout import assemble
 from sulq.language.domain import Int, Schema
+from sulq.language.rowfn.keys import places
+from sulq.language.rowfn.piece import Piece
+from sulq.language.rowfn.writer import KeptRows
 from sulq.sources.duckdb.runner import CursorRunner
 
 SCHEMA = Schema("data", (("x", Int(0, 9)),))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from sulq.compile.emit.emitter import FUNCTIONS, NotInSql
 from sulq.compile.statements import derived_tables
-from sulq.compile.statements.kept_table import KeptRows, names
+from sulq.compile.statements.emitter import FUNCTIONS
+from sulq.compile.statements.kept_table import names
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, Dot, Lit, Vector, col
+from sulq.language.rowfn.piece import NotInSql
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import MAX_STORED_ROWS, shape
 from sulq.language.tally import Tally
 from tests import counts, random_tallies, relations
-from tests.compile.emit.test_emitter import functions
+from tests.compile.statements.test_emitter import functions
 from tests.counts import count
 from tests.sources.cases import CANARY, SCHEMA, duck, plain_engine, table
 from tests.sources.reread import faults

@@ -35,7 +35,8 @@ from sulq.language.rowfn import (
     vector,
     within_ball,
 )
-from sulq.language.rowfn.keys import Each, OrMissing, Route
+from sulq.language.rowfn.keys import Each, OrMissing
+from sulq.language.rowfn.trees import Route
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine
 from sulq.sources.source import Origin

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements.aggregate import Query
 from sulq.errors import SetupError
 from sulq.kernel import layout, programs
@@ -25,6 +24,7 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Join, Select, Table
 from sulq.language.rowfn import Bernstein, Col, bins, col, each, lit, lookup, outer
+from sulq.language.rowfn.piece import NotInSql
 from sulq.language.shape import MAX_STORED_ROWS, Shape, shape
 from sulq.language.tally import Tally
 from sulq.sources.duckdb import engine as engine_module

@@ -30,6 +30,7 @@ from sulq.kernel.layout import joined, summed
 from sulq.language.domain import Category, Int, Schema
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, each, lit
+from sulq.language.rowfn.writer import KeptRows
 from sulq.sources import cell_reading
 from sulq.sources.duckdb import kept_rows, prepare
 from sulq.sources.duckdb.connection import Connection
@@ -298,7 +299,7 @@ def mistaken(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> list[bool]:
     """Kept rows by another statement; says for each table that is made whether it is another."""
     real, changed = prepare._create, []
 
-    def wrong(connection: Connection, name: str, rows: kept_table.KeptRows, **more: Any) -> None:
+    def wrong(connection: Connection, name: str, rows: KeptRows, **more: Any) -> None:
         relation = rows.relation.replace(old, new)
         changed.append(relation != rows.relation)
         real(connection, name, replace(rows, relation=relation), **more)

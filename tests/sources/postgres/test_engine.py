@@ -13,13 +13,14 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.compile.emit.emitter import Emitter, Piece
+from sulq.compile.statements.emitter import Emitter
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.language.domain import Int, Schema
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Unit
 from sulq.language.relation import Table, Where
 from sulq.language.rowfn import col
+from sulq.language.rowfn.piece import Piece
 from sulq.language.tally import Key, Tally
 from sulq.sources.duckdb import runner
 from sulq.sources.engines import open_engine

@@ -26,7 +26,7 @@ from sulq.answers import wire
 from sulq.cli import app
 from sulq.cli.config import read
 from sulq.cli.serve import declaration
-from sulq.compile.emit.emitter import Emitter, Piece
+from sulq.compile.statements.emitter import Emitter
 from sulq.compile.statements.tally_functions import Needed
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.request import Scan
@@ -35,6 +35,7 @@ from sulq.language.privacy import Unit
 from sulq.language.relation import PerPerson, Select, Table, Where
 from sulq.language.rowfn import col, lit, outer
 from sulq.language.rowfn.keys import Choice
+from sulq.language.rowfn.piece import Piece
 from sulq.language.rowfn.texts import Like
 from sulq.language.shape import shape
 from sulq.language.tally import Key, sums_of

@@ -22,13 +22,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
-from sulq.compile.emit.piece import Keyed
+from sulq.compile.statements.emitter import Emitter, Keyed
 from sulq.compile.statements.tally_functions import unite
 from sulq.kernel.layout import WORD
 from sulq.kernel.request import Combined, Key, Looked, Part, Statement
 from sulq.language.kinds import Truth
 from sulq.language.rowfn import Lit
+from sulq.language.rowfn.piece import NotInSql, Piece
 from sulq.language.rowfn.vectors import Bernstein
 from sulq.language.tally import Block, Tally
 

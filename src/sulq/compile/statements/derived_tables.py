@@ -16,16 +16,17 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, cast
 
-from sulq.compile.emit.emitter import Emitter, Piece
-from sulq.compile.emit.piece import double, joined, whole
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import OWNER, KeptRows
+from sulq.compile.statements.emitter import Emitter
+from sulq.compile.statements.kept_table import OWNER
 from sulq.language.domain import Column, Schema, Text, grid_for
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.piece import Piece, double, joined, whole
 from sulq.language.rowfn.vectors import bounded, scalar_grid
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import Shape, shape
 
 TOTAL_BITS: Final = 51

@@ -6,32 +6,18 @@ The facts follow from declarations; `kernel.keep` checks the tables against them
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from sulq.kernel import facts
 from sulq.kernel.facts import MAX_STORED_ROWS
 from sulq.language.domain import Category, Column, Schema, Text
 from sulq.language.facts import TableFacts, Tables
+from sulq.language.rowfn.writer import KeptRows
 
 PERSON: Final = facts.HASH
 PLACE: Final = facts.PLACE
 OWNER: Final = facts.OWNER
 SPELLED: Final = 512  # so many categories are stored as short texts beside their codes
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptRows:
-    """A relation of kept rows: its SQL, the constants bound in it, and how each column stands in it."""
-
-    relation: str
-    parameters: dict[str, object]
-    names: dict[str, str]  # declared column -> c0, c1, ...
-    doubles: frozenset[str]  # those of them that hold their whole numbers as doubles
-    shifts: dict[str, int]  # those whose codes do not count from 0
-    most: int  # how many there can be, from what is public alone: their number must not choose a word of any statement
-    frames: dict[str, object] = field(default_factory=dict, repr=False)  # what it reads, by name
-    spelled: dict[str, str] = field(default_factory=dict)  # those whose codes are there as texts too
 
 
 def names(schema: Schema) -> dict[str, str]:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, cast
 
-from sulq.compile.emit.emitter import Emitter, NotInSql, Piece
-from sulq.compile.emit.piece import Keyed, whole
 from sulq.compile.statements import aggregate
 from sulq.compile.statements.aggregate import Query, alone, shared
-from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows
+from sulq.compile.statements.emitter import Emitter, Keyed
+from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE
 from sulq.compile.statements.programs.compiler import ProgramCompiler
 from sulq.compile.statements.tally_functions import Needed, unite
 from sulq.kernel.programs import Fold
@@ -25,7 +24,9 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Code
 from sulq.language.rowfn import Col, Position, RowFn
 from sulq.language.rowfn.keys import Bucket
+from sulq.language.rowfn.piece import NotInSql, Piece, whole
 from sulq.language.rowfn.vectors import Lookup
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.tally import Tally
 
 TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables

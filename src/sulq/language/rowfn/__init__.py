@@ -14,9 +14,9 @@ from sulq.language.rowfn.balls import WithinBall, WithinL1
 from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, figures, row, several
 from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
-from sulq.language.rowfn.keys import MAX_LABELS, Bins, Bucket, Choice, Each, OrMissing, Relabel, Route, Value
-from sulq.language.rowfn.maths import Greatest, Least, Maths, Modulo, Power, Round
-from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, First, NullIf, Position
+from sulq.language.rowfn.keys import MAX_LABELS, Bins, Bucket, Choice, Each, OrMissing, Relabel, Value
+from sulq.language.rowfn.maths import Maths, Modulo, Power, Round
+from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, First, Greatest, Least, NullIf, Position
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.texts import (
     Concat,
@@ -30,6 +30,7 @@ from sulq.language.rowfn.texts import (
     Uppered,
     like,
 )
+from sulq.language.rowfn.trees import Route
 from sulq.language.rowfn.vectors import Bernstein, Dot, Lookup, Nearest, Outer, Vector, entries
 
 __all__ = [

@@ -1,8 +1,8 @@
 """What every row function is: the base class, its operators, and the two leaves, columns and constants.
 
 The language is closed: the classes of this folder are all there is, and no callable crosses it (T18, T23). Each class
-holds its syntax, its interval rule in exact rationals (`kind`) and its meaning on NumPy columns (`cells`). Numbers are
-IEEE doubles of grid points, one operation at a time, so every engine computes the same bits
+holds its syntax, its interval rule in exact rationals (`kind`), its meaning on NumPy columns (`cells`) and the same in
+SQL (`sql`). Numbers are IEEE doubles of grid points, one operation at a time, so every engine computes the same bits
 (docs/theory/row-functions.md); a result that is not finite is missing, so no row can raise (T30).
 """
 
@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Final, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,10 @@ from sulq.errors import QuestionError
 from sulq.language import domain
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Frame, Kind, Scalar, Truth, Truths, Words
+from sulq.language.rowfn.piece import NotInSql, Piece
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 F = TypeVar("F", bound="RowFn")
 K = TypeVar("K")
@@ -94,6 +98,14 @@ class RowFn:
     def cells(self, frame: Frame) -> Cells:
         """What this means on a batch of rows."""
         raise NotImplementedError  # pragma: no cover - every node has its meaning
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        """What this means as SQL; what has none is left to the batch path."""
+        raise NotInSql(type(self).__name__)
+
+    def moment(self) -> int | None:
+        """The days or microseconds since 1970 of a constant date or moment; None for anything else."""
+        return None
 
     def parts(self) -> tuple[RowFn, ...]:
         """The row functions this is built from."""

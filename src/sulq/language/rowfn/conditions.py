@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Frame, Kind, Scalar, Truth, Words, union
 from sulq.language.rowfn.base import (
     MAX_LIST_ITEMS,
+    Col,
     Lit,
     Literal,
     RowFn,
@@ -27,6 +30,10 @@ from sulq.language.rowfn.base import (
     literals,
     truths,
 )
+from sulq.language.rowfn.piece import NotInSql, Piece, double, joined, whole
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 COMPARISONS: Final[dict[str, Callable[[Values, Values | float], Values]]] = {
     "==": operator.eq,
@@ -115,6 +122,44 @@ class Compare(RowFn, left="A side of a comparison", right="A side of a compariso
             found = COMPARISONS[op](a.values, b.values)
         return Cells(found.astype(np.bool_, copy=False), union(a.missing, b.missing))
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        left, right, op = self.sides(writer.schema)
+        kind = left.kind(writer.schema)
+        sign = {"==": "=", "!=": "<>"}.get(op, op)
+        if isinstance(right, RowFn):
+            moment = right.moment()
+            if moment is not None and isinstance(left, Col):
+                return _threshold(writer, left.name, op, Fraction(moment))
+            mode = writer.mode(left)
+            return joined(f"({{0}} {sign} {{1}})", writer.write(mode, left), writer.write(mode, right))
+        if isinstance(kind, Words):
+            return joined(f"({{0}} {sign} {{1}})", writer.words(left), writer.parameter(str(right)))
+        if isinstance(kind, Code):
+            return joined(f"({{0}} {sign} {int(right)})", writer.code(left))
+        if isinstance(kind, Truth):
+            return joined(f"({{0}} {sign} {'TRUE' if right else 'FALSE'})", writer.truth(left))
+        if isinstance(left, Col):
+            return _threshold(writer, left.name, op, Fraction(right))
+        return joined(f"({{0}} {sign} {double(float(right))})", writer.number(left))
+
+
+def _threshold(writer: SqlWriter, name: str, op: str, constant: Fraction) -> Piece:
+    """A column against a constant, as a comparison of its integers, exactly (no float decides: SR16)."""
+    column = writer.schema.find(name)
+    if column is None or isinstance(column, domain.Text):
+        raise NotInSql(name)
+    stored = writer.column(name)
+    units = constant / column.step
+    if op in ("==", "!="):
+        if units.denominator != 1 or not column.low <= units <= column.high:
+            return joined(f"CASE WHEN {{0}} IS NOT NULL THEN {'FALSE' if op == '==' else 'TRUE'} END", stored)
+        return joined(f"({{0}} {'=' if op == '==' else '<>'} {whole(int(units))})", stored)
+    least = {">": math.floor(units) + 1, ">=": math.ceil(units)}.get(op)
+    if least is not None:
+        return joined(f"({{0}} >= {whole(min(max(least, column.low), column.high + 1))})", stored)
+    most = math.ceil(units) - 1 if op == "<" else math.floor(units)
+    return joined(f"({{0}} <= {whole(min(max(most, column.low - 1), column.high))})", stored)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IsIn(RowFn, item="The left of isin", values=literals):
@@ -152,6 +197,24 @@ class IsIn(RowFn, item="The left of isin", values=literals):
             found |= (item.values == value).astype(np.bool_, copy=False)
         return Cells(found, item.missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        kind, values, column = self.item.kind(writer.schema), self.fitted(writer.schema), writer.stored(self.item)
+        if isinstance(kind, Words):
+            item, found = writer.words(self.item), [writer.parameter(str(value)).sql for value in values]
+        elif isinstance(kind, Code):
+            item, found = writer.code(self.item), list(map(str, values))
+        elif isinstance(kind, Scalar) and column is not None:
+            units = [Fraction(value) / column.step for value in values]
+            there = [int(unit) for unit in units if unit.denominator == 1 and column.low <= unit <= column.high]
+            item, found = writer.any_kind(self.item), list(map(whole, there))
+        elif isinstance(kind, Scalar):
+            item, found = writer.number(self.item), [double(float(value)) for value in values]
+        else:
+            item, found = writer.truth(self.item), ["TRUE" if value else "FALSE" for value in values]
+        if not found:
+            return joined("CASE WHEN {0} IS NOT NULL THEN FALSE END", item)
+        return joined(f"({{0}} IN ({', '.join(found)}))", item)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logic(RowFn, items="A condition"):
@@ -178,6 +241,10 @@ class Logic(RowFn, items="A condition"):
         missing = None if unknown is None else unknown & ~decided
         return Cells(decided if decides else ~decided, missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        form = f" {self.op.upper()} ".join(f"{{{i}}}" for i in range(len(self.items)))
+        return joined(f"({form})", *map(writer.truth, self.items))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Not(RowFn, item="A condition"):
@@ -191,6 +258,9 @@ class Not(RowFn, item="A condition"):
     def cells(self, frame: Frame) -> Cells:
         value, missing = truths(self.item, frame)
         return Cells(~value, missing)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return joined("(NOT {0})", writer.truth(self.item))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,3 +276,6 @@ class IsMissing(RowFn, item="The item"):
     def cells(self, frame: Frame) -> Cells:
         missing = evaluate(self.item, frame).missing
         return Cells(np.zeros(frame.size, dtype=np.bool_) if missing is None else missing, None)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return joined("({0} IS NULL)", writer.any_kind(self.item))

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +21,14 @@ import numpy.typing as npt
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import INT_LIMIT, MICROSECONDS, Schema, days, iso_text, microseconds
 from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
-from sulq.language.rowfn.base import RowFn, describe, numbers, outward
+from sulq.language.rowfn.base import Col, RowFn, describe, numbers, outward
 from sulq.language.rowfn.keys import MAX_LABELS, Each, Relabel
 from sulq.language.rowfn.maths import Maths
+from sulq.language.rowfn.piece import Piece, double, joined
 from sulq.language.rowfn.scalar import Clip
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 FIRST_DAY: Final = days("0001-01-01")
 LAST_DAY: Final = days("9999-12-31")
@@ -33,6 +37,7 @@ PARTS: Final = (
     "year", "isoyear", "quarter", "month", "week", "day", "dow", "isodow", "doy", "hour", "minute", "second", "epoch",
 )  # fmt: skip
 PERIODS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
+OF_DAY: Final = ("hour", "minute", "second")
 SECOND: Final = 1_000_000
 _MONTHS: Final = {"quarter": 3, "month": 1}
 _SPANS: Final = {"day": MICROSECONDS, "hour": 3600 * SECOND, "minute": 60 * SECOND, "second": SECOND}
@@ -66,6 +71,27 @@ def within(fn: RowFn, clock: str, frame: Frame) -> tuple[Integers, Truths | None
     first, last = calendar(clock)
     outside = ~((values >= first) & (values <= last))
     return np.where(outside, 0.0, values).astype(np.int64), union(missing, outside)
+
+
+def _inside(writer: SqlWriter, fn: RowFn) -> Piece:
+    """A day or moment as a double, NULL outside the calendar."""
+    kind = clocked(fn, writer.schema)
+    item = writer.number(fn)
+    if not reach(kind)[2]:
+        return item
+    first, last = map(double, calendar(kind.clock or "date"))
+    return joined(f"CASE WHEN {{0}} >= {first} AND {{0}} <= {last} THEN {{0}} END", writer.named(item))
+
+
+def _stamp(writer: SqlWriter, fn: RowFn) -> Piece:
+    """A day or moment as a timestamp of DuckDB's."""
+    kind = clocked(fn, writer.schema)
+    if isinstance(fn, Col) and writer.rows.names[fn.name] not in writer.rows.doubles:
+        units = joined("CAST({0} AS BIGINT)", writer.column(fn.name))  # a stored integer: no cast can fail
+    else:
+        units = joined("TRY_CAST({0} AS BIGINT)", _inside(writer, fn))
+    scale = f" * {MICROSECONDS}" if kind.clock == "date" else ""
+    return joined(f"make_timestamp({{0}}{scale})", units)
 
 
 def _day(values: Integers, clock: str) -> Integers:
@@ -165,7 +191,7 @@ class DatePart(RowFn, item="The date"):
         if self.part not in RANGES:
             return ends
         first, last, period = RANGES[self.part]
-        if clock == "date" and self.part in ("hour", "minute", "second"):
+        if clock == "date" and self.part in OF_DAY:
             return 0, 0
         if period == "isoyear":
             same = part_of("isoyear", low, clock) == part_of("isoyear", high, clock)
@@ -182,11 +208,22 @@ class DatePart(RowFn, item="The date"):
         found = _PARTS[self.part](values, clock).astype(np.float64)
         return Cells(found / SECOND if self.part == "second" else found, missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        date = clocked(self.item, writer.schema).clock == "date"
+        if self.part == "epoch":
+            return joined("({0} * 86400e0)" if date else "({0} / 1000000e0)", _inside(writer, self.item))
+        if date and self.part in OF_DAY:
+            return joined("CASE WHEN {0} IS NOT NULL THEN 0e0 END", _inside(writer, self.item))
+        stamp = _stamp(writer, self.item)
+        if self.part == "second":
+            return joined("(CAST(date_part('microseconds', {0}) AS DOUBLE) / 1000000e0)", stamp)
+        return joined(f"CAST(date_part('{self.part}', {{0}}) AS DOUBLE)", stamp)  # of PARTS: not the analyst's text
+
 
 def _starts(part: str, values: Integers, clock: str) -> Integers:
     """The beginning of each value's period, on the same clock."""
     scale = 1 if clock == "date" else MICROSECONDS
-    if part in ("hour", "minute", "second"):
+    if part in OF_DAY:
         return values if clock == "date" else values // _SPANS[part] * _SPANS[part]
     day = _day(values, clock)
     if part == "week":
@@ -227,6 +264,13 @@ class DateTrunc(RowFn, item="The date"):
         values, missing = within(self.item, clock, frame)
         return Cells(_starts(self.part, values, clock).astype(np.float64), missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        date = clocked(self.item, writer.schema).clock == "date"
+        if date and self.part in ("day", *OF_DAY):
+            return _inside(writer, self.item)
+        scale = f" // {MICROSECONDS}" if date else ""  # exact: the beginning of a day
+        return joined(f"CAST(epoch_us(date_trunc('{self.part}', {{0}})){scale} AS DOUBLE)", _stamp(writer, self.item))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToDate(RowFn, item="The date"):
@@ -248,6 +292,15 @@ class ToDate(RowFn, item="The date"):
             return Cells(*numbers(self.item, frame))
         values, missing = within(self.item, clock, frame)
         return Cells((values // MICROSECONDS).astype(np.float64), missing)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        """The quotient of |x| < 2^53 microseconds is below 2^17 days, where doubles lie 2^-36 apart.
+
+        A moment is at least 1/86400000000 > 2^-37 days before the next day, so rounding never reaches it.
+        """
+        if clocked(self.item, writer.schema).clock == "date":
+            return writer.number(self.item)
+        return joined(f"floor({{0}} / {double(MICROSECONDS)})", _inside(writer, self.item))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -279,6 +332,18 @@ class ToTimestamp(RowFn, item="The date"):
         outside = ~((values >= first) & (values <= last))
         return Cells(np.where(outside, 0.0, values) * MICROSECONDS, union(missing, outside))
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        kind = clocked(self.item, writer.schema)
+        days = writer.number(self.item)
+        if kind.clock == "timestamp":
+            return days
+        first, last = self.days()
+        low, high, outside = reach(kind)
+        if outside or low < first or high > last:
+            guard = f"{{0}} >= {double(first)} AND {{0}} <= {double(last)}"
+            days = joined(f"CASE WHEN {guard} THEN {{0}} END", writer.named(days))
+        return joined(f"({{0}} * {double(MICROSECONDS)})", days)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment(RowFn):
@@ -296,6 +361,9 @@ class Moment(RowFn):
         if not first <= self.value <= last:
             raise QuestionError("bad-literal", "A timestamp lies between 1685 and 2255.")
 
+    def moment(self) -> int:
+        return self.value
+
     @property
     def value(self) -> int:
         """Days or microseconds since 1970."""
@@ -310,6 +378,9 @@ class Moment(RowFn):
 
     def cells(self, frame: Frame) -> Cells:
         return Cells(np.full(frame.size, float(self.value)), None)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return Piece(double(self.value), atom=True)
 
 
 def periods(part: str, item: RowFn, schema: Schema) -> Relabel:

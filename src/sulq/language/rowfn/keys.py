@@ -6,14 +6,16 @@ import functools
 import hashlib
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.kernel.facts import HASH
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Cells, Code, Frame, Integers, Scalar, Truth, entry, union
 from sulq.language.rowfn.base import (
@@ -33,11 +35,16 @@ from sulq.language.rowfn.base import (
     truths,
 )
 from sulq.language.rowfn.conditions import against
+from sulq.language.rowfn.piece import NotInSql, Piece, double, joined, whole
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 PRIME: Final = 2**31 - 1
 HALF: Final = 2**30
 MAX_LABELS: Final = 2**20
-MAX_CACHED: Final = 4096
+MAX_BINS: Final = 1024  # more are searched by the batch path
+MAX_LIST_ENTRIES: Final = 65_536  # a longer table is read by the batch path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +82,19 @@ class Each(RowFn, item="The item"):
         values, missing = numbers(self.item, frame)
         with np.errstate(all="ignore"):  # of a missing cell: no warning may tell that there is one
             return Cells((values - low).astype(np.int64), missing)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        kind = self.item.kind(writer.schema)
+        if isinstance(kind, Code):
+            return writer.code(self.item)
+        if isinstance(kind, Truth):
+            if isinstance(self.item, Col):
+                return writer.column(self.item.name)
+            return joined("CAST({0} AS TINYINT)", writer.truth(self.item))
+        if not isinstance(kind, Scalar) or kind.lo is None:
+            raise NotInSql(type(self.item).__name__)
+        low = math.ceil(kind.lo)
+        return joined(f"TRY_CAST(({{0}} - {double(float(low))}) AS BIGINT)", writer.number(self.item))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +135,18 @@ class Bins(RowFn, item="The item", edges=literals):
         outside = (index < 0) | (index > len(edges) - 2)
         return Cells(index.astype(np.int64), union(outside, missing))
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        edges = self.fitted(writer.schema)
+        if len(edges) > MAX_BINS:
+            raise NotInSql("Bins")
+        column = writer.stored(self.item)
+        if column is not None:
+            exact, limits, top = limited(edges, column.step, column.low, column.high)
+            division = divided(exact, limits, top, within=(column.low, column.high))
+            return joined(division or search(list(map(whole, limits)), whole(top)), writer.any_kind(self.item))
+        item = writer.named(writer.number(self.item))
+        return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
+
 
 @functools.lru_cache(maxsize=1024)
 def mixing(salt: int) -> tuple[int, int, int]:
@@ -149,6 +181,11 @@ class Bucket(RowFn):
         a, b, c = mixing(self.salt)
         person = frame.person()
         return Cells((a * (person // HALF) + b * (person % HALF) + c) % PRIME % self.count, None)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        a, b, c = mixing(self.salt)
+        mixed = f"({a} * ({HASH} // {HALF}) + {b} * ({HASH} % {HALF}) + {c})"
+        return Piece(f"({mixed} % {PRIME} % {self.count})")
 
 
 MAX_BRANCHES: Final = 10_000
@@ -201,6 +238,13 @@ class Choice(RowFn, labels=literals):
             found = np.where(known(*truths(when, frame)), -1 if place is None else place, found)
         return Cells(found, found < 0)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        pieces = [writer.truth(when) for when, _ in self.branches]
+        places = ["NULL" if place is None else str(place) for _, place in self.branches]
+        cases = " ".join(f"WHEN {{{i}}} THEN {place}" for i, place in enumerate(places))
+        last = "NULL" if self.otherwise is None else str(self.otherwise)
+        return joined(f"CAST(CASE {cases} ELSE {last} END AS INTEGER)", *pieces)
+
 
 def _one_kind(labels: Iterable[object]) -> None:
     """Labels can be told apart and put in order whatever rows there are: what cannot is refused here (T30)."""
@@ -248,6 +292,12 @@ class Relabel(RowFn, item="The item"):
         found = entry(places, cast("Integers", item.values))
         return Cells(found, union(item.missing, found < 0) if None in self.labels else item.missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        places = self.renamed()[1]
+        if places == list(range(len(places))):
+            return writer.code(self.item)
+        return _table(writer.code(self.item), ["NULL" if x is None else str(x) for x in places], "INTEGER")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OrMissing(RowFn, item="The item"):
@@ -265,6 +315,9 @@ class OrMissing(RowFn, item="The item"):
             return item
         last = code(self.item, frame.schema).size
         return Cells(np.where(item.missing, last, cast("Integers", item.values)), None)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return joined(f"coalesce({{0}}, {code(self.item, writer.schema).size})", writer.code(self.item))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,144 +354,96 @@ class Value(RowFn, item="The item"):
         gone = entry(none, index) if none.any() else None
         return Cells(entry(table, index), union(item.missing, gone))
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        figures, item = self.figures(writer.schema), writer.code(self.item)
+        first = figures[0]
+        if first is not None and figures == [first + i for i in range(len(figures))] and abs(first) < 2**52:
+            return joined(f"(CAST({{0}} AS DOUBLE) + {double(first)})", item)
+        return _table(item, ["NULL" if x is None else double(x) for x in figures], "DOUBLE")
 
-MAX_TREE_NODES: Final = 65_536
-MAX_CHILDREN: Final = 2**20
-MAX_TREE_DEPTH: Final = 64
-Node = tuple[int | None, ...]
+
+def _table(item: Piece, entries: list[str], kind: str) -> Piece:
+    """The entry of a list of constants at a code."""
+    if len(entries) > MAX_LIST_ENTRIES:
+        raise NotInSql("a long table")
+    # Codes are stored in the narrowest integers, in which the last code plus one may not fit (T30).
+    return joined(f"CAST(list_extract(list_value({', '.join(entries)}), CAST({{0}} AS BIGINT) + 1) AS {kind})", item)
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """A tree laid out for whole columns: from place p a row with code c of key `key[p]` goes to `to[start[p] + c]`.
+def limited(edges: list[float], step: Fraction, low: int, high: int) -> tuple[list[Fraction], list[int], int]:
+    """Edges in units of a column from low to high; the least unit of each bin, and the greatest of the last."""
+    exact = [Fraction(edge) / step for edge in edges]
+    least = [min(max(math.ceil(edge), low - 1), high + 1) for edge in exact[:-1]]
+    return exact, least, min(max(math.floor(exact[-1]), low - 1), high)
 
-    Places are the nodes, then the leaves, then nowhere. A leaf and nowhere ask the
-    key after the last, whose code is 0 for every row, and lead to themselves.
+
+def divided(
+    edges: list[Fraction],
+    lower: list[int],
+    top: int,
+    *,
+    within: tuple[int, int] | None = None,
+    beyond: bool = False,
+) -> str | None:
+    """Bins of one width as one integer division of an operand {0}; None where no division gives exactly these bins.
+
+    The division is a guess from the outer edges, rounded to small fractions, and
+    is used only if it is right at both ends of every bin; being monotone, it is
+    then right everywhere. Where the operand lies `within` the outer edges, no row
+    is compared with them. With `beyond` the upper edge of all may have the place after the last.
     """
-
-    key: Integers
-    start: Integers
-    to: Integers
-    depth: int
-    leaves: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Route(RowFn, keys="A key"):
-    """The leaf, from 0, that a row comes to from node 0 of a public tree; every row comes to one, or to none.
-
-    A node is (key, child, child, ...): the number of the key it asks and, for each
-    code of that key, where to go on. A child is a later node by its number, a leaf
-    l as -1 - l, or None: nowhere, the row is in no cell. A row whose path asks a
-    key that it misses is in no cell either (ask `OrMissing(key)` to give the
-    missing a child of their own); keys off its path are not looked at. The
-    tree without nodes has one leaf, where every row is.
-    """
-
-    keys: tuple[RowFn, ...]
-    tree: tuple[Node, ...]
-
-    def __post_init__(self) -> None:
-        RowFn.__post_init__(self)
-        children = sum(len(node) for node in self.tree if isinstance(node, tuple))
-        if len(self.tree) > MAX_TREE_NODES or len(self.keys) > MAX_TREE_NODES or children > MAX_CHILDREN:
-            raise QuestionError("too-large", f"A tree has at most {MAX_TREE_NODES} nodes and {MAX_CHILDREN} children.")
-        leaves: set[int] = set()
-        for place, node in enumerate(self.tree):
-            leaves.update(_leaves(place, node, len(self.tree), len(self.keys)))
-        if leaves and max(leaves) + 1 != len(leaves):
-            raise QuestionError("bad-question", "The leaves of a tree are numbered from 0 without a gap.")
-        if self.tree and not leaves:
-            raise QuestionError("bad-question", "A tree needs a leaf.")
-        if self.depth > MAX_TREE_DEPTH:
-            raise QuestionError("too-large", f"A tree asks at most {MAX_TREE_DEPTH} keys of a row.")
-
-    @property
-    def depth(self) -> int:
-        """How many keys the longest path asks."""
-        below = [0] * len(self.tree)
-        for place in range(len(self.tree) - 1, -1, -1):
-            later = (below[child] for child in self.tree[place][1:] if child is not None and child >= 0)
-            below[place] = 1 + max(later, default=0)
-        return below[0] if below else 0
-
-    @property
-    def leaves(self) -> int:
-        """How many leaves there are."""
-        return max((-child for node in self.tree for child in node[1:] if child is not None and child < 0), default=1)
-
-    @per_schema
-    def kind(self, schema: Schema) -> Code:
-        kinds = [code(key, schema) for key in self.keys]
-        if any(len(node) - 1 != kinds[cast("int", node[0])].size for node in self.tree):
-            raise QuestionError("bad-question", "A node of a tree needs one child for each label of its key.")
-        nowhere = any(None in node[1:] for node in self.tree)
-        return Code(tuple(range(self.leaves)), nowhere or any(kinds[key].nullable for key in self.asked))
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """The numbers of the keys that some node asks."""
-        return tuple(sorted({cast("int", node[0]) for node in self.tree}))
-
-    def paths(self) -> Paths:
-        """The tree as columns; each node has one child more, nowhere, for rows that miss its key."""
-        nodes, leaves = len(self.tree), self.leaves
-        nowhere = nodes + leaves
-        row = {number: i for i, number in enumerate(self.asked)}
-        key = [row[cast("int", node[0])] for node in self.tree] + [len(row)] * (leaves + 1)
-        start: list[int] = []
-        to: list[int] = []
-        for node in self.tree:
-            start.append(len(to))
-            to += [nowhere if child is None else child if child >= 0 else nodes - 1 - child for child in node[1:]]
-            to.append(nowhere)
-        for place in range(nodes, nowhere + 1):
-            start.append(len(to))
-            to.append(place)
-        columns = [np.array(column, dtype=np.int64) for column in (key, start, to)]
-        return Paths(columns[0], columns[1], columns[2], self.depth, leaves)
-
-    def cells(self, frame: Frame) -> Cells:
-        paths = _small_paths(self) if sum(map(len, self.tree)) <= MAX_CACHED else self.paths()
-        sizes = [code(self.keys[number], frame.schema).size for number in self.asked]
-        # One row of codes for each key, as narrow as they are, and one of zeros for those who are there.
-        codes = np.zeros((len(sizes) + 1, frame.size), dtype=np.min_scalar_type(max(sizes, default=0)))
-        for own, number, size in zip(codes, self.asked, sizes, strict=False):
-            cells = evaluate(self.keys[number], frame)
-            # As whole numbers without a sign: whatever is no code of the key becomes the one after its last.
-            np.minimum(cast("Integers", cells.values).view(np.uint64), size, out=own, casting="unsafe")
-            if cells.missing is not None:
-                own[cells.missing] = size
-        flat, rows, first = codes.ravel(), np.arange(frame.size), paths.key * frame.size
-        place = np.zeros(frame.size, dtype=np.int64)
-        for _ in range(paths.depth):
-            asked = first.take(place)
-            asked += rows
-            child = paths.start.take(place)
-            child += flat.take(asked)
-            place = paths.to.take(child)
-        leaf = place - len(self.tree)
-        return Cells(leaf, leaf == paths.leaves)
-
-
-@functools.lru_cache(maxsize=64)
-def _small_paths(fn: Route) -> Paths:
-    """The paths of a small tree, kept from batch to batch: what is kept must stay small."""
-    return fn.paths()
-
-
-def _leaves(place: int, node: Node, nodes: int, keys: int) -> Iterator[int]:
-    """The leaves among a node's children, or a refusal; a child comes later than its node, so no path is endless."""
-    wrong = QuestionError(
-        "bad-question",
-        "A node of a tree is its key and, for each label, a later node, a leaf l as -1 - l, or None.",
-    )
-    if not isinstance(node, tuple) or len(node) < 2 or not is_whole(node[0], 0, keys - 1):
-        raise wrong
-    for child in node[1:]:
-        if child is None:
+    count = len(lower)
+    for digits in (1, 10**3, 10**6):
+        width = ((edges[-1] - edges[0]) / count).limit_denominator(digits)
+        start = edges[0].limit_denominator(digits)
+        if width <= 0:
             continue
-        if not is_whole(child, -MAX_CHILDREN, nodes - 1) or 0 <= child <= place:
-            raise wrong
-        if child < 0:
-            yield -1 - child
+        # floor((c - start) / width) = (c * times - less) // by, for what is not negative
+        times = width.denominator * start.denominator
+        less, by = width.denominator * start.numerator, width.numerator * start.denominator
+        closing = edges[-1] == top and (top * times - less) // by == count  # the last bin holds its upper edge
+        ends = [*(edge - 1 for edge in lower[1:]), top - closing]
+        largest = max(abs(lower[0]), abs(top)) * times + abs(less)
+        right = all(
+            first > last or (first * times - less) // by == i == (last * times - less) // by
+            for i, (first, last) in enumerate(zip(lower, ends, strict=True))
+        )
+        if right and largest < 2**62 and lower[0] * times >= less:
+            item = f"TRY_CAST({{0}} AS {'INTEGER' if largest < 2**31 else 'BIGINT'})"
+            end = ""
+            if closing and not beyond and lower[-1] < top:  # it counts as the unit below it, which is of the same bin
+                item = f"({item} - CAST({{0}} = {whole(top)} AS INTEGER))"
+            elif closing and not beyond:
+                top, end = top - 1, f" WHEN {{0}} = {whole(top)} THEN {count - 1}"
+            outside = [f"{{0}} >= {whole(lower[0])}"] if within is None or within[0] < lower[0] else []
+            outside += [f"{{0}} <= {whole(top)}"] if within is None or within[1] > top else []
+            place = _place(item, times, less, by)
+            return f"CASE WHEN {' AND '.join(outside)} THEN {place}{end} END" if outside else place
+    return None
+
+
+def _place(item: str, times: int, less: int, by: int) -> str:
+    """(item * times - less) // by, without what changes nothing."""
+    item = item if times == 1 else f"{item} * {times}"
+    item = f"({item} - {whole(less)})" if less else item
+    return item if by == 1 else f"({item}) // {by}"
+
+
+def search(lower: list[str], top: str) -> str:
+    """A binary search among the lower edges of bins, for an operand {0}."""
+
+    def between(first: int, last: int) -> str:
+        if last - first == 1:
+            return str(first)
+        middle = (first + last) // 2
+        return f"CASE WHEN {{0}} < {lower[middle]} THEN {between(first, middle)} ELSE {between(middle, last)} END"
+
+    return f"CASE WHEN {{0}} >= {lower[0]} AND {{0}} <= {top} THEN {between(0, len(lower))} END"
+
+
+def places(edges: list[Fraction], low: int, high: int) -> tuple[int, ...]:
+    """The bin of every whole number from low to high; -1 for those in none. The last bin holds its upper edge."""
+    last, whole = len(edges) - 2, list(map(math.ceil, edges))  # of whole numbers an edge is its ceiling
+    end = whole[-1] if edges[-1] == whole[-1] else None
+    found = (last if value == end else bisect_right(whole, value) - 1 for value in range(low, high + 1))
+    return tuple(place if 0 <= place <= last else -1 for place in found)

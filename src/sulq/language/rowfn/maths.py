@@ -19,22 +19,26 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import HUGE, Cells, Floats, Frame, Scalar, Truths, union
-from sulq.language.rowfn.base import RowFn, describe, figure, is_whole, number, numbers, one_of, outward
+from sulq.language.rowfn.base import RowFn, figure, is_whole, number, numbers, outward
 from sulq.language.rowfn.conditions import COMPARISONS
+from sulq.language.rowfn.piece import Piece, double, joined
+from sulq.language.rowfn.piece import clamped as held_within
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 MAX_EXPONENT: Final = 709  # exp of more is missing; of this it is an ordinary double
 MAX_ROUND_DIGITS: Final = 15
 MAX_PRODUCT_POWER: Final = 16  # so far a power is a product, the same to the bit everywhere
 MAX_POWER: Final = 1000
 MIN_DOUBLE: Final = Fraction(5e-324)
-MAX_DOUBLE: Final = Fraction(1.7976931348623157e308)
 _DIGITS: Final = decimal.Context(
     prec=50, rounding=decimal.ROUND_HALF_EVEN, Emin=-999_999, Emax=999_999, traps=[decimal.InvalidOperation]
 )
@@ -44,11 +48,6 @@ def ends(lo: Fraction, hi: Fraction, act: Callable[[float], float]) -> tuple[Fra
     """The interval of an increasing function of doubles, by the function itself."""
     low, high = outward(lo, hi)
     return Fraction(act(float(low))), Fraction(act(float(high)))
-
-
-def limits(kind: Scalar) -> tuple[Fraction, Fraction]:
-    """The interval of a number; what has no bounds is still a finite double."""
-    return (-MAX_DOUBLE if kind.lo is None else kind.lo), (MAX_DOUBLE if kind.hi is None else kind.hi)
 
 
 def _decimal(value: Fraction) -> decimal.Decimal:
@@ -102,6 +101,10 @@ class Maths(RowFn, item="The item"):
             found = operation.act(np.where(none, 1.0, values))
         return Cells(found if operation.exact else clamped(found, self.kind(frame.schema)), union(missing, none))
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        found = _applied(writer, self.op, writer.number(self.item))
+        return found if OPERATIONS[self.op].exact else _held(writer, found, self.kind(writer.schema))
+
 
 def _absolute(inner: Scalar) -> Scalar:
     if inner.lo is None or inner.hi is None:
@@ -122,12 +125,12 @@ def _whole(act: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
 
 
 def _sign(inner: Scalar) -> Scalar:
-    lo, hi = limits(inner)
+    lo, hi = inner.limits
     return Scalar(Fraction((lo > 0) - (lo < 0)), Fraction((hi > 0) - (hi < 0)), Fraction(1), inner.nullable)
 
 
 def _root(inner: Scalar) -> Scalar:
-    lo, hi = limits(inner)
+    lo, hi = inner.limits
     nullable = inner.nullable or lo < 0
     if hi > HUGE:
         return Scalar(None, None, nullable=nullable)
@@ -137,12 +140,12 @@ def _root(inner: Scalar) -> Scalar:
 
 def least_positive(kind: Scalar) -> Fraction:
     """The least positive value a number of this kind can have: a point of its lattice, or any double."""
-    lo, _ = limits(kind)
+    lo, _ = kind.limits
     return lo if lo > 0 else kind.step or MIN_DOUBLE
 
 
 def _logarithm(inner: Scalar) -> Scalar:
-    lo, hi = limits(inner)
+    lo, hi = inner.limits
     if hi <= 0:
         return Scalar(Fraction(0), Fraction(0), nullable=True)
     first = max(min(least_positive(inner), hi), MIN_DOUBLE)
@@ -151,7 +154,7 @@ def _logarithm(inner: Scalar) -> Scalar:
 
 
 def _exponential(inner: Scalar) -> Scalar:
-    lo, hi = limits(inner)
+    lo, hi = inner.limits
     nullable = inner.nullable or hi > MAX_EXPONENT
     low, high = (_decimal(max(end, Fraction(-1000))) for end in (lo, min(hi, Fraction(1000))))
     return _fitted(min(low, high).exp(_DIGITS), high.exp(_DIGITS), nullable=nullable)
@@ -183,6 +186,21 @@ def outside(domain: tuple[str, float], values: Floats) -> Truths:
     """Where numbers are not in a function's domain."""
     sign, end = domain
     return ~cast("Truths", COMPARISONS[sign](values, end))
+
+
+def _applied(writer: SqlWriter, op: str, item: Piece) -> Piece:
+    """A function of a number, which is NULL outside the function's domain before the function sees it."""
+    operation = OPERATIONS[op]
+    if operation.domain is None:
+        return joined(operation.sql, item)
+    sign, end = operation.domain
+    return joined(operation.sql.format(f"CASE WHEN {{0}} {sign} {double(end)} THEN {{0}} END"), writer.named(item))
+
+
+def _held(writer: SqlWriter, item: Piece, kind: Scalar) -> Piece:
+    if kind.lo is None or kind.hi is None:
+        return item
+    return held_within(writer.named(item), float(kind.lo), float(kind.hi))
 
 
 def half_away(value: float) -> float:
@@ -239,6 +257,17 @@ class Round(RowFn, item="The item"):
             found = whole / scale if self.digits >= 0 else whole * scale
         return Cells(found, missing) if self.kind(frame.schema).bounded else finite(found, missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        item = writer.number(self.item)
+        if self.unchanged(writer.schema):
+            return item
+        there, back = ("*", "/") if self.digits >= 0 else ("/", "*")
+        scale = double(10.0 ** abs(self.digits))
+        scaled = joined(f"({{0}} {there} {scale})", item)
+        if self.kind(writer.schema).bounded:
+            return joined(f"(round({{0}}) {back} {scale})", scaled)
+        return writer.finite(joined(f"(round({{0}}) {back} {scale})", writer.finite(scaled)))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Power(RowFn, item="The item", exponent=figure):
@@ -276,7 +305,7 @@ class Power(RowFn, item="The item", exponent=figure):
             return _root(inner)
         if self.exponent == 0:
             return Scalar(Fraction(1), Fraction(1), Fraction(1), inner.nullable)
-        lo, hi = limits(inner)
+        lo, hi = inner.limits
         nullable = inner.nullable or (self.exponent < 0 and lo <= 0 <= hi) or (lo < 0 and not self.signed)
         step = inner.step**self.whole if inner.step is not None and self.whole is not None and self.whole > 0 else None
         found: list[Fraction] = [Fraction(0)] if self.exponent > 0 and lo <= 0 <= hi else []
@@ -338,6 +367,25 @@ class Power(RowFn, item="The item", exponent=figure):
         held = finite(found, union(missing, none))
         return Cells(clamped(held.values.astype(np.float64, copy=False), kind), held.missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        item = writer.named(writer.number(self.item))
+        kind = self.kind(writer.schema)
+        if self.exponent == 0:
+            return joined("CASE WHEN {0} IS NOT NULL THEN 1e0 END", item)
+        if self.root:
+            return _applied(writer, "sqrt", item)
+        if self.whole is not None:
+            product = " * ".join(["{0}"] * abs(self.whole))
+            if self.whole > 0:
+                found = joined(f"({product})", item)
+                return found if kind.bounded else writer.finite(found)
+            return writer.finite(joined(f"(1e0 / ({product}))", item))
+        domain = [] if self.signed else ["{0} >= 0e0"]
+        domain += ["{0} <> 0e0"] if self.exponent < 0 else []
+        base = f"CASE WHEN {' AND '.join(domain)} THEN {{0}} END" if domain else "{0}"
+        found = joined(f"pow({base}, {double(float(self.exponent))})", item)
+        return _held(writer, writer.finite(found), kind)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Modulo(RowFn, left="The item", right=figure):
@@ -356,7 +404,7 @@ class Modulo(RowFn, left="The item", right=figure):
         size = abs(Fraction(float(self.right)))
         unit = Fraction(size.numerator & -size.numerator, size.denominator)  # its lowest bit
         step = None if inner.step is None else min(inner.step, unit)
-        lo, hi = limits(inner)
+        lo, hi = inner.limits
         if -size < lo and hi < size:
             return replace(inner, clock=None)
         most = size if step is None else size - step
@@ -369,56 +417,5 @@ class Modulo(RowFn, left="The item", right=figure):
         with np.errstate(all="ignore"):
             return Cells(np.fmod(values, float(self.right)), missing)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Extreme(RowFn, items="An item"):
-    """The least or the greatest of several numbers, whatever is missing left aside."""
-
-    items: tuple[RowFn, ...]
-
-    def __post_init__(self) -> None:
-        if not self.items:
-            raise QuestionError("bad-question", "The least or greatest needs at least one number.")
-        RowFn.__post_init__(self)
-
-    def _kinds(self, schema: Schema) -> tuple[Scalar, list[Scalar]]:
-        """The kind of any one of the numbers, and the kinds of those that are never missing."""
-        kinds = [number(item, schema) for item in self.items]
-        mixed = f"{describe(self.items[0])} and others mix dates and numbers."
-        return one_of(kinds, mixed, nullable=all(kind.nullable for kind in kinds)), [
-            kind for kind in kinds if not kind.nullable
-        ]
-
-    def _cells(self, frame: Frame, act: Callable[[Floats, Floats], Floats]) -> Cells:
-        found, missing = numbers(self.items[0], frame)
-        for item in self.items[1:]:
-            values, none = numbers(item, frame)
-            best = act(found, values)
-            best = best if missing is None else np.where(missing, values, best)
-            best = best if none is None else np.where(none, found, best)
-            found, missing = best, None if missing is None or none is None else missing & none
-        return Cells(found, missing)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Least(_Extreme):
-    """The least of several numbers, whatever is missing left aside."""
-
-    def kind(self, schema: Schema) -> Scalar:
-        any_, sure = self._kinds(schema)
-        return any_ if any_.hi is None else replace(any_, hi=min([any_.hi, *(limits(kind)[1] for kind in sure)]))
-
-    def cells(self, frame: Frame) -> Cells:
-        return self._cells(frame, np.minimum)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Greatest(_Extreme):
-    """The greatest of several numbers, whatever is missing left aside."""
-
-    def kind(self, schema: Schema) -> Scalar:
-        any_, sure = self._kinds(schema)
-        return any_ if any_.lo is None else replace(any_, lo=max([any_.lo, *(limits(kind)[0] for kind in sure)]))
-
-    def cells(self, frame: Frame) -> Cells:
-        return self._cells(frame, np.maximum)
+    def sql(self, writer: SqlWriter) -> Piece:
+        return joined(f"({{0}} % {double(float(self.right))})", writer.number(self.left))

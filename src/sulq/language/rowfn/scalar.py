@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.kernel.facts import PLACE
 from sulq.language.domain import Schema
 from sulq.language.kinds import HUGE, Cells, Code, Frame, Grid, Kind, Scalar, Truth, Truths, Words, union
 from sulq.language.rowfn.base import (
@@ -30,6 +31,10 @@ from sulq.language.rowfn.base import (
     truths,
 )
 from sulq.language.rowfn.conditions import Compare, against, alike
+from sulq.language.rowfn.piece import Piece, clamped, joined, places_of
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 ARITHMETIC: Final[dict[str, np.ufunc]] = {
     "+": np.add,
@@ -50,6 +55,9 @@ class Position(RowFn):
 
     def cells(self, frame: Frame) -> Cells:
         return Cells(np.minimum(frame.position(), self.LIMIT).astype(np.float64), None)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return Piece(f"CAST(CASE WHEN {PLACE} > {self.LIMIT} THEN {self.LIMIT} ELSE {PLACE} END AS DOUBLE)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +102,10 @@ class Arith(RowFn, left="A term", right="A term"):
             finite = np.isfinite(values)
             values, missing = np.where(finite, values, 0.0), union(missing, ~finite)
         return Cells(values, missing)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        result = joined(f"({{0}} {self.op} {{1}})", writer.number(self.left), writer.number(self.right))
+        return result if self.kind(writer.schema).bounded else writer.finite(result)
 
 
 def _shifted(op: str, a: Scalar, b: Scalar) -> str | None:
@@ -143,6 +155,17 @@ class Case(RowFn):
                 missing = np.where(here, *sides)
         return Cells(values, missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        pieces: list[Piece] = []
+        form = "CASE"
+        for when, then in self.branches:
+            form += f" WHEN {{{len(pieces)}}} THEN {{{len(pieces) + 1}}}"
+            pieces += [writer.truth(when), writer.number(then)]
+        if self.otherwise is not None:
+            form += f" ELSE {{{len(pieces)}}}"
+            pieces.append(writer.number(self.otherwise))
+        return joined(f"{form} END", *pieces)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip(RowFn, item="The item", lo=figure, hi=figure):
@@ -170,6 +193,9 @@ class Clip(RowFn, item="The item", lo=figure, hi=figure):
     def cells(self, frame: Frame) -> Cells:
         value, missing = numbers(self.item, frame)
         return Cells(np.minimum(np.maximum(value, float(self.lo)), float(self.hi)), missing)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return clamped(writer.named(writer.number(self.item)), float(self.lo), float(self.hi))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,3 +292,57 @@ class NullIf(RowFn, item="The item", other="The other value"):
     def cells(self, frame: Frame) -> Cells:
         cells = evaluate(self.item, frame)
         return Cells(cells.values, union(known(*truths(self.equal, frame)), cells.missing))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Extreme(RowFn, items="An item"):
+    """The least or the greatest of several numbers, whatever is missing left aside."""
+
+    items: tuple[RowFn, ...]
+    act: ClassVar[np.ufunc]
+    name: ClassVar[str]  # of SQL's function
+
+    def __post_init__(self) -> None:
+        if not self.items:
+            raise QuestionError("bad-question", "The least or greatest needs at least one number.")
+        RowFn.__post_init__(self)
+
+    def kind(self, schema: Schema) -> Scalar:
+        kinds = [number(item, schema) for item in self.items]
+        mixed = f"{describe(self.items[0])} and others mix dates and numbers."
+        found = one_of(kinds, mixed, nullable=all(kind.nullable for kind in kinds))
+        if not found.bounded:
+            return found
+        there = [found.limits, *(kind.limits for kind in kinds if not kind.nullable)]  # those that always count
+        if self.name == "least":
+            return replace(found, hi=min(hi for _, hi in there))
+        return replace(found, lo=max(lo for lo, _ in there))
+
+    def cells(self, frame: Frame) -> Cells:
+        found, missing = numbers(self.items[0], frame)
+        for item in self.items[1:]:
+            values, none = numbers(item, frame)
+            best = self.act(found, values)
+            best = best if missing is None else np.where(missing, values, best)
+            best = best if none is None else np.where(none, found, best)
+            found, missing = best, None if missing is None or none is None else missing & none
+        return Cells(found, missing)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return joined(f"{self.name}({places_of(self.items)})", *map(writer.number, self.items))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Least(_Extreme):
+    """The least of several numbers, whatever is missing left aside."""
+
+    act: ClassVar[np.ufunc] = np.minimum
+    name: ClassVar[str] = "least"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Greatest(_Extreme):
+    """The greatest of several numbers, whatever is missing left aside."""
+
+    act: ClassVar[np.ufunc] = np.maximum
+    name: ClassVar[str] = "greatest"

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import functools
 import re
+import string
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 import numpy as np
 
@@ -21,6 +22,10 @@ from sulq.errors import QuestionError
 from sulq.language.domain import MAX_CELL_LENGTH, Schema
 from sulq.language.kinds import Cells, Frame, Scalar, Truth, Words, union
 from sulq.language.rowfn.base import RowFn, describe, evaluate, is_whole, literal
+from sulq.language.rowfn.piece import Piece, joined
+
+if TYPE_CHECKING:
+    from sulq.language.rowfn.writer import SqlWriter
 
 MAX_JOINED_LENGTH: Final = MAX_CELL_LENGTH  # characters that are left of a text put together, and of each of its parts
 MAX_TEXT_PLACE: Final = MAX_JOINED_LENGTH  # a length or place past this counts as this
@@ -30,6 +35,9 @@ MAX_WILDCARDS: Final = 100
 MAX_SEARCH_STEPS: Final = 2_000  # characters of a text times those of a segment: so few are tried one by one
 BYTES: Final = ("utf-8", "surrogatepass")  # half a character must not raise either (T30)
 ANY: Final = None  # one character, whatever it is
+FAR: Final = 2**29  # past the end of every text, and within 32 bits twice over
+PLAIN: Final = frozenset(string.ascii_letters + string.digits + string.whitespace + "_")
+THERE: Final = "CASE WHEN {0} IS NOT NULL THEN TRUE END"
 
 
 def words(fn: RowFn, schema: Schema) -> Words:
@@ -99,12 +107,27 @@ class _Matches(_OfText):
         return Truth(words(self.item, schema).nullable)
 
 
+def _cased(writer: SqlWriter, item: RowFn, name: str, letters: tuple[str, str]) -> Piece:
+    """Text of as many bytes as characters is ASCII, of which DuckDB's own fast function is right."""
+    other = f"translate({{0}}, '{letters[0]}', '{letters[1]}')"
+    form = f"CASE WHEN strlen({{0}}) = length({{0}}) THEN {name}({{0}}) ELSE {other} END"
+    return joined(form, writer.named(writer.words(item)))
+
+
+def _place(writer: SqlWriter, item: Piece) -> Piece:
+    form = f"CAST(CASE WHEN {{0}} > {MAX_TEXT_PLACE} THEN {MAX_TEXT_PLACE} ELSE {{0}} END AS DOUBLE)"
+    return joined(form, writer.named(item))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered(_Changed):
     """Text with its ASCII letters in lower case; all other characters as they are."""
 
     def act(self, text: str) -> str:
         return text.encode(*BYTES).lower().decode(*BYTES)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return _cased(writer, self.item, "lower", (string.ascii_uppercase, string.ascii_lowercase))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +136,9 @@ class Uppered(_Changed):
 
     def act(self, text: str) -> str:
         return text.encode(*BYTES).upper().decode(*BYTES)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return _cased(writer, self.item, "upper", (string.ascii_lowercase, string.ascii_uppercase))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +157,12 @@ class Trimmed(_Changed, characters=_text("What is trimmed off")):
         strip = str.strip if self.side == "both" else str.lstrip if self.side == "left" else str.rstrip
         return strip(text, self.characters)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        if not self.characters:
+            return writer.words(self.item)
+        name = {"both": "trim", "left": "ltrim", "right": "rtrim"}[self.side]
+        return joined(f"{name}({{0}}, {{1}})", writer.words(self.item), writer.parameter(self.characters))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Length(_Place):
@@ -138,6 +170,9 @@ class Length(_Place):
 
     def act(self, text: str) -> int:
         return min(len(text), MAX_TEXT_PLACE)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return _place(writer, joined("length({0})", writer.words(self.item)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +183,9 @@ class IndexOf(_Place, needle=_text("What is looked for")):
 
     def act(self, text: str) -> int:
         return min(text.find(self.needle) + 1, MAX_TEXT_PLACE)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        return _place(writer, joined("instr({0}, {1})", writer.words(self.item), writer.parameter(self.needle)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +221,11 @@ class Substring(_OfText):
         last = None if many is None else first + many
         return lambda text: text[first:last]
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        first, many = self.span()
+        length = "" if many is None else f", {min(many, FAR)}"
+        return joined(f"substr({{0}}, {min(first, FAR) + 1}{length})", writer.words(self.item))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concat(RowFn, items="A text"):
@@ -214,6 +257,10 @@ class Concat(RowFn, items="A text"):
         )
         return Cells(np.fromiter(found, dtype=object, count=frame.size), missing)
 
+    def sql(self, writer: SqlWriter) -> Piece:
+        form = " || ".join(f"substr({{{i}}}, 1, {MAX_JOINED_LENGTH})" for i in range(len(self.items)))
+        return joined(f"substr({form}, 1, {MAX_JOINED_LENGTH})", *map(writer.words, self.items))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartsWith(_Matches, prefix=_text("A beginning")):
@@ -223,6 +270,11 @@ class StartsWith(_Matches, prefix=_text("A beginning")):
 
     def act(self, text: str) -> bool:
         return text.startswith(self.prefix)
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        if not self.prefix:  # DuckDB takes the condition for true then, also where the text is NULL
+            return joined(THERE, writer.words(self.item))
+        return joined("starts_with({0}, {1})", writer.words(self.item), writer.parameter(self.prefix))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,6 +305,34 @@ class Like(_Matches, pattern=_text("A pattern"), escape=_text("An escape")):
     def act(self) -> Callable[[str], bool]:
         """The function of one text, its pattern read once."""
         return matcher(self.segments())
+
+    def sql(self, writer: SqlWriter) -> Piece:
+        """By the simplest function that decides the pattern; else by an automaton, in linear time whatever it is."""
+        item, segments = writer.words(self.item), self.segments()
+        texts = ["".join(sign for sign in segment if sign is not ANY) for segment in segments]
+        if not any(ANY in segment for segment in segments):
+            match texts:
+                case [text]:
+                    return joined("({0} = {1})", item, writer.parameter(text))
+                case ["", ""]:
+                    return joined(THERE, item)
+                case [text, ""]:
+                    return joined("starts_with({0}, {1})", item, writer.parameter(text))
+                case ["", text]:
+                    return joined("suffix({0}, {1})", item, writer.parameter(text))
+                case ["", text, ""]:
+                    return joined("contains({0}, {1})", item, writer.parameter(text))
+            if not any(sign in text for text in texts for sign in "%_"):
+                return joined("({0} ~~ {1})", item, writer.parameter("%".join(texts)))  # linear where there is no _
+        inner = ["".join("." if sign is ANY else _escaped(sign) for sign in segment) for segment in segments]
+        start, end = "" if not segments[0] else "\\A", "" if not segments[-1] else "\\z"
+        pattern = start + ".*".join(part for part in inner if part) + end
+        return joined("regexp_matches({0}, {1}, 's')", item, writer.parameter(pattern))
+
+
+def _escaped(sign: str) -> str:
+    """A character that stands for itself in a regular expression of DuckDB's."""
+    return sign if sign in PLAIN or not sign.isascii() else f"\\{sign}"
 
 
 def segments(pattern: str, escape: str) -> tuple[tuple[str | None, ...], ...]:

@@ -13,15 +13,16 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import PERSON, KeptRows
+from sulq.compile.statements.kept_table import PERSON
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Unit
 from sulq.language.relation import Table
+from sulq.language.rowfn.piece import NotInSql
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
 from sulq.sources.cell_reading import places

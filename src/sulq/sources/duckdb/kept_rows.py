@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import OWNER, KeptRows, names, spelled
+from sulq.compile.statements.kept_table import OWNER, names, spelled
 from sulq.kernel import keep
 from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.rowfn.writer import KeptRows
 from sulq.sources import cell_reading, tables
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed

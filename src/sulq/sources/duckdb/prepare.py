@@ -19,8 +19,8 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
-from sulq.compile.statements.kept_table import KeptRows
 from sulq.errors import SetupError
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import MAX_STORED_ROWS
 from sulq.sources.decode import files, frames
 from sulq.sources.duckdb import kept_rows

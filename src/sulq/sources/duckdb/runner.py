@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE, KeptRows
+from sulq.compile.statements.kept_table import OWNER, PERSON, PLACE
 from sulq.compile.statements.proposer import Proposer
 from sulq.compile.statements.tally_functions import Needed
 from sulq.kernel import matrix
@@ -25,6 +25,7 @@ from sulq.kernel.programs import Box, Fold, Program, Stack, Step, box_of
 from sulq.kernel.request import Scan, Statement
 from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Integers
+from sulq.language.rowfn.writer import KeptRows
 from sulq.sources.duckdb.connection import arrow_table, cores, memory, numpy_column, one_thread, streamed
 from sulq.sources.fold import RowBatch
 

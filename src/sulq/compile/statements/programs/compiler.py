@@ -14,7 +14,6 @@ from typing import Final, cast
 
 import numpy as np
 
-from sulq.compile.emit.emitter import NotInSql
 from sulq.compile.statements.programs.trace import MAX_STEPS, TRUTH, Trace, Traced
 from sulq.kernel import matrix
 from sulq.kernel.programs import (
@@ -28,11 +27,12 @@ from sulq.kernel.programs import (
 )
 from sulq.language.domain import Bool, Category, Text, power_of_two
 from sulq.language.kinds import Cells, Integers, Truths, entry, union
-from sulq.language.rowfn import Arith, Col, Dot, IsIn, Lit, Nearest, RowFn
+from sulq.language.rowfn import Arith, Col, Dot, IsIn, Lit, Nearest, Route, RowFn
 from sulq.language.rowfn.balls import WithinBall, WithinL1
 from sulq.language.rowfn.base import evaluate, known, numbers, truths
-from sulq.language.rowfn.keys import Route, code
+from sulq.language.rowfn.keys import code
 from sulq.language.rowfn.maths import Power
+from sulq.language.rowfn.piece import NotInSql
 from sulq.language.rowfn.scalar import ARITHMETIC
 from sulq.language.rowfn.scaled import Scaled
 from sulq.language.rowfn.vectors import (

@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from sulq.compile.emit.emitter import MODES, Emitter, Mode, NotInSql
-from sulq.compile.emit.keys import MAX_LIST_ENTRIES
-from sulq.compile.emit.piece import Piece, double, joined, whole
-from sulq.compile.statements.kept_table import PERSON, PLACE, KeptRows
+from sulq.compile.statements.emitter import Emitter
+from sulq.compile.statements.kept_table import PERSON, PLACE
 from sulq.kernel.programs import STEPS, Stack, Step, Unit
 from sulq.language.domain import Category, Schema, Text
 from sulq.language.kinds import Cells, Integers, Truths
 from sulq.language.rowfn import Dot, Lookup, RowFn, Vector
+from sulq.language.rowfn.keys import MAX_LIST_ENTRIES
+from sulq.language.rowfn.piece import NotInSql, Piece, double, joined, whole
 from sulq.language.rowfn.vectors import grid_vector
+from sulq.language.rowfn.writer import MODES, KeptRows, Mode
 
 MAX_STEPS: Final = 4096  # so many coordinates of another vector, or items of a list, are taken one by one
 LOGICAL: Final = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "invert": "logical_not"}  # of truths

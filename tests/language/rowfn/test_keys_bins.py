@@ -6,12 +6,12 @@ from fractions import Fraction
 
 import duckdb
 
-from sulq.compile.emit.emitter import Emitter
-from sulq.compile.emit.keys import divided
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statements.emitter import Emitter
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Bins, Col
+from sulq.language.rowfn.keys import divided
+from sulq.language.rowfn.writer import KeptRows
 from tests import counts
 from tests.counts import count
 

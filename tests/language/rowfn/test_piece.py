@@ -5,10 +5,10 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from sulq.compile.emit.emitter import Emitter
-from sulq.compile.emit.piece import Piece, clamped, finite, joined
-from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statements.emitter import Emitter
 from sulq.language.domain import Int, Schema
+from sulq.language.rowfn.piece import Piece, clamped, joined
+from sulq.language.rowfn.writer import KeptRows
 
 
 def shown(statement: str) -> object:
@@ -36,6 +36,6 @@ def test_what_is_not_finite_is_missing(value, want):
     emitter = Emitter(
         Schema("data", (("x", Int(0, 1)),)), KeptRows("(SELECT 1 AS c0)", {}, {"x": "c0"}, frozenset(), {}, 1)
     )
-    sql = finite(emitter, Piece(f"CAST({value} AS DOUBLE)")).sql
+    sql = emitter.finite(Piece(f"CAST({value} AS DOUBLE)")).sql
     assert shown(f"SELECT {sql} FROM {emitter.relation()}") == want
     assert value not in sql

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 
-from sulq.compile.emit.piece import double, whole
+from sulq.language.rowfn.piece import double, whole
 from tests import counts
 
 

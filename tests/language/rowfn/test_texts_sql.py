@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sulq.compile.emit.conditions import THERE
 from sulq.language.rowfn import (
     Col,
     IndexOf,
@@ -23,6 +22,7 @@ from sulq.language.rowfn import (
     Trimmed,
     Uppered,
 )
+from sulq.language.rowfn.texts import THERE
 from tests import expressions
 from tests.counts import count
 from tests.meaning import like

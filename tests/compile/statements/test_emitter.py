@@ -8,11 +8,11 @@ import re
 import duckdb
 import pytest
 
-from sulq.compile.emit.emitter import FUNCTIONS, Emitter
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statements.emitter import FUNCTIONS, Emitter
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
+from sulq.language.rowfn.writer import KeptRows
 from sulq.sources import stored_engine
 from sulq.sources.duckdb import kept_rows
 from tests import counts, generate, random_tallies

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from sulq.compile.emit.emitter import Emitter
 
 
 class NotInSql(Exception):
@@ -21,18 +17,6 @@ class Piece:
     sql: str
     layer: int = 0
     atom: bool = False
-
-
-class Keyed(NamedTuple):
-    """A key of a partition: what its codes are counted from; where they are only looked up by them, the codes.
-
-    `missing` is the code of the rows that lack it; None: they are in no cell.
-    """
-
-    piece: Piece
-    shift: int = 0
-    places: tuple[int, ...] | None = None
-    missing: int | None = None
 
 
 def double(number: float) -> str:
@@ -61,8 +45,3 @@ def clamped(item: Piece, low: float, high: float) -> Piece:
     """A named double held within [low, high]."""
     a, b = double(low), double(high)
     return joined(f"CASE WHEN {{0}} < {a} THEN {a} WHEN {{0}} > {b} THEN {b} ELSE {{0}} END", item)
-
-
-def finite(writer: Emitter, item: Piece) -> Piece:
-    """What is not finite is missing."""
-    return joined("CASE WHEN isfinite({0}) THEN {0} END", writer.named(item))

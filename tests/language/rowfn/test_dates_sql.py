@@ -6,14 +6,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from sulq.compile.emit.emitter import Emitter
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.kept_table import KeptRows
+from sulq.compile.statements.emitter import Emitter
 from sulq.language.domain import Date, Schema, Timestamp
 from sulq.language.kinds import Cells
 from sulq.language.rowfn import Arith, Col, Compare, DatePart, DateTrunc, Lit, Moment, RowFn, ToDate, ToTimestamp
 from sulq.language.rowfn.base import evaluate
 from sulq.language.rowfn.dates import FIRST_DAY, LAST_DAY, LAST_MOMENT, PARTS, PERIODS
+from sulq.language.rowfn.writer import KeptRows
 from tests.counts import count
 from tests.sources.rowwise import filled, in_numpy, in_sql
 
