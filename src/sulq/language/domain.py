@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import ClassVar, Final
@@ -422,7 +422,7 @@ class Schema:
         return cls(table, tuple((name, declare(value, str(name))) for name, value in columns.items()))
 
     @property
-    def names(self) -> Sequence[str]:
+    def names(self) -> list[str]:
         """The declared columns' names."""
         return [name for name, _ in self.columns]
 

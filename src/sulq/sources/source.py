@@ -219,6 +219,11 @@ class RegisteredTable:
         """How many rows the source has, blanked ones among them, where that is public (SR6); None where it is not."""
         return self.source.rows if self.unit.positions_are_public else None
 
+    @property
+    def frames(self) -> dict[str, object]:
+        """The frame that is to be registered before it is read, by name; nothing where it is a file."""
+        return {} if self.source.frame is None else {f"source{self.number}": self.source.frame}
+
     def without_data(self) -> RegisteredTable:
         """The same without the frame: once its rows are prepared in memory they need not be held twice."""
         return replace(self, origin=replace(self.origin, data=None), source=replace(self.source, frame=None))

@@ -45,8 +45,8 @@ def people(tables: Sequence[RegisteredTable]) -> KeptRows | None:
         return None
     whole = _whole_persons(tables)
     readings = {place: _reading(item, ((), (), ()), whole=whole) for place, item in private.items()}
-    frames = {f"source{item.number}": item.source.frame for item in private.values() if item.source.frame is not None}
-    return KeptRows(keep.people(readings), {}, {}, frozenset(), {}, 0, frames)
+    frames = {name: frame for item in private.values() for name, frame in item.frames.items()}
+    return KeptRows(keep.people(readings), frames=frames)
 
 
 def heavy(tables: Sequence[RegisteredTable], people: str) -> str:
@@ -85,8 +85,7 @@ def inexact(registered: RegisteredTable) -> KeptRows | None:
     if kind not in tables.UNSURE:
         return None
     found = f"(SELECT 1 FROM (SELECT {item} AS a FROM {source.relation}) WHERE {tables.unfit_sql(kind, 'a')} LIMIT 1)"
-    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return KeptRows(found, {}, {}, frozenset(), {}, 0, frames)
+    return KeptRows(found, frames=registered.frames)
 
 
 def twice(registered: RegisteredTable) -> KeptRows | None:
@@ -95,23 +94,20 @@ def twice(registered: RegisteredTable) -> KeptRows | None:
     None where no column was declared unique. The person is compared by canonical
     text, another column by what it is clamped and rounded to: by this it is joined.
     """
-    name, schema = registered.unique, registered.schema
+    name, source = registered.unique, registered.source
     if name is None:
         return None
-    source = registered.source
     parameters: dict[str, object] = {}
     if name == registered.unit.column:
         _, cell, text = _person(registered)
         item = f"SELECT {text} AS k FROM (SELECT {cell} AS a FROM {source.relation})"
         there = "k <> ''"
     else:
-        place = list(schema.names).index(name)
-        plain, value, code = _layers(registered, place, parameters, exact=True)
+        plain, value, code = _layers(registered, registered.schema.names.index(name), parameters, exact=True)
         item = f"SELECT {code} AS k FROM (SELECT {value} FROM (SELECT {plain} FROM {source.relation}))"
         there = "k IS NOT NULL"
     found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
-    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
-    return KeptRows(found, parameters, {}, frozenset(), {}, 0, frames)
+    return KeptRows(found, parameters, frames=registered.frames)
 
 
 def astray(registered: RegisteredTable, column: str, other: RegisteredTable) -> KeptRows:
@@ -123,15 +119,12 @@ def astray(registered: RegisteredTable, column: str, other: RegisteredTable) -> 
     sides = [_named(registered, column, parameters), _named(other, other.unique or "", parameters)]
     pairs = f"({sides[0]}) AS mine JOIN ({sides[1]}) AS theirs ON mine.k = theirs.k"
     found = f"(SELECT 1 FROM {pairs} WHERE mine.u <> theirs.u AND mine.u <> '' AND theirs.u <> '' LIMIT 1)"
-    both = (registered, other)
-    frames = {f"source{item.number}": item.source.frame for item in both if item.source.frame is not None}
-    return KeptRows(found, parameters, {}, frozenset(), {}, 0, frames)
+    return KeptRows(found, parameters, frames=registered.frames | other.frames)
 
 
 def _named(registered: RegisteredTable, name: str, parameters: dict[str, object]) -> str:
     """A column's codes `k` beside the persons' texts `u`."""
-    place = list(registered.schema.names).index(name)
-    plain, value, code = _layers(registered, place, parameters, exact=True)
+    plain, value, code = _layers(registered, registered.schema.names.index(name), parameters, exact=True)
     _, cell, text = _person(registered)
     inner = f"SELECT {plain}, {cell} AS a FROM {registered.source.relation}"
     return f"SELECT {code} AS k, {text} AS u FROM (SELECT {value}, a FROM ({inner}))"
@@ -192,7 +185,6 @@ def select(
     )
     if unit.column is not None and parameters is not None:
         parameters["key"] = registered.key.hex()
-    frames = {} if source.frame is None else {f"source{registered.number}": source.frame}
     doubles, shifts = set(), {}
     for name, column in () if integers else schema.columns:  # as they stand, which costs no arithmetic
         cell, _ = cell_reading.value(column, *source.columns[name])
@@ -200,7 +192,7 @@ def select(
             doubles.add(names(schema)[name])
         if cell_reading.shift(column, cell):
             shifts[names(schema)[name]] = cell_reading.shift(column, cell)
-    return KeptRows(query, parameters or {}, names(schema), frozenset(doubles), shifts, 0, frames)
+    return KeptRows(query, parameters or {}, names(schema), frozenset(doubles), shifts, frames=registered.frames)
 
 
 def every(registered: RegisteredTable) -> KeptRows:
@@ -220,7 +212,7 @@ def every(registered: RegisteredTable) -> KeptRows:
         shown += [f"u AS {TEXT}", f"{keep.ordered(columns, '$key')} AS {ORDER}", f"{owner} AS {OWNER}"]
     where = keep.present(reading, columns, blanked=unit.neighbors == "zero_out")
     query = f"(SELECT {', '.join(shown)} FROM {keep.cells(reading)}{where}) AS every"
-    return KeptRows(query, parameters, names(schema), frozenset(), {}, 0)
+    return KeptRows(query, parameters, names(schema))
 
 
 def _types(schema: Schema) -> list[tuple[str, str]]:

@@ -127,21 +127,27 @@ def fill(
     for i, registered in enumerate(tables):
         rows = kept_rows.select(registered, stored=True, spell=spell, tables=tables)
         told = None if progress is None else _part(progress, i, len(tables))
-        _create(connection, f"{into}{registered.kept}", rows, progress=told)
-        check_number(registered, _number(connection, f"{into}{registered.kept}"), MAX_STORED_ROWS)
+        made = f"{into}{registered.kept}"
+        _create(connection, made, rows, progress=told)
+        check_number(registered, _number(connection, KeptRows(made)), MAX_STORED_ROWS)
         if _keeps_every_row(registered):
-            _check_records(connection, registered, f"{into}{registered.kept}")
+            _check_records(connection, registered, made)
     if numbered is not None:
         connection.root.execute(f"DROP TABLE {kept_rows.PEOPLE}")
 
 
+@contextlib.contextmanager
+def _reading(connection: Connection, rows: KeptRows) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A cursor that knows the frames which a SELECT reads."""
+    with contextlib.closing(connection.cursor()) as cursor:
+        for frame, data in rows.frames.items():
+            cursor.register(frame, data)
+        yield cursor
+
+
 def _create(connection: Connection, name: str, rows: KeptRows, *, progress: Progress | None) -> None:
-    cursor = connection.cursor()
-    for frame, data in rows.frames.items():
-        cursor.register(frame, data)
-    with _told(cursor, progress):
+    with _reading(connection, rows) as cursor, _told(cursor, progress):
         cursor.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows.relation}", rows.parameters)
-    cursor.close()
 
 
 def _part(progress: Progress, done: int, of: int) -> Progress:
@@ -157,12 +163,10 @@ def check(connection: Connection, tables: Sequence[RegisteredTable]) -> None:
     for registered in tables:
         _check_records(connection, registered, registered.source.relation)
     for registered in tables:
-        asked = kept_rows.inexact(registered)
-        if asked is not None and _some(connection, asked):
+        if _some(connection, kept_rows.inexact(registered)):
             raise inexact(registered.schema.table, registered.unit.column or "", kept_rows.form(registered))
     for registered in tables:
-        asked = kept_rows.twice(registered)
-        if asked is not None and _some(connection, asked):
+        if _some(connection, kept_rows.twice(registered)):
             not_unique(registered.schema.table, registered.unique or "")
     for registered in tables:
         for column, name in registered.references:
@@ -188,29 +192,21 @@ def _check_records(connection: Connection, registered: RegisteredTable, relation
     path, records = registered.origin.path, registered.records
     if path is None or records is None or registered.source.frame is not None:
         return
-    if _number(connection, relation) != records:
+    if _number(connection, KeptRows(relation)) != records:
         why = f"The records of {path.name!r} are not read as RFC 4180 says."
         raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
 
 
-def _some(connection: Connection, asked: KeptRows) -> bool:
+def _some(connection: Connection, asked: KeptRows | None) -> bool:
     """Whether there is any row."""
-    return _number(connection, asked.relation, asked.parameters, asked.frames) != 0
+    return asked is not None and _number(connection, asked) != 0
 
 
-def _number(
-    connection: Connection,
-    relation: str,
-    parameters: dict[str, object] | None = None,
-    frames: dict[str, object] | None = None,
-) -> int:
+def _number(connection: Connection, rows: KeptRows) -> int:
     """How many rows there are."""
-    cursor = connection.cursor()
-    for frame, data in (frames or {}).items():
-        cursor.register(frame, data)
-    found = cursor.execute(f"SELECT count(*) FROM {relation}", parameters or {}).fetchone()
-    cursor.close()
-    return -1 if found is None else int(found[0])
+    with _reading(connection, rows) as cursor:
+        found = cursor.execute(f"SELECT count(*) FROM {rows.relation}", rows.parameters).fetchone()
+        return -1 if found is None else int(found[0])
 
 
 def open_sources(connection: Connection, tables: Sequence[RegisteredTable]) -> None:
@@ -232,7 +228,11 @@ def build(
     try:
         with _folder(path) as folder:
             made = folder / "prepared"
-            if not _written(made, tables, recorded=recorded, progress=progress):
+            read = False
+            with contextlib.suppress(duckdb.Error):
+                _write(made, tables, recorded=recorded, progress=progress)
+                read = True
+            if not read:  # a cell that Arrow may read
                 made.unlink(missing_ok=True)
                 _write(made, rewrite(tables, folder), recorded=recorded, progress=progress)
             for registered in tables:
@@ -248,17 +248,6 @@ def build(
         )
     if failed:
         raise SetupError("unreadable-data", "The data could not be read to its end.")
-
-
-def _written(
-    made: Path, tables: Sequence[RegisteredTable], *, recorded: dict[str, str], progress: Progress | None
-) -> bool:
-    """Whether DuckDB read every cell itself."""
-    try:
-        _write(made, tables, recorded=recorded, progress=progress)
-    except duckdb.Error:
-        return False
-    return True
 
 
 def _write(
