@@ -31,7 +31,6 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, Loss, Unit
 from sulq.language.question import Question
 from sulq.language.tally import Engine
-from sulq.sources.engines import open_engine
 from sulq.testing import neighbours, replay
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
@@ -39,6 +38,7 @@ from sulq.testing.replay import Run, differences, record
 from tests import counts, spark
 from tests.faults import Plain
 from tests.loaded import loaded
+from tests.sources.cases import open_engine
 
 ENGINES = ("duckdb", "memory")
 REPLAYED = (*ENGINES, "postgres")  # rows in a database take longer to open: it is held to the replays that matter most

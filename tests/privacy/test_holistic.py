@@ -63,7 +63,6 @@ from sulq.language.statistic import HeavyPersons
 from sulq.language.tally import Engine
 from sulq.sources import fold as listing
 from sulq.sources import stored_engine
-from sulq.sources.engines import open_engine
 from sulq.sources.fold import RowBatch, listed
 from sulq.sql.explain import Explanation
 from sulq.testing import neighbours
@@ -71,6 +70,7 @@ from sulq.testing.neighbours import Row
 from sulq.testing.replay import Run, differences
 from tests import counts
 from tests.privacy.cases import ENGINES, KEY, asking, run, seeded, written
+from tests.sources.cases import open_engine
 
 UNITS = [
     Unit(),

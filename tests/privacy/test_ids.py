@@ -36,14 +36,14 @@ from sulq.language.rowfn import lit
 from sulq.language.shape import shape
 from sulq.language.tally import Tally
 from sulq.sources.decode import frames
-from sulq.sources.engines import open_dataset, open_engine
+from sulq.sources.engines import open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
 from sulq.testing import exact
 from tests import random_tallies
 from tests.counts import auditing, count, generator
 from tests.loaded import available, loaded
-from tests.sources.cases import KEY, ask
+from tests.sources.cases import KEY, ask, open_engine
 
 SCHEMA = Schema("data", (("x", Int(0, 1)),))
 SIZE = 100  # ids in a table

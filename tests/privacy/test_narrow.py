@@ -14,10 +14,9 @@ from sulq.language.relation import Relation, Select, Table
 from sulq.language.rowfn import Bins, Choice, Col, Concat, Each, Length, Like, Lit, OrMissing, Relabel, RowFn, Value
 from sulq.language.shape import column_of
 from sulq.language.tally import Tally
-from sulq.sources.engines import open_engine
 from tests import loaded, random_tallies
 from tests.counts import count
-from tests.sources.cases import KEY, parquet
+from tests.sources.cases import KEY, open_engine, parquet
 
 SIZES = (127, 128, 129, 255, 256, 257)
 WAYS = {"in memory": None, "unprepared": False, "in a file": True}

@@ -12,6 +12,7 @@ from sulq.language.privacy import Unit
 from sulq.language.rowfn import RowFn, col, lit
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
+from sulq.sources.engines import OpenEngine, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
 from tests import random_tallies
@@ -41,6 +42,13 @@ ASKED = (
     ask(lit(1), col("pay"), by=(col("city"),)),
     ask(lit(1), where=col("note") == "a"),
 )
+
+
+def open_engine(
+    data: object, *, schema: Schema, unit: Unit, key: bytes, table: str | None = None, space: str = "", **more: object
+) -> OpenEngine:
+    """One table of a file, a frame or a database, as `open_dataset` opens it."""
+    return open_dataset(Dataset.one(Origin.of(data), schema, unit, key, inside=table, space=space), **more)
 
 
 def duck(

@@ -28,6 +28,12 @@ from sulq.sources.decode.person import BLANKS, EXACT, FIGURES, PARTS, UNSTABLE, 
 
 Read = tuple[np.ndarray, Truths]  # codes (objects for Text) and where they are missing
 
+NUMBER_PATTERN: Final = re.compile(cell_reading.NUMBER)
+MOMENT_PATTERN: Final = re.compile(cell_reading.MOMENT)
+NANOSECOND_YEARS: Final = (-106_650 * cell_reading.DAY, 106_651 * cell_reading.DAY)  # moments so counted: 1678 to 2262
+SEPARATOR: Final = "\x1f"
+MISSING: Final = "~"
+HASH_DIGITS: Final = 15  # hex digits of a person's public hash: 60 bits
 _ASCII_LOWER: Final = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
@@ -110,12 +116,12 @@ def _numbers(cell: Cell, values: np.ndarray, absent: Truths) -> tuple[Floats, Tr
 def read_number(text: str) -> float | None:
     """A number in the strict grammar, blanks around it allowed."""
     text = text.strip(BLANKS)
-    return float(text) if cell_reading.NUMBER_PATTERN.fullmatch(text) else None
+    return float(text) if NUMBER_PATTERN.fullmatch(text) else None
 
 
 def read_moment(text: str) -> int | None:
     """Microseconds of an ISO date or moment; a moment without a zone is UTC."""
-    found = cell_reading.MOMENT_PATTERN.fullmatch(text.strip(BLANKS))
+    found = MOMENT_PATTERN.fullmatch(text.strip(BLANKS))
     if not found:
         return None
     try:
@@ -185,7 +191,7 @@ def _texts(cell: Cell, values: np.ndarray, absent: Truths) -> Objects:
 
 def person_hash(text: str) -> int:
     """The public 60-bit hash of a person's text."""
-    return int(hashlib.sha256(text.encode()).hexdigest()[: cell_reading.HASH_DIGITS], 16)
+    return int(hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS], 16)
 
 
 def row_hash(key: bytes, person: str, row: Sequence[object]) -> str:
@@ -193,12 +199,12 @@ def row_hash(key: bytes, person: str, row: Sequence[object]) -> str:
     parts = [key.hex(), person]
     for code in row:
         if code is None:
-            parts.append(cell_reading.MISSING)
+            parts.append(MISSING)
         elif isinstance(code, str):  # with its length, so that no text can be taken for another row's columns
             parts.append(f"{len(code.encode())}:{code}")
         else:
             parts.append(str(code))
-    return hashlib.sha256(cell_reading.SEPARATOR.join(parts).encode()).hexdigest()
+    return hashlib.sha256(SEPARATOR.join(parts).encode()).hexdigest()
 
 
 def kept(key: bytes, rows: int, people: Objects, columns: Sequence[Read]) -> Integers:
@@ -235,7 +241,7 @@ def plain(kind: str, column: pa.ChunkedArray, name: str) -> tuple[Cell, pa.Chunk
     if cell == "moment":
         units = column.cast(pa.int64()).fill_null(0).to_numpy()
         if column.type.unit == "ns":
-            first, last = cell_reading.NANOSECOND_YEARS
+            first, last = NANOSECOND_YEARS
             return cell, _saturated(units, units // 1000, (first * 1000, last * 1000), column)
         return cell, _saturated(units, units, (cell_reading.FIRST_MOMENT, cell_reading.LAST_MOMENT), column)
     return cell, column
@@ -308,7 +314,7 @@ def _values(column: pa.ChunkedArray) -> list[object]:
     if pa.types.is_timestamp(kind):
         per = 1 if kind.unit == "ns" else 1000
         whole = cell_reading.FIRST_MOMENT, cell_reading.LAST_MOMENT
-        first, last = cell_reading.NANOSECOND_YEARS if per == 1 else whole
+        first, last = NANOSECOND_YEARS if per == 1 else whole
         units = [None if unit is None else unit * per for unit in column.cast(pa.int64()).to_pylist()]
         return [
             None if unit is None or not 1000 * first <= unit <= 1000 * last else instant_text(unit) for unit in units

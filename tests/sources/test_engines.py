@@ -9,9 +9,9 @@ import pytest
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Schema
 from sulq.language.privacy import Unit
-from sulq.sources.engines import ENGINES, open_engine
+from sulq.sources.engines import ENGINES
 from tests.loaded import loaded
-from tests.sources.cases import ASKED, KEY, SCHEMA, parquet, plain_engine, sums, table
+from tests.sources.cases import ASKED, KEY, SCHEMA, open_engine, parquet, plain_engine, sums, table
 
 
 @pytest.mark.parametrize("engine", [name for name in ENGINES if name != "spark"])

@@ -13,11 +13,11 @@ from sulq.language.domain import Int, Schema, Vertices
 from sulq.language.relation import Table
 from sulq.language.rowfn import Bucket, Col, Position
 from sulq.language.tally import BLANK, Block, Tally
-from sulq.sources.engines import open_engine
 from sulq.sources.fold import listed
 from sulq.testing import neighbours
 from tests.loaded import loaded
 from tests.privacy.cases import KEY, seeded
+from tests.sources.cases import open_engine
 
 COLUMNS = dict(neighbours.COLUMNS)
 

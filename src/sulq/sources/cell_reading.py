@@ -34,19 +34,13 @@ MOMENT: Final = (
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     rf"(?:[T ]({_HOUR}):({_SIXTIETH})(?::({_SIXTIETH})(?:\.([0-9]{{1,9}}))?)?(?:Z|([+-])({_HOUR}):({_SIXTIETH}))?)?"
 )
-NUMBER_PATTERN: Final = re.compile(NUMBER)
-MOMENT_PATTERN: Final = re.compile(MOMENT)
 
 FIRST_DAY: Final = -719_162  # 0001-01-01
 LAST_DAY: Final = 2_932_896  # 9999-12-31
 DAY: Final = 86_400_000_000  # microseconds
 FIRST_MOMENT: Final = FIRST_DAY * DAY
 LAST_MOMENT: Final = (LAST_DAY + 1) * DAY - 1
-NANOSECOND_YEARS: Final = (-106_650 * DAY, 106_651 * DAY)  # moments counted in nanoseconds: 1678 to 2262
 BEYOND: Final = 2**62  # stands for every day or moment past the years 1 to 9999
-SEPARATOR: Final = "\x1f"
-MISSING: Final = "~"
-HASH_DIGITS: Final = 15  # hex digits of a person's public hash: 60 bits
 
 _READS: Final[dict[type, tuple[Cell, ...]]] = {
     Int: ("truth", "whole", "wide", "number", "text"),

@@ -12,9 +12,7 @@ from typing import Final, Protocol, cast, runtime_checkable
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Schema, is_text
 from sulq.language.estimator import Property
-from sulq.language.privacy import Unit
 from sulq.language.tally import Engine
-from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
 
 ENGINES: Final[dict[str, str]] = {
@@ -23,7 +21,7 @@ ENGINES: Final[dict[str, str]] = {
     "postgres": "sulq.sources.postgres.engine:PostgresEngine",
     "spark": "sulq.sources.spark.engine:SparkEngine",
 }
-"""Each engine's name and its class, whose `of` opens data."""
+"""Each engine's name and its class, which opens data."""
 
 ELSEWHERE: Final = {
     "postgres": ("psycopg", "Tables in PostgreSQL need the extra 'postgres'."),
@@ -42,6 +40,10 @@ class OpenEngine(Engine, Protocol):
         """Name, size and time of a table's data file, or "frame"; nothing of the rows."""
         ...
 
+    def places(self, table: str = "") -> int | None:
+        """How many rows a table's source has, before any is kept, where that is known and public (SR6)."""
+        ...
+
 
 @runtime_checkable
 class Counting(Protocol):
@@ -52,48 +54,6 @@ class Counting(Protocol):
         ...
 
 
-@runtime_checkable
-class Placing(Protocol):
-    """An engine that knows how many rows its sources have, before any is kept."""
-
-    def places(self, table: str = "") -> int | None:
-        """The number of rows, where that is public (SR6)."""
-        ...
-
-
-def open_engine(
-    data: object,
-    *,
-    schema: Schema,
-    unit: Unit,
-    key: bytes,
-    table: str | None = None,
-    space: str = "",
-    prepared: str | Path | bool | None = None,
-    renew: bool = False,
-    engine: str = "duckdb",
-    progress: Callable[[float], None] | None = None,
-) -> OpenEngine:
-    """Open a file or a frame for summing; what is missing or cannot be read is refused here, before anything is spent.
-
-    Args:
-        data: A path to a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars or pyarrow table, Spark's, or the
-            postgresql:// address of a table.
-        schema: The declared columns.
-        unit: Whom the answers hide.
-        key: The person space's key for choosing kept rows (SR2).
-        table: The table inside a .duckdb file, where it holds several, or inside a database.
-        space: The name of the person space the rows belong to.
-        prepared: Where the prepared copy lies; None: in memory; False: none, the source is read for each question.
-        renew: Take a source that changed since it was prepared.
-        engine: A name of ENGINES; tables in a database are asked there.
-        progress: Told how far preparing has come, from 0 to 1.
-    """
-    _check(engine, [schema])
-    dataset = Dataset.one(Origin.of(data), schema, unit, key, inside=table, space=space)
-    return open_dataset(dataset, prepared=prepared, renew=renew, engine=engine, progress=progress)
-
-
 def open_dataset(
     dataset: Dataset,
     *,
@@ -102,10 +62,18 @@ def open_dataset(
     engine: str = "duckdb",
     progress: Callable[[float], None] | None = None,
 ) -> OpenEngine:
-    """Open all tables of a dataset for summing, as `open_engine` opens one."""
+    """Open the tables of a dataset for summing; what is missing or cannot be read is refused before anything is spent.
+
+    Args:
+        dataset: The tables: files, frames, tables of Spark, or addresses of tables in PostgreSQL.
+        prepared: Where the prepared copy lies; None: in memory; False: none, the source is read for each question.
+        renew: Take a source that changed since it was prepared.
+        engine: A name of ENGINES; tables in a database are asked there.
+        progress: Told how far preparing has come, from 0 to 1.
+    """
     _check(engine, [given.facts.schema for given in dataset.tables])
     module, _, name = ENGINES[_where(engine, dataset)].partition(":")
-    opened = getattr(importlib.import_module(module), name).of(
+    opened = getattr(importlib.import_module(module), name)(
         dataset,
         prepared=Path(prepared) if isinstance(prepared, (str, Path)) else prepared,
         renew=renew,
@@ -129,7 +97,7 @@ def check_rows(dataset: Dataset, size: int | None, engine: OpenEngine) -> None:
     """
     facts, unit = dataset.tables[0].facts, dataset.unit
     public = unit.neighbors == "replace_one" and unit.column is None and not facts.public and facts.graph is None
-    found = engine.places(facts.schema.table) if public and isinstance(engine, Placing) else None
+    found = engine.places(facts.schema.table) if public else None
     if found is None:
         return
     if size is not None and found != size:

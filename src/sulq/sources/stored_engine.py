@@ -93,7 +93,7 @@ class StoredEngine(abc.ABC):
         """A table's kept rows by their name, and how they stand there, owners beside them where they have any."""
         schema = self._facts.table_of(name).schema
         most = shape(Table(name), self._facts).most
-        return KeptRows(self._kept_name(schema.table), {}, kept_table.names(schema), frozenset(), {}, most)
+        return KeptRows(self._kept_name(schema.table), names=kept_table.names(schema), most=most)
 
     def _kept_name(self, table: str) -> str:
         """The generated name of a table's kept rows: no name of the owner's is part of SQL (T71)."""
@@ -103,8 +103,8 @@ class StoredEngine(abc.ABC):
     def _cursor(self, connection: Connection) -> duckdb.DuckDBPyConnection:
         return connection.cursor()
 
-    def _places(self, name: str) -> int | None:
-        """How many rows a table's source has, where that is public (SR6)."""
+    def places(self, table: str = "") -> int | None:
+        """How many rows a table's source has, where that is known and public (SR6)."""
         return None
 
     def _reader(self, tally: Tally) -> Callable[[str], RowBatch]:
@@ -297,7 +297,7 @@ class StoredEngine(abc.ABC):
     def listed(self, tally: Tally, *, blanks: bool = False) -> Private[Integers]:
         """The blocks of each row that counts: by the certified statement that lists them, or by hand."""
         in_place = any(isinstance(block.fn, Position) for block in tally.blocks)
-        places = self._places(cast("Table", tally.over).name) if in_place else None
+        places = self.places(cast("Table", tally.over).name) if in_place else None
 
         def ask(runner: RowRunner) -> Integers:
             scan = self.listing(tally)

@@ -18,7 +18,7 @@ from sulq.kernel.whole import rows as annex
 from sulq.language.relation import Table
 from sulq.language.statistic import HeavyPersons
 from sulq.sources.duckdb.kept_rows import HEAVY
-from sulq.sources.engines import open_engine
+from tests.sources.cases import open_engine
 
 KEY = b"k" * 32
 MOST = 2

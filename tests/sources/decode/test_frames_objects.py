@@ -13,9 +13,9 @@ import pytest
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import Lit, Not, col
-from sulq.sources.engines import open_engine
 from tests import counts, random_tallies
 from tests.counts import count
+from tests.sources.cases import open_engine
 
 NOON = datetime.datetime(2020, 3, 1, 12)  # noqa: DTZ001 - moments without a zone are read as UTC
 EARLY = datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))  # before the year 1 in UTC

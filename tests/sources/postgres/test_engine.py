@@ -23,7 +23,6 @@ from sulq.language.rowfn import col
 from sulq.language.rowfn.piece import Piece
 from sulq.language.tally import Key, Tally
 from sulq.sources.duckdb import runner
-from sulq.sources.engines import open_engine
 from sulq.sources.postgres import engine as postgres_engine
 from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
@@ -31,7 +30,7 @@ from tests.certified import certified, certified_groups
 from tests.loaded import address, loaded
 from tests.postgres import server
 from tests.sources import declared
-from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, plain_engine, sums, table
+from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, open_engine, plain_engine, sums, table
 from tests.sources.duckdb.test_engine import FAULTY, WORST, faults, questions
 from tests.sources.postgres_cases import PostgresEngine, at, copies, engine, filled
 

@@ -39,7 +39,7 @@ from sulq.language.rowfn.piece import Piece
 from sulq.language.rowfn.texts import Like
 from sulq.language.shape import shape
 from sulq.language.tally import Key, sums_of
-from sulq.sources.engines import Counting, open_dataset, open_engine
+from sulq.sources.engines import Counting, open_dataset
 from sulq.sources.source import Origin
 from sulq.sources.spark import chunks, frame, prepared, runner, work
 from sulq.sources.spark.engine import SparkEngine
@@ -48,7 +48,7 @@ from sulq.sources.tables import Dataset, Given
 from tests import spark
 from tests.certified import certified
 from tests.sources import declared
-from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, plain_engine, sums, table
+from tests.sources.cases import ASKED, CANARY, KEY, SCHEMA, ask, open_engine, plain_engine, sums, table
 from tests.sources.executor_modules import loaded_there
 from tests.sources.test_tables import (
     DATA,

@@ -25,14 +25,18 @@ class Needed:
         self.person = False
         self.place = False
 
+    def add(self, *fns: RowFn) -> None:
+        """Take note of what row functions look at."""
+        for fn in walk(*fns):
+            self.columns |= {fn.name} if isinstance(fn, Col) else set()
+            self.person |= isinstance(fn, Bucket)
+            self.place |= isinstance(fn, Position)
+
 
 def needed(*tallies: Tally) -> Needed:
     """What of the rows the functions of tallies look at."""
     found = Needed()
-    for fn in walk(*(fn for tally in tallies for fn in functions(tally))):
-        found.columns |= {fn.name} if isinstance(fn, Col) else set()
-        found.person |= isinstance(fn, Bucket)
-        found.place |= isinstance(fn, Position)
+    found.add(*(fn for tally in tallies for fn in functions(tally)))
     return found
 
 

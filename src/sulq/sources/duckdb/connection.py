@@ -137,12 +137,9 @@ def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths
     if pa.types.is_decimal128(column.type) and column.type.scale == 0:
         return _wide(column)
     if not column.null_count:
-        return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy(), None
-    missing = (
-        column.is_null().to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.is_null().to_numpy()
-    )
+        return column.to_numpy(zero_copy_only=False), None
     filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
-    return filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy(), missing
+    return filled.to_numpy(zero_copy_only=False), column.is_null().to_numpy(zero_copy_only=False)
 
 
 def _wide(column: pa.ChunkedArray | pa.Array) -> tuple[Objects, Truths | None]:

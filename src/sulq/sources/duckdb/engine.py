@@ -84,13 +84,6 @@ class DuckEngine(StoredEngine):
         """How each table is read; what is missing or of no declared kind is refused."""
         return dataset.registered()
 
-    @classmethod
-    def of(
-        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
-    ) -> DuckEngine:
-        """Open files or frames."""
-        return cls(dataset, prepared=prepared, renew=renew, progress=progress)
-
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: name, size and time of a file, or "frame"."""
         return self._registered(table).origin.fingerprint
@@ -220,8 +213,8 @@ class DuckEngine(StoredEngine):
     def _cursor(self, connection: Connection) -> duckdb.DuckDBPyConnection:
         cursor = connection.cursor()
         for item in self._tables if self._prepared is False else ():
-            if item.source.frame is not None:
-                cursor.register(f"source{item.number}", item.source.frame)
+            for name, frame in item.frames.items():
+                cursor.register(name, frame)
         return cursor
 
     def _anew(self, item: RegisteredTable) -> KeptRows:
@@ -240,10 +233,7 @@ class DuckEngine(StoredEngine):
         names, filed = kept_table.names(schema), isinstance(self._prepared, Path)
         relation = f"data.{registered.kept}" if filed else registered.kept
         spelled = kept_table.spelled(schema) if filed else {}
-        return KeptRows(relation, {}, names, frozenset(), {}, most, spelled=spelled)
-
-    def _places(self, name: str) -> int | None:
-        return self._registered(name).places
+        return KeptRows(relation, names=names, most=most, spelled=spelled)
 
     def heavy(self, table: str) -> Private[Integers]:
         """Persons of whom not all rows are kept, and the others: noted when rows were prepared, or counted now."""
@@ -269,21 +259,16 @@ class DuckEngine(StoredEngine):
 class MemoryEngine(DuckEngine):
     """Rows of a copy in memory, summed by the row functions' own cells: another meaning of each sum (decision 0034).
 
-    There is no statement to certify: what it sums rests on the plan.
+    There is no statement to certify: what it sums rests on the plan. A prepared copy is not used.
     """
 
     bounded = False  # the kernel takes no bounds from its tables
 
-    def __init__(self, dataset: Dataset, *, batch: int = MAX_PART_ROWS) -> None:
+    def __init__(self, dataset: Dataset, *, batch: int = MAX_PART_ROWS, **_: object) -> None:
         if any(given.origin.path is not None and suffix(given.origin.path) == ".duckdb" for given in dataset.tables):
             raise SetupError("engine-not-available", "The memory engine reads frames, Parquet and CSV.")
         super().__init__(dataset, batch=batch)
         self.certifies = False
-
-    @classmethod
-    def of(cls, dataset: Dataset, **_: object) -> MemoryEngine:
-        """Open frames, Parquet or CSV files; a prepared copy is not used."""
-        return cls(dataset)
 
     def _described(self, dataset: Dataset) -> tuple[RegisteredTable, ...]:
         """Parquet files are read by Arrow, as frames: it knows ids exactly that DuckDB reads as doubles."""

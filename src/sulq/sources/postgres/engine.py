@@ -42,11 +42,14 @@ class PostgresEngine(StoredEngine):
         self,
         dataset: Dataset,
         *,
+        prepared: Path | bool | None = None,
         renew: bool = False,
         progress: Progress | None = None,
         threads: int | None = None,
         batch: int = MAX_BATCH_ROWS,
     ) -> None:
+        if prepared is False or isinstance(prepared, Path):
+            raise SetupError("bad-declaration", "Tables in PostgreSQL are prepared there; leave prepared= out.")
         if dataset.unit.positions_are_public:  # one row replaced can move every other: a table has no order
             raise SetupError(
                 "bad-declaration",
@@ -62,15 +65,6 @@ class PostgresEngine(StoredEngine):
         self._threads = threads
         self._copy: PostgresCopy | None = None
         self._sessions = Sessions(self._address)
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, *, prepared: Path | bool | None, renew: bool, progress: Progress | None
-    ) -> PostgresEngine:
-        """Open tables by the address that each of them has."""
-        if prepared is False or isinstance(prepared, Path):
-            raise SetupError("bad-declaration", "Tables in PostgreSQL are prepared there; leave prepared= out.")
-        return cls(dataset, renew=renew, progress=progress)
 
     def fingerprint(self, table: str = "") -> str:
         """Which table a copy was made of, and which copy that is: other rows are another one."""

@@ -42,7 +42,12 @@ class SparkEngine(StoredEngine):
     """
 
     def __init__(
-        self, dataset: Dataset, *, prepared: Path | bool | None = None, progress: Progress | None = None
+        self,
+        dataset: Dataset,
+        *,
+        prepared: Path | bool | None = None,
+        renew: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         if isinstance(prepared, bool):
             raise SetupError(
@@ -75,13 +80,6 @@ class SparkEngine(StoredEngine):
         self._stamps = {name: frame.stamp(table.frame) for name, table in sources.items()}
         # Whether rows may hold ids that are not exact: their owner is to hear of it before anybody may ask.
         self.unsure = any(table.form in UNSURE for table in sources.values())
-
-    @classmethod
-    def of(
-        cls, dataset: Dataset, *, prepared: Path | bool | None, progress: Progress | None, **_: object
-    ) -> SparkEngine:
-        """Open frames or tables of Spark."""
-        return cls(dataset, prepared=prepared, progress=progress)
 
     def fingerprint(self, table: str = "") -> str:
         """What a table was read from: its name in Spark with its files' sizes and times, if it has any, or "frame"."""

@@ -25,9 +25,6 @@ from sulq.kernel.request import Scan, Statement
 from sulq.language.facts import Tables
 from sulq.language.kinds import Integers
 from sulq.language.relation import PerPerson, Relation, Select, Table, Where
-from sulq.language.rowfn import Col
-from sulq.language.rowfn.base import walk
-from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.runner import run_program
 from sulq.sources.spark import chunks, work
@@ -201,8 +198,6 @@ def looked_at(relation: Relation, tallies: Sequence[Tally]) -> Needed:
     while isinstance(relation, (Where, Select)):
         if isinstance(relation, Select):  # what is above it reads its columns, and all of these are worked out
             found.columns = set()
-        for fn in walk(*relation.parts()):
-            found.columns |= {fn.name} if isinstance(fn, Col) else set()
-            found.person |= isinstance(fn, Bucket)
+        found.add(*relation.parts())
         relation = relation.source
     return found
