@@ -21,7 +21,7 @@ import numpy.typing as npt
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import INT_LIMIT, MICROSECONDS, Schema, days, iso_text, microseconds
 from sulq.language.kinds import Cells, Frame, Integers, Scalar, Truths, union
-from sulq.language.rowfn.base import Col, RowFn, describe, numbers, outward
+from sulq.language.rowfn.base import Col, RowFn, describe, number, numbers, outward
 from sulq.language.rowfn.keys import MAX_LABELS, Each, Relabel
 from sulq.language.rowfn.maths import Maths
 from sulq.language.rowfn.piece import Piece, double, joined
@@ -39,7 +39,7 @@ PARTS: Final = (
 PERIODS: Final = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 OF_DAY: Final = ("hour", "minute", "second")
 SECOND: Final = 1_000_000
-_MONTHS: Final = {"quarter": 3, "month": 1}
+_MONTHS: Final = {"year": 12, "quarter": 3, "month": 1}
 _SPANS: Final = {"day": MICROSECONDS, "hour": 3600 * SECOND, "minute": 60 * SECOND, "second": SECOND}
 
 
@@ -394,14 +394,16 @@ def periods(part: str, item: RowFn, schema: Schema) -> Relabel:
     if part not in PERIODS:
         raise QuestionError("bad-question", f"A period is one of {', '.join(PERIODS)}.")
     kind = clocked(item, schema)
-    clock = kind.clock or "date"
+    clock: Literal["date", "timestamp"] = "date" if kind.clock == "date" else "timestamp"
     if clock == "date" and part in _SPANS:
         part = "day"
     low, high, _ = reach(kind)
-    first, last = (_count(part, started(part, end, clock), clock) for end in (low, high))
+    ends = (_counted(part, Moment(iso_text(end, clock), clock)) for end in (low, high))
+    first, last = (int(number(end, schema).limits[0]) for end in ends)
     if last - first >= MAX_LABELS:
         raise QuestionError("too-large", f"{describe(item)} has too many periods of a {part} for a key.")
-    starts = tuple(iso_text(_begun(part, count, clock), clock) for count in range(first, last + 1))
+    begun = _following(part, started(part, low, clock), last - first + 1, clock)
+    starts = tuple(iso_text(start, clock) for start in begun.tolist())
     return Relabel(Each(Clip(_counted(part, item), first, last)), starts)
 
 
@@ -421,23 +423,11 @@ def _within(item: RowFn) -> RowFn:
     return DateTrunc("second", item)
 
 
-def _count(part: str, start: int, clock: str) -> int:
-    """The number of the period that begins then."""
-    if part == "year" or part in _MONTHS:
-        year = part_of("year", start, clock)
-        return year if part == "year" else year * (12 // _MONTHS[part]) + part_of(part, start, clock)
-    day = start if clock == "date" else start // MICROSECONDS
-    return (day + 3) // 7 if part == "week" else day if part == "day" else start // _SPANS[part]
-
-
-def _begun(part: str, count: int, clock: str) -> int:
-    """The beginning of the period of a number."""
-    scale = 1 if clock == "date" else MICROSECONDS
-    if part == "year":
-        return days(f"{count:04}-01-01") * scale
+def _following(part: str, start: int, many: int, clock: str) -> Integers:
+    """The beginnings of so many periods, the first of which begins at `start`."""
+    places = np.arange(many, dtype=np.int64)
     if part in _MONTHS:
-        year, place = divmod(count - 1, 12 // _MONTHS[part])
-        return days(f"{year:04}-{place * _MONTHS[part] + 1:02}-01") * scale
-    if part in ("week", "day"):
-        return (count * 7 - 3 if part == "week" else count) * scale
-    return count * _SPANS[part]
+        days = _start(_since(np.array([start]), clock, "M") + places * _MONTHS[part], "M")
+        return days if clock == "date" else days * MICROSECONDS
+    span = _SPANS.get(part, 7 * MICROSECONDS)
+    return start + places * (span // MICROSECONDS if clock == "date" else span)

@@ -16,33 +16,17 @@ import numpy as np
 
 from sulq.compile.statements.programs.trace import MAX_STEPS, TRUTH, Trace, Traced
 from sulq.kernel import matrix
-from sulq.kernel.programs import (
-    Fold,
-    Key,
-    Program,
-    Stack,
-    Step,
-    Sum,
-    Unit,
-)
+from sulq.kernel.programs import Fold, Key, Program, Stack, Step, Sum, Unit
 from sulq.language.domain import Bool, Category, Text, power_of_two
 from sulq.language.kinds import Cells, Integers, Truths, entry, union
 from sulq.language.rowfn import Arith, Col, Dot, IsIn, Lit, Nearest, Route, RowFn
-from sulq.language.rowfn.balls import WithinBall, WithinL1
 from sulq.language.rowfn.base import evaluate, known, numbers, truths
+from sulq.language.rowfn.derived_vectors import Scaled, WithinBall, WithinL1
 from sulq.language.rowfn.keys import code
 from sulq.language.rowfn.maths import Power
 from sulq.language.rowfn.piece import NotInSql
 from sulq.language.rowfn.scalar import ARITHMETIC
-from sulq.language.rowfn.scaled import Scaled
-from sulq.language.rowfn.vectors import (
-    Bernstein,
-    Lookup,
-    Outer,
-    Vector,
-    grid_vector,
-    to_grid,
-)
+from sulq.language.rowfn.vectors import Bernstein, Lookup, Outer, Vector, grid_vector, to_grid
 from sulq.language.tally import Block, Tally
 
 PLAIN: Final = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*")
