@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sulq.compile.statements import derived_tables
-from sulq.compile.statements.emitter import FUNCTIONS
 from sulq.compile.statements.kept_table import names
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts, Tables
@@ -20,7 +19,7 @@ from tests import counts, random_tallies, relations
 from tests.compile.statements.test_emitter import functions
 from tests.counts import count
 from tests.sources.cases import CANARY, SCHEMA, duck, plain_engine, table
-from tests.sources.reread import faults
+from tests.sources.reread import FUNCTIONS, faults
 
 UNIT = Unit("who", 2)
 

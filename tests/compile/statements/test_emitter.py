@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from sulq.compile.statements import kept_table
-from sulq.compile.statements.emitter import FUNCTIONS, Emitter
+from sulq.compile.statements.emitter import Emitter
 from sulq.language.domain import Int, Real, Schema
 from sulq.language.rowfn import Arith, Col, Fill, IsIn, Lit, RowFn, col
 from sulq.language.rowfn.writer import KeptRows
@@ -18,6 +18,7 @@ from sulq.sources.duckdb import kept_rows
 from tests import counts, generate, random_tallies
 from tests.counts import count
 from tests.sources.cases import CANARY, SCHEMA, ask, duck, plain_engine, sums, table
+from tests.sources.reread import FUNCTIONS
 
 NAME = re.compile(
     r"(?:[abcdfstk][0-9]+|[ahopuw]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key|who)"

@@ -29,18 +29,7 @@ from sulq.kernel.whole.metric import Cube as Bits
 from sulq.kernel.whole.metric import Nearest
 from sulq.kernel.whole.rows import CellCounts
 from sulq.language import statistic as terms
-from sulq.language.domain import (
-    Bool,
-    Category,
-    Column,
-    Date,
-    Int,
-    Real,
-    Schema,
-    Text,
-    Timestamp,
-    iso_text,
-)
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, iso_text
 from sulq.language.estimator import Declaration, Property
 from sulq.language.facts import Facts, TableFacts
 from sulq.language.law import BitLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw
@@ -51,18 +40,7 @@ from sulq.language.rowfn.base import condition, walk
 from sulq.language.rowfn.keys import mixing
 from sulq.language.shape import shape
 from sulq.language.space import Box, Candidates, Cube, units
-from sulq.language.statistic import (
-    OF_GRAPH,
-    Aggregated,
-    Certified,
-    Edges,
-    HeavyPersons,
-    Occurring,
-    SpanningTree,
-    Statistic,
-    ToConnected,
-    ToProperty,
-)
+from sulq.language.statistic import OF_GRAPH, Aggregated, Certified, Statistic, ToProperty
 from sulq.language.tally import Block, Key, Tally
 
 NEEDS_LIBRARY: Final = (terms.MinCut, terms.SpanningTree, terms.ToConnected, terms.ToBoundedDegree)
@@ -193,7 +171,8 @@ def _space(whole: Whole) -> metric.Space | None:
 
 MOST_NUMBERS: Final = 2**27  # of all rows listed: 1 GiB, and as much again for each copy that is sorted
 MOST_EDGES: Final = 2**24  # that the graph library holds, some 200 bytes each
-DRAWN: Final = (SpanningTree, ToConnected)  # whose edges all go to the library; those of a cut are few by its vertices
+# Those whose edges all go to the library; those of a cut are few by its vertices.
+DRAWN: Final = (terms.SpanningTree, terms.ToConnected)
 Scaled = LaplaceLaw | GaussianLaw | MetricLaw | ExponentialLaw | FlipLaw | BitLaw
 
 
@@ -282,10 +261,10 @@ def _room(asked: Holistic, table: TableFacts, facts: Facts, blocks: tuple[Block,
 
 def _keys(statistic: Statistic, move: Move, schema: Schema) -> tuple[Key, ...]:
     """What the bits of pairs and of combinations are about: an answer names them (a single vertex has no pair)."""
-    if isinstance(statistic, Edges) and move.bits:
+    if isinstance(statistic, terms.Edges) and move.bits:
         names: tuple[str, ...] = (statistic.graph.u, statistic.graph.v)
     else:
-        names = statistic.columns if isinstance(statistic, Occurring) else ()
+        names = statistic.columns if isinstance(statistic, terms.Occurring) else ()
     return tuple(Key(Col(name), _labels(schema.find(name))) for name in names)
 
 
@@ -309,7 +288,7 @@ def _all_rows(asked: Holistic, table: TableFacts, facts: Facts) -> None:
 
     A condition is about kept rows; which of a person's other rows meet it is not known of a prepared copy.
     """
-    if not isinstance(asked.statistic, HeavyPersons):
+    if not isinstance(asked.statistic, terms.HeavyPersons):
         return
     if facts.kept_of(table) is None:
         raise QuestionError("bad-question", f"Every row of table {table.schema.table!r} is kept.")
@@ -323,7 +302,7 @@ def _stride(asked: Holistic, width: int, step: Fraction) -> int:
     if space is None:
         return 1
     if isinstance(space, Cube):
-        if not isinstance(asked.statistic, (Edges, Occurring)):
+        if not isinstance(asked.statistic, (terms.Edges, terms.Occurring)):
             raise QuestionError("wrong-kind", "The Hamming cube is for bits: Edges or Occurring.")
         return 1
     if isinstance(space, Candidates):

@@ -1,7 +1,7 @@
 """Statements over kept rows: keys of partitions, sums, and the texts that are bound in them.
 
-Only functions of FUNCTIONS occur; each is total, row-wise and deterministic (T18, T30). Row functions write themselves
-(language/rowfn).
+Row functions write themselves (language/rowfn). Only functions that the kernel's certifier knows may occur; each is
+total, row-wise and deterministic (T18, T30).
 """
 
 from __future__ import annotations
@@ -17,22 +17,6 @@ from sulq.language.rowfn.keys import MAX_BINS, code, divided, limited, places
 from sulq.language.rowfn.piece import Piece, clamped, double, joined, whole
 from sulq.language.rowfn.writer import SqlWriter
 from sulq.language.tally import Block
-
-FUNCTIONS: Final = frozenset(
-    {
-        # questions
-        "!=", "%", "*", "+", "-", "/", "//", "<", "<=", "<>", "=", ">", ">=",
-        "||", "~~", "abs", "ceil", "coalesce", "contains", "count", "count_star", "date_part", "date_trunc",
-        "epoch_us", "exp", "floor", "greatest", "grouping_id", "instr", "isfinite", "least", "length", "list_extract",
-        "list_value", "ln", "lower", "ltrim", "make_timestamp", "max", "min", "pow", "regexp_matches", "round", "rtrim",
-        "sign", "sqrt", "starts_with", "strlen", "substr", "suffix", "sum", "translate", "trim", "trunc", "upper",
-        # reading a source
-        "chr", "concat", "concat_ws", "enum_code", "epoch_ns", "isnan", "list_position", "lpad", "nfc_normalize",
-        "read_csv", "read_parquet", "regexp_extract", "regexp_full_match", "regexp_replace", "replace", "row_number",
-        "rpad", "sha256", "struct_pack",
-    }
-)  # fmt: skip
-"""Every function that may stand in generated SQL; whatever is not listed is refused (T18)."""
 
 EXACT: Final = 2**53
 MAX_GROUPED_VALUES: Final = 512  # so many values of a column are grouped by as they are, and then put into bins

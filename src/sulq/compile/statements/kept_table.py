@@ -59,35 +59,23 @@ def stored_facts(tables: Tables, kept: Callable[[str], KeptRows]) -> facts.Facts
 
 
 def _table(item: TableFacts, tables: Tables, stored: KeptRows) -> facts.Table:
-    columns = _columns(item.schema, stored)
+    columns: list[tuple[str, facts.Column]] = []
+    spelled: list[tuple[str, facts.Column]] = []  # the codes of categories that are there as texts too
+    for name, column in item.schema.columns:
+        held = stored.names[name]
+        if isinstance(column, Text):
+            columns.append((held, facts.Column("VARCHAR", missing=column.missing)))
+            continue
+        columns.append((held, facts.Column(smallest(column), column.low, column.high, column.missing)))
+        if held in stored.spelled:
+            spelled.append((stored.spelled[held], facts.Column("VARCHAR", column.low, column.high, column.missing)))
     person = None if item.public else tables.person_of(item)
     if person is not None or tables.unit.positions_are_public:
         columns.append((PERSON, HASHES))
     if tables.unit.positions_are_public:
         columns.append((PLACE, PLACES))
-    columns += _spelled(item.schema, stored)  # in the order in which they are stored: `*` stands for it
+    columns += spelled  # in the order in which they are stored: `*` stands for it
     size = item.rows if item.public and item.rows is not None else MAX_STORED_ROWS
     altered = 0 if item.public else tables.rows_of(item) or 0
     unique = stored.names.get(item.key or "")
     return facts.Table(tuple(stored.relation.split(".")), tuple(columns), altered, person is not None, size, unique)
-
-
-def _columns(schema: Schema, held: KeptRows) -> list[tuple[str, facts.Column]]:
-    found = []
-    for name, column in schema.columns:
-        stored = held.names[name]
-        if isinstance(column, Text):
-            found.append((stored, facts.Column("VARCHAR", missing=column.missing)))
-            continue
-        found.append((stored, facts.Column(smallest(column), column.low, column.high, column.missing)))
-    return found
-
-
-def _spelled(schema: Schema, held: KeptRows) -> list[tuple[str, facts.Column]]:
-    """The codes of categories that are there as texts too."""
-    found = []
-    for name, column in schema.columns:
-        if held.names[name] in held.spelled and not isinstance(column, Text):
-            digits = facts.Column("VARCHAR", column.low, column.high, column.missing)
-            found.append((held.spelled[held.names[name]], digits))
-    return found
