@@ -25,9 +25,9 @@ def found(keys: list[Keyed], sizes: list[int], bound: int = 100) -> list[list[in
     rows = KeptRows("t", {}, kept_table.names(SCHEMA), frozenset(), {}, 12)
     con = duckdb.connect()
     con.execute("CREATE TABLE t AS SELECT unnest([0, 1, 2, 3, 4, 5, 5, 6, 7, 8, 9, NULL]) AS c0")
-    query = Query(Emitter(SCHEMA, rows), keys)
+    query = Query(Emitter(SCHEMA, rows), keys, sizes)
     query.blocks.append(((0, 0), [{query.aggregate("count(*)", bound): 1}, {query.aggregate("sum(c0)", bound): 2}]))
-    statement = alone(query, None, sizes)
+    statement = alone(query, None)
     return assemble(statement, CursorRunner(con.cursor(), SCHEMA, rows).columns([statement])[0], query.bounds)[
         0, 0
     ].tolist()

@@ -18,7 +18,7 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -38,10 +38,11 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Query:
-    """One SELECT: keys, aggregates with their largest total, and the blocks that follow from them."""
+    """One SELECT: keys and their numbers of labels, aggregates with their largest total, and the blocks that follow."""
 
     emitter: Emitter
     keys: list[Keyed]
+    sizes: list[int]
     aggregates: list[str] = field(default_factory=list)
     bounds: list[int] = field(default_factory=list)  # the largest total of each aggregate
     blocks: list[tuple[Place, list[dict[int, int]]]] = field(default_factory=list)  # and each coordinate's weights
@@ -118,24 +119,23 @@ def _bernstein(query: Query, fn: Bernstein) -> list[dict[int, int]]:
     return [{q: 1}, {s: 2 * width, q: -2}, {q: 1, s: -2 * width, n: width * width}, *last]
 
 
-def alone(query: Query, where: Piece | None, sizes: list[int], looked: tuple[Looked, ...] = ()) -> Statement:
+def alone(query: Query, where: Piece | None, looked: tuple[Looked, ...] = ()) -> Statement:
     """The statement of one query; keys past those of its partition tell the rows of lookup tables apart."""
-    keys = _described(query.keys, range(len(query.keys)), sizes)
+    keys = _described(query, range(len(query.keys)))
     own = min([len(keys), *(place for table in looked for place in table.keys)])
     part = Part(keys, own, None, tuple(query.combined()), looked)
     return Statement(query.emitter.scan(query.sql(where, _sums(query))), len(keys), (part,))
 
 
-def together(queries: Sequence[Query], where: Piece | None, sizes: Sequence[list[int]]) -> Statement:
+def together(queries: Sequence[Query], where: Piece | None) -> Statement:
     """The one statement of several queries: they share an emitter, a condition and the aggregates they ask for."""
     first = queries[0]
     keys = {key.piece.sql: key for query in queries for key in query.keys}
     place_of = {sql: i for i, sql in enumerate(keys)}
     parts = []
-    for query, size in zip(queries, sizes, strict=True):
+    for query in queries:
         mine = [place_of[key.piece.sql] for key in query.keys]
-        described = _described(query.keys, mine, size)
-        parts.append(Part(described, len(mine), _mark(mine, len(keys)), tuple(query.combined())))
+        parts.append(Part(_described(query, mine), len(mine), _mark(mine, len(keys)), tuple(query.combined())))
     scan = first.emitter.scan(_together(queries, list(keys), where, _sums(first)))
     return Statement(scan, len(keys), tuple(parts))
 
@@ -146,11 +146,11 @@ def _sums(query: Query) -> list[str]:
     return [query.emitter.narrow(sql) for sql in query.aggregates] if fits else query.aggregates
 
 
-def _described(keys: Sequence[Keyed], columns: Sequence[int], sizes: Sequence[int]) -> tuple[Key, ...]:
+def _described(query: Query, columns: Sequence[int]) -> tuple[Key, ...]:
     """How keys are read from the columns they stand in."""
     return tuple(
         Key(column, size, key.shift, key.places, key.missing)
-        for key, column, size in zip(keys, columns, sizes, strict=True)
+        for key, column, size in zip(query.keys, columns, query.sizes, strict=True)
     )
 
 
@@ -178,13 +178,6 @@ SETS: Final = 32  # partitions of one SELECT: each has its own table of groups i
 CELLS: Final = 2**18  # and so many cells of them all
 
 
-class _Part(NamedTuple):
-    """One partition: its query, and how many labels its keys have."""
-
-    query: Query
-    sizes: list[int]
-
-
 def shared(write: Callable[[], Emitter], tallies: Mapping[int, Tally]) -> list[Statement]:
     """The statements of the blocks that SQL sums of tallies; `write` gives writers of row functions over their rows."""
     found: list[Statement] = []
@@ -199,43 +192,40 @@ def shared(write: Callable[[], Emitter], tallies: Mapping[int, Tally]) -> list[S
             where = None if condition is None else emitter.truth(condition)
         except NotInSql:
             continue
-        for parts in _packed(_parts(emitter, {i: united[i] for i in places})):
-            if len(parts) == 1:
-                found.append(alone(parts[0].query, where, parts[0].sizes))
-            else:
-                found.append(together([part.query for part in parts], where, [part.sizes for part in parts]))
+        packed = _packed(_partitions(emitter, {i: united[i] for i in places}))
+        found += [alone(pack[0], where) if len(pack) == 1 else together(pack, where) for pack in packed]
     return found
 
 
-def _parts(emitter: Emitter, tallies: dict[int, Tally]) -> list[_Part]:
+def _partitions(emitter: Emitter, tallies: dict[int, Tally]) -> list[Query]:
     """The partitions of tallies, each with all blocks that SQL sums for it; what SQL cannot say is left out."""
-    parts: dict[tuple[tuple[int, int], ...], _Part] = {}
+    found: dict[tuple[tuple[int, int], ...], Query] = {}
     for i, tally in tallies.items():
         name = tuple((id(key.fn), len(key.labels)) for key in tally.by)
-        if name not in parts:
+        if name not in found:
             try:
                 keys = [emitter.key(key.fn, alone=len(tally.by) == 1) for key in tally.by]
             except NotInSql:
                 continue
-            parts[name] = _Part(Query(emitter, keys), [len(key.labels) for key in tally.by])
+            found[name] = Query(emitter, keys, [len(key.labels) for key in tally.by])
         for place, block in enumerate(tally.blocks):
             with contextlib.suppress(NotInSql):
-                add(parts[name].query, (i, place), block)
-    return [part for part in parts.values() if part.query.blocks]
+                add(found[name], (i, place), block)
+    return [query for query in found.values() if query.blocks]
 
 
-def _packed(parts: list[_Part]) -> Iterator[list[_Part]]:
+def _packed(queries: list[Query]) -> Iterator[list[Query]]:
     """Partitions that one SELECT sums: such as ask for the same aggregates, and not too many at a time."""
-    alike: dict[tuple[str, ...], list[_Part]] = {}
-    for part in parts:
-        alike.setdefault(tuple(part.query.aggregates), []).append(part)
+    alike: dict[tuple[str, ...], list[Query]] = {}
+    for query in queries:
+        alike.setdefault(tuple(query.aggregates), []).append(query)
     for same in alike.values():
-        pack: list[_Part] = []
-        for part in same:
-            cells = sum(math.prod(one.sizes) for one in [*pack, part])
-            keys = {key.piece.sql for one in [*pack, part] for key in one.query.keys}
-            if pack and (len(pack) == SETS or cells > CELLS or len(keys) > part.query.emitter.grouped_keys):
+        pack: list[Query] = []
+        for query in same:
+            cells = sum(math.prod(one.sizes) for one in [*pack, query])
+            keys = {key.piece.sql for one in [*pack, query] for key in one.keys}
+            if pack and (len(pack) == SETS or cells > CELLS or len(keys) > query.emitter.grouped_keys):
                 yield pack
                 pack = []
-            pack.append(part)
+            pack.append(query)
         yield pack

@@ -101,35 +101,29 @@ class _Writer:
 
     def _made(self, query: str, relation: Relation) -> KeptRows:
         made = shape(relation, self.tables)
-        return KeptRows(f"({query})", self.parameters, kept_table.names(made.schema), frozenset(), {}, made.most)
+        return KeptRows(f"({query})", self.parameters, kept_table.names(made.schema), most=made.most)
 
     def _owner(self, relation: Relation, prefix: str = "") -> list[str]:
         return [f"{prefix}{OWNER}"] if shape(relation, self.tables).owned else []
 
     def _emitter(self, relation: Relation, rows: KeptRows) -> Emitter:
-        return Emitter(shape(relation, self.tables).schema, replace(rows, parameters=self.parameters))
-
-    def _bind(self, emitter: Emitter) -> None:
-        self.parameters.update(emitter.parameters)
+        emitter = Emitter(shape(relation, self.tables).schema, rows)
+        emitter.parameters = self.parameters
+        return emitter
 
     def _table(self, table: Table) -> KeptRows:
         """Kept rows as they are stored; those read for one question are brought to the same form."""
         rows = self.read(table.name)
-        columns = []
-        for name in rows.names.values():
-            units = f"{name} - {whole(rows.shifts[name])}" if name in rows.shifts else name
-            columns.append(
-                f"TRY_CAST({units} AS BIGINT) AS {name}" if name in rows.doubles | rows.shifts.keys() else name
-            )
-        columns += self._owner(table)
-        query = f"SELECT {', '.join(columns)} FROM {rows.relation}"
-        return self._made(query, table)
+        units = {name: name for name in rows.doubles}
+        units |= {name: f"{name} - {whole(shift)}" for name, shift in rows.shifts.items()}
+        written = {name: f"TRY_CAST({item} AS BIGINT) AS {name}" for name, item in units.items()}
+        columns = [written.get(name, name) for name in rows.names.values()]
+        return self._made(f"SELECT {', '.join([*columns, *self._owner(table)])} FROM {rows.relation}", table)
 
     def _where(self, relation: Where) -> KeptRows:
         source = self.rows(relation.source)
         emitter = self._emitter(relation.source, source)
         condition = emitter.truth(relation.condition).sql
-        self._bind(emitter)
         columns = ", ".join([*source.names.values(), *self._owner(relation)])
         return self._made(f"SELECT {columns} FROM {emitter.relation()} WHERE {condition}", relation)
 
@@ -140,7 +134,6 @@ class _Writer:
         columns = []
         for i, ((_, column), (_, fn)) in enumerate(zip(schema.columns, relation.columns, strict=True)):
             columns.append(f"{_column(emitter, fn, column).sql} AS c{i}")
-        self._bind(emitter)
         columns += self._owner(relation)
         return self._made(f"SELECT {', '.join(columns)} FROM {emitter.relation()}", relation)
 
@@ -178,7 +171,6 @@ class _Writer:
             within += aggregates
             between.append(f"{value} AS v{i}")
             columns.append(f"TRY_CAST({_clamped(f'v{i}', column)} AS {kept_table.smallest(column)}) AS c{i}")
-        self._bind(emitter)
         grouped = ", ".join([OWNER, *(f"k{i}" for i in range(len(keys)))])
         query = f"SELECT {', '.join(within)} FROM {emitter.relation()} GROUP BY {grouped}"
         query = f"SELECT {', '.join([*columns, OWNER])} FROM (SELECT {', '.join(between)} FROM ({query}))"

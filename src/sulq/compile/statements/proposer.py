@@ -110,7 +110,7 @@ class Proposer:
                     left.append(place)
         read, rest = self._tables(emitter, i, tally, tables)
         if main[0].blocks:
-            read.insert(0, partial(alone, *main, [len(key.labels) for key in tally.by]))
+            read.insert(0, partial(alone, *main))
         return [write() for write in read], sorted(left + rest)  # now that all words are known
 
     def _query(
@@ -123,7 +123,7 @@ class Proposer:
             keys = [emitter.key(key, alone=alone and len(asked) == 1) for key in asked]
         except NotInSql:
             return None
-        return Query(emitter, keys), where
+        return Query(emitter, keys, [*(len(key.labels) for key in tally.by), *map(self._size, beside)]), where
 
     def _tables(
         self, emitter: Emitter, i: int, tally: Tally, places: list[int]
@@ -155,14 +155,13 @@ class Proposer:
             return None
         query, where = asked
         query.aggregate("count(*)", self.rows.most)
-        own = [len(key.labels) for key in tally.by]
-        place_of = {id(key): place for place, key in enumerate(keys, len(own))}
+        place_of = {id(key): place for place, key in enumerate(keys, len(tally.by))}
         looked = []
         for place, lookup in lookups.items():
             units = lookup.units()[0]
             mine = tuple(place_of[id(key)] for key in lookup.keys)
             looked.append(Looked((i, place), mine, units.shape[1], units.astype("<i8").tobytes()))
-        return partial(alone, query, where, [*own, *map(self._size, keys)], tuple(looked))
+        return partial(alone, query, where, tuple(looked))
 
     def columns(self, relation: str, wanted: Needed, *, owned: bool = False) -> str:
         """A SELECT of what is wanted of each row: columns with their codes counted from 0, and what stands beside."""
@@ -190,7 +189,7 @@ class Proposer:
         """The SELECT of groups that are not listed in advance; NotInSql where SQL does not say a part."""
         emitter = self.emitter()
         where = None if tally.where is None else emitter.truth(tally.where)
-        query = Query(emitter, [Keyed(_key(emitter, key.fn)) for key in tally.by])
+        query = Query(emitter, [Keyed(_key(emitter, key.fn)) for key in tally.by], [])
         for place, block in enumerate(tally.blocks):
             aggregate.add(query, (0, place + 1), block)  # after the people
         people = query.aggregate(f"count(DISTINCT {OWNER})" if owned else "count(*)", self.rows.most)
