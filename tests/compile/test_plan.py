@@ -13,6 +13,7 @@ from sulq.answers import wire
 from sulq.compile import plan as planning
 from sulq.compile.plan import STEPS, draw
 from sulq.errors import QuestionError
+from sulq.kernel.facts import converts
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit
 from sulq.language.question import Sums, Together
@@ -97,3 +98,19 @@ def test_large_questions_are_planned_in_moderate_time_T74():
     draw(Sums((Lit(1), pair), None, (Nearest(pair, centres),)), FACTS, Rho(1))
     draw(Sums((Bernstein(Col("age"), 2),) * 200), FACTS, Epsilon(1))
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("spend", [Rho(0.001), EpsilonDelta(0.1, 1e-12), EpsilonDelta(0.1, 1e-6)], ids=str)
+def test_a_loss_that_is_not_pure_has_a_pair_fixed_before_its_debit_SR26(spend: object):
+    """At a sixteenth of the share for it or the spend's own delta, and the least epsilon that holds its rho."""
+    share = Fraction(1, 10**7)
+    question = Sums((Vector(tuple(Col("age") > i for i in range(60))),))
+    event = draw(question, replace(FACTS, basic_delta=share), spend).event
+    own = spend.exact_delta if isinstance(spend, EpsilonDelta) else share
+    assert event.delta == min(own, share / 16)
+    assert converts(event.rho, event.basic, event.delta)
+    assert not converts(
+        event.rho, event.basic * Fraction(999, 1000), event.delta
+    )  # control: not much more than must be
+    old = draw(question, FACTS, spend).event  # a ledger without such a share
+    assert (old.basic, old.delta) == (None, 0)

@@ -316,19 +316,14 @@ def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
     nothing, whatever spend is named (SR19).
     """
     left = facts.remaining
-    if isinstance(left, Epsilon) and isinstance(spend, Rho):
+    if isinstance(facts.budget, Epsilon) and isinstance(spend, Rho):
         raise QuestionError("spend-kind", "A budget of Epsilon cannot hold a spend of Rho.")
-    if facts.whose == "reports":
+    if facts.whose == "reports" or isinstance(left, Queries):
         return
-    short = False
-    if isinstance(left, (Epsilon, EpsilonDelta)) and isinstance(spend, Epsilon):
-        short = spend.exact > left.amount
-    elif isinstance(left, Rho):
-        short = (spend.exact if isinstance(spend, Rho) else spend.exact**2 / 2) > left.amount
-    elif isinstance(left, EpsilonDelta):
-        short = facts.rho is not None and spend.exact > facts.rho
-    if short:
-        most = (
-            f"{left}, or rho {float(facts.rho):.6g}" if isinstance(spend, Rho) and facts.rho is not None else f"{left}"
-        )
-        raise BudgetExceeded("budget-exceeded", f"This would cost {spend}; {most} is left.")
+    price: Epsilon | Rho = spend
+    if isinstance(left, Rho) and isinstance(spend, Epsilon):
+        price = Rho.total(spend.exact**2 / 2)
+    elif isinstance(spend, Rho) and facts.rho is not None:
+        left = Rho.total(facts.rho)
+    if price.amount > left.amount:
+        raise BudgetExceeded("budget-exceeded", f"This would cost {price}; {left} is left.")

@@ -4,7 +4,6 @@ Every coin is a uniform real number U given bit by bit: heads if U < exp(-expone
 always, against double bounds of the exponential wide enough for all that rounding can do; the few that fall between
 are decided by more bits and decimal bounds that tighten until they part. So the bias is exp(-exponent) itself: no float
 decides, it only postpones.
-
 Source: docs/theory/choose.md.
 """
 

@@ -95,8 +95,7 @@ def best_order(epsilon: float, delta: float) -> float:
     """Order alpha at which (epsilon, delta) holds the largest zero-concentrated loss: any alpha > 1 is sound."""
     low, high = math.log(1e-6), math.log(1e12)
     golden = (math.sqrt(5.0) - 1.0) / 2.0
-    # What is held has one peak: golden-section search by the logarithm of alpha - 1.
-    for _ in range(200):
+    for _ in range(200):  # what is held has one peak: golden-section search by the logarithm of alpha - 1
         left, right = high - golden * (high - low), low + golden * (high - low)
         if _held(1.0 + math.exp(left), epsilon, delta) < _held(1.0 + math.exp(right), epsilon, delta):
             low = left
@@ -112,6 +111,12 @@ def _held(alpha: float, epsilon: float, delta: float) -> float:
 def rho_within(epsilon: float, delta: float) -> Fraction:
     """Largest rho known to be (epsilon, delta)-private: the inverse of the tight conversion."""
     return Fraction(max(_held(best_order(epsilon, delta), epsilon, delta), 0.0) * (1.0 - _MARGIN))
+
+
+def converts(rho: Fraction, epsilon: Fraction | int, delta: Fraction) -> bool:
+    """Whether a zero-concentrated loss is known to be (epsilon, delta)-private."""
+    counted = 0 < epsilon <= LARGEST and SMALLEST_DELTA <= delta <= 1
+    return counted and rho <= rho_within(float(epsilon), float(delta))
 
 
 def exactly(value: object, name: str, *, smallest: Fraction = SMALLEST, largest: int = LARGEST) -> Fraction:
@@ -210,10 +215,7 @@ class Epsilon(_Additive):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Rho(_Additive):
-    """Zero-concentrated loss: Renyi divergence at most rho*alpha at every order alpha.
-
-    Of a group it grows with the square of its size [BS16, Prop. 27].
-    """
+    """Zero-concentrated loss: Renyi divergence at most rho*alpha at any order; a group squares it [BS16, Prop. 27]."""
 
     rho: Number
     _power: ClassVar[int] = 2
@@ -248,10 +250,7 @@ class EpsilonDelta(_Approximate):
         return Rho.total(self.rho).share(part)
 
     def group(self, people: int) -> EpsilonDelta:
-        """What a group of so many people together may lose.
-
-        Epsilon adds up, and delta is multiplied by (e^(people*epsilon) - 1)/(e^epsilon - 1), rounded up [S4.22].
-        """
+        """Of a group epsilon adds up; delta is times (e^(people*epsilon) - 1)/(e^epsilon - 1), rounded up [S4.22]."""
         epsilon = Epsilon(self.exact).group(people).exact
         factor = math.expm1(float(epsilon)) / math.expm1(float(self.exact)) * (1.0 + _MARGIN)
         return EpsilonDelta(epsilon, self.exact_delta * Fraction(factor))
@@ -301,7 +300,6 @@ class Unit:
     Without a column the row is the person. `neighbors` is the relation between two data sets that must look alike: a
     person's rows added or removed (`add_remove`), exchanged for another's (`replace_one`), or blanked (`zero_out`: the
     number of rows and their positions are public).
-
     `fold` says which ids name one person. None: equal ones do, numbers by value whatever their type, texts by their
     bytes. "case": texts that differ in the case of ASCII letters do too. "spelling": so do texts that differ in blanks
     around them, in forms of Unicode or in `.0` after a whole number, and 7 and "7" do.
@@ -362,8 +360,9 @@ class Draw:
 class Event:
     """What happened to a person space in one ask: its loss and the draws behind it.
 
-    `epsilon` is None where no pure loss holds; `key_delta` is charged to unknown keys (SR14); `queries` counts scalar
-    sums under SubLinear.
+    `epsilon` is None where no pure loss holds; `basic` and `delta` are then the (epsilon, delta) at which basic
+    composition adds it, fixed before the debit (SR26). `key_delta` is charged to unknown keys (SR14); `queries` counts
+    scalar sums under SubLinear.
     """
 
     epsilon: Fraction | None
@@ -372,6 +371,8 @@ class Event:
     queries: int = 0
     draws: tuple[Draw, ...] = ()
     versions: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    basic: Fraction | None = None
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,3 +383,4 @@ class Split:
     room: Fraction  # E - c(alpha, D'): what the sum of min(epsilon, alpha*rho) may reach
     delta: Fraction  # D', paid once by the conversion
     key_delta: Fraction  # D_keys, for tables with open keys
+    basic_delta: Fraction = Fraction(0)  # D_basic, for losses that are added as (epsilon, delta); none in old ledgers

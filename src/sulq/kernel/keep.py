@@ -3,7 +3,6 @@
 How cells are read is proposed, as expressions that must look at one record alone; whose a record is and which records
 of a person are kept is written here. Certificates follow from facts alone, so no row may contradict them: the tables
 themselves are asked, each time they are opened, before any debit.
-
 Source: docs/theory/kernel.md, "Kept rows"; SR2, SR11, SR15.
 """
 
@@ -124,7 +123,6 @@ def keep(
 
     Privacy: which records of a person are kept follows from that person's records and the key alone, since equal hashes
     mean equal cells (SR2); a record that names nobody is left out, and under zero_out (`blanked`) one without any cell.
-
     `rows`: of a person. `spelled`: names of further columns, each with the column whose codes it holds as text. `key`:
     as SQL. `stored`: whether types are narrowed and persons numbered (`people`), or else told by their text.
     """

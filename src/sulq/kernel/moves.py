@@ -2,7 +2,6 @@
 
 A block's coordinates are whole combinations of a statement's sums, so one row adds to each coordinate a polynomial in
 the row's atoms. For each pattern of missing atoms its norms are bounded; the largest holds for every row.
-
 Source: docs/theory/kernel.md; SR1, SR13.
 """
 

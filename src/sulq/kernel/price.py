@@ -2,7 +2,6 @@
 
 The loss is worked out from the laws that are drawn and from the certificates alone. What a debit records of each draw
 (its law, its sensitivity) must be true as well, since whoever verifies the ledger recomputes the loss from it.
-
 Source: docs/theory/kernel.md; SR1, SR3, SR8, SR13, SR14.
 """
 

@@ -3,7 +3,6 @@
 A program is data: steps from a closed list, each of which gives a value for each row from values of the same row, and
 sums of vectors whose whole numbers are held within public bounds, whatever was worked out before. So who wrote a
 program is not believed; `certify` reads it with the columns that the certified statement gives.
-
 Source: docs/theory/kernel.md; SR1, SR16.
 """
 

@@ -3,7 +3,6 @@
 Reads the parse tree of the text that will run; believes nobody who wrote it. By induction over the tree each relation
 has columns with what they can hold, the number of its rows that one person can alter, and whether each row is one
 person's. Every node that is not named here is refused.
-
 Source: docs/theory/kernel.md; SR1, SR13, SR15.
 """
 

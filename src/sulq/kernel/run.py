@@ -1,7 +1,6 @@
 """The order of an ask: certify, price, compare with the debit; then redeem, run, add noise, release.
 
 What is released of any request satisfies the event that was debited for it, whoever wrote the request.
-
 Source: docs/theory/kernel.md; SR5, SR6, SR17, SR24.
 """
 

@@ -4,7 +4,6 @@ A choice depends on scores only through their differences, so what counts is the
 candidate's score plus the largest fall of any, either at least zero. k rows span at most k times what one row does.
 Every total takes the same steps whatever the sums are, in columns of 31-bit digits (`Wide`): did it not, the time of an
 ask would tell how large they are (T34).
-
 Privacy: the spans of one row, and of one row exchanged for another, are at most those given here, whatever cell and
 value within its bounds, zero included, a row has.
 Source: docs/theory/choose.md.

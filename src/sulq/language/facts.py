@@ -151,8 +151,9 @@ class Facts(Catalogue):
     public_key: str = ""  # checks the signatures on receipts, in hexadecimal
     whose: Whose = "everyone"
     heavy: tuple[Heavy, ...] = ()  # of each table of which it was bought
-    rho: Fraction | None = None  # the largest that one ask could still spend, where the budget holds any
+    rho: Fraction | None = None  # what asks may still share among them, where the budget holds any
     certified: bool = True  # False: rows are not held as the kernel certifies; their sums rest on the plan
+    basic_delta: Fraction = Fraction(0)  # the budget's share of delta for losses added as (epsilon, delta) (SR26)
 
     @property
     def every(self) -> tuple[TableFacts, ...]:

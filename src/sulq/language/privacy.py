@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,20 +36,45 @@ from sulq.kernel.facts import (
 __all__ = [
     "CALIBRATIONS", "GRAIN", "LARGEST", "NEIGHBORS", "SMALLEST", "Budget", "Draw", "Epsilon", "EpsilonDelta",
     "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit", "divided",
-    "exactly", "plain", "probability",
+    "epsilon_of", "exactly", "plain", "probability",
 ]  # fmt: skip
 
 
-def divided(budget: EpsilonDelta, *, open_keys: bool) -> Split:
-    """Divide delta between the conversion and open keys, and fix the order at which Renyi losses are added up.
+BASIC_SHARE: Final = Fraction(
+    1, 10
+)  # of delta: the blended branch keeps 98 to 99 percent of its room (docs/theory/filter.md)
+BASIC_ASKS: Final = 16  # how many asks priced in rho share that delta
+
+
+def divided(budget: EpsilonDelta, *, open_keys: bool, basic: Fraction = BASIC_SHARE) -> Split:
+    """Divide delta between conversion, open keys and basic composition, and fix the order of Renyi losses.
 
     The order with the most room is fixed in advance, so plain addition is a filter (SR3); the kernel's filter takes no
-    more room than the order and the delta allow.
+    more room than the order and the delta allow. Half of delta is for open keys where a table has them.
     """
-    delta = budget.exact_delta / 2 if open_keys else budget.exact_delta
+    whole = budget.exact_delta
+    keys = whole / 2 if open_keys else Fraction(0)
+    basic *= whole - keys
+    delta = whole - keys - basic
     alpha = best_order(float(budget.exact), float(delta))
     room = float(budget.exact) - conversion_cost(alpha, float(delta))
-    return Split(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, budget.exact_delta - delta)
+    return Split(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, keys, basic)
+
+
+def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
+    """The least epsilon known to hold a zero-concentrated loss at a delta, rounded up: alpha rho + c(alpha, delta)."""
+    loss, chance = float(rho), float(delta)
+    low, high = math.log(1e-6), math.log(1e12)
+    golden = (math.sqrt(5.0) - 1.0) / 2.0
+
+    def at(place: float) -> float:
+        alpha = 1.0 + math.exp(place)
+        return alpha * loss + conversion_cost(alpha, chance)
+
+    for _ in range(200):  # one valley in the logarithm of alpha - 1
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (left, high) if at(left) > at(right) else (low, right)
+    return Fraction(max(at(low), at(high)) * (1.0 + 1e-9))
 
 
 @dataclass(frozen=True, slots=True)

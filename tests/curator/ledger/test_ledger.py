@@ -351,7 +351,7 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     """The public calls are these, and none takes anything back that was charged (T60)."""
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declarations",
+        "abandon", "again", "agrees", "basic_delta", "book", "budget", "close", "cover", "debit", "declarations",
         "declared_estimators", "declared_public", "durable", "flush", "give_up", "hash_key", "head", "keep", "kept",
         "kept_source", "open", "public_key", "raise_to", "receipt", "redeem", "register", "registered",
         "remaining", "rho_left", "seal", "share", "space", "spent", "standing", "standings", "synthetic", "times",
@@ -485,7 +485,7 @@ def test_every_person_space_has_its_own_names_and_keys() -> None:
 def test_a_later_format_is_refused_and_this_one_opens_T91(folder: Path) -> None:
     """A ledger of format 1 opens with equal totals; one whose number is higher is refused (T91)."""
     path = folder / "a.ledger"
-    body = json.loads(notes.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then"))
+    body = json.loads(notes.genesis(Unit(), Epsilon(1), open_keys=False, synthetic=False, time="then")) | {"format": 1}
     rows = []
     last = chain.ORIGIN
     for seq, text in enumerate([chain.canonical(body), *FORMAT_1], start=1):
@@ -497,7 +497,7 @@ def test_a_later_format_is_refused_and_this_one_opens_T91(folder: Path) -> None:
         assert ledger.totals == Totals(epsilon=25 * 10**16, rho=3125 * 10**13, events=1)
         assert [line.answer for line in ledger.transcript()] == ["12"]
         assert ledger.version == 1
-    later = chain.canonical(body | {"format": 2})
+    later = chain.canonical(body | {"format": 3})
     SqliteFile.create(folder / "b.ledger", [chain.Row(1, later, chain.link(chain.ORIGIN, 1, later))])
     refused("ledger-format", opened, folder / "b.ledger")
     refused("ledger-format", verify, folder / "b.ledger")

@@ -75,7 +75,8 @@ def test_the_owners_functions_read_back_and_may_be_absent_SR5() -> None:
 @pytest.mark.parametrize(
     ("change", "code"),
     [
-        ({"format": 2}, "ledger-format"),
+        ({"format": 3}, "ledger-format"),
+        ({"format": 0}, "ledger-format"),
         ({"format": "1"}, "ledger-damaged"),
         ({"format": True}, "ledger-damaged"),
         ({"kind": "debit"}, "ledger-damaged"),

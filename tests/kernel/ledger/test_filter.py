@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import random
 from dataclasses import replace
 from fractions import Fraction
 
@@ -19,7 +20,18 @@ from sulq.curator.ledger.notes import widened
 from sulq.curator.ledger.shares import refuse_kind, remaining, spent_of
 from sulq.errors import QuestionError
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
-from sulq.language.privacy import GRAIN, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, divided
+from sulq.language.privacy import (
+    GRAIN,
+    Epsilon,
+    EpsilonDelta,
+    Event,
+    Queries,
+    Rho,
+    Split,
+    SubLinear,
+    divided,
+    epsilon_of,
+)
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, gaussian, pure, queries
@@ -66,17 +78,31 @@ def histories(number: int, seed: int) -> list[list[Event]]:
 
 def test_the_split_of_two_and_one_in_a_million_SR3() -> None:
     """EpsilonDelta(2, 1e-6) is read at order 12.3 and has room 1.086 there (SR3)."""
-    split = divided(EpsilonDelta(2.0, 1e-6), open_keys=False)
+    split = divided(EpsilonDelta(2.0, 1e-6), open_keys=False, basic=Fraction(0))
     assert float(split.alpha) == pytest.approx(12.3, abs=0.05)
     assert float(split.room) == pytest.approx(1.086, abs=0.0005)
-    assert (split.delta, split.key_delta) == (Fraction(1, 10**6), 0)
+    assert (split.delta, split.key_delta, split.basic_delta) == (Fraction(1, 10**6), 0, 0)
+
+
+@pytest.mark.parametrize("open_keys", [False, True])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 3, 10])
+@pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-6, 1e-5])
+def test_the_share_for_basic_composition_leaves_the_blended_branch_98_percent(
+    epsilon: float, delta: float, *, open_keys: bool
+) -> None:
+    """A tenth of delta is set aside for (epsilon, delta)s, and the largest rho falls by at most two percent (SR26)."""
+    budget = EpsilonDelta(epsilon, delta)
+    split, before = (divided(budget, open_keys=open_keys, basic=Fraction(part, 10)) for part in (1, 0))
+    assert split.delta + split.key_delta + split.basic_delta == budget.exact_delta
+    assert split.key_delta == before.key_delta
+    assert split.room / split.alpha >= Fraction(98, 100) * before.room / before.alpha
 
 
 def test_open_keys_take_half_of_delta_once_SR3() -> None:
     """Where a table has open keys, half of delta is set aside for them and enforced apart (SR3, SR14)."""
     held = filter_for(EpsilonDelta(2, 1e-6), open_keys=True)
     assert held.split is not None
-    assert held.split.delta == held.split.key_delta == Fraction(1, 2 * 10**6)
+    assert held.split.key_delta == Fraction(1, 2 * 10**6) == held.split.delta + held.split.basic_delta
     half = gaussian("1e-6", key_delta="2.5e-7")
     assert held.holds(total(held, [half, half]))
     assert not held.holds(total(held, [half, half, gaussian("1e-6", key_delta="1e-18")]))
@@ -262,17 +288,68 @@ def test_what_remains_is_the_largest_pure_ask_that_fits(names: list[str], budget
     assert spent_of(held, totals).amount <= held.budget.exact
 
 
-def test_what_is_spent_takes_the_better_branch_SR3() -> None:
-    """Pure asks count by their epsilons until the blended branch is cheaper; delta counts once it is used (SR3)."""
+def test_what_is_spent_and_left_add_up_to_the_budget_SR3() -> None:
+    """Pure asks count by their epsilons until the blended branch is cheaper; one unit is read (SR3)."""
     held = filter_for(EpsilonDelta(2, 1e-6))
     few, many = total(held, [pure("0.05")] * 10), total(held, [pure("0.05")] * 60)
-    assert spent_of(held, EMPTY) == EpsilonDelta.total(Fraction(0), Fraction(0))
-    assert remaining(held, EMPTY) == EpsilonDelta(2, 1e-6)
-    assert spent_of(held, few) == EpsilonDelta.total(Fraction(1, 2), Fraction(0))
+    assert spent_of(held, EMPTY) == Epsilon.total(Fraction(0))
+    assert remaining(held, EMPTY) == Epsilon(2)
+    assert spent_of(held, few) == Epsilon(0.5)
     assert held.holds(many)  # 60 * 0.05 = 3 > 2
     assert 0.9 < spent_of(held, many).amount < 2
-    assert spent_of(held, many).exact_delta == Fraction(1, 10**6)
-    assert spent_of(held, total(held, [gaussian("0.001")])).exact_delta == Fraction(1, 10**6)
+    for totals in (few, many, total(held, [priced("0.001", "1e-8"), gaussian("0.001")])):
+        assert spent_of(held, totals).amount + remaining(held, totals).amount == 2
+
+
+def priced(rho: object, delta: object, **more: object) -> Event:
+    """A Gaussian event that basic composition adds at a delta and the least epsilon for it."""
+    event, delta = gaussian(rho, **more), Fraction(delta)
+    return replace(event, basic=epsilon_of(event.rho, delta), delta=delta)
+
+
+def test_pairs_are_added_within_their_own_share_of_delta_SR26() -> None:
+    """Two pure asks of .25 and one with a delta priced .1 leave .4; past the share of delta the pairs do not fit."""
+    held = filter_for(EpsilonDelta(1, 1e-6), open_keys=True)
+    ask = priced(EpsilonDelta(0.1, 5e-8).rho, Fraction(5, 10**8), key_delta="5e-8")
+    totals = total(held, [pure("0.25"), pure("0.25"), ask])
+    assert float(remaining(held, totals).amount) == pytest.approx(0.4, abs=1e-6)
+    assert held.holds(totals + held.cost(pure("0.39")))
+    assert not held.holds(totals + held.cost(pure("0.41")))
+    # Control: with no share of its own, as in ledgers of format 1, the blended branch alone is left.
+    old = Filter(held.budget, divided(held.budget, open_keys=True, basic=Fraction(0)), MECHANISMS)
+    assert remaining(old, total(old, [pure("0.25"), pure("0.25"), ask])).amount < Fraction(1, 10)
+    often = total(held, [priced("1e-7", "1e-8")] * 5)
+    assert held.basic_limit == often.delta
+    assert remaining(held, often).amount == 1 - Fraction(often.epsilon, GRAIN)
+    past = often + held.cost(priced("1e-7", "1e-12"))
+    assert remaining(held, past).amount < Fraction(6, 10)  # what the blended branch holds
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"basic": Fraction(1, 100)},  # less than the loss
+        {"delta": Fraction(1, 10**30)},
+        {"delta": Fraction(0)},
+        {"basic": None},
+        {"basic": Fraction(-1)},
+        {"delta": Fraction(-1, 10**8)},
+        {"epsilon": Fraction(1, 10)},  # a pure loss has no other pair
+        {"basic": Fraction(1, 3**900)},
+        {"basic": Fraction(2**1100)},
+        {"delta": Fraction(1, 2**1100)},
+        {"delta": Fraction(3, 2)},
+        {"queries": 1},
+        {"basic": 1},
+    ],
+    ids=str,
+)
+def test_a_pair_that_is_less_than_its_loss_is_refused_SR26(wrong: dict[str, object]) -> None:
+    """Deceivers: an (epsilon, delta) that the event's rho is not known to have. Control: the honest one is admitted."""
+    held, honest = filter_for(EpsilonDelta(1, 1e-6)), priced("0.001", "1e-8")
+    held.check(honest)
+    with pytest.raises(QuestionError, match="bad-loss"):
+        held.check(replace(honest, **wrong))
 
 
 def converted(events: list[Event], split: Split) -> float:
@@ -288,13 +365,24 @@ def converted(events: list[Event], split: Split) -> float:
 
 def test_histories_cost_what_the_closed_forms_say_T53() -> None:
     """Over random histories the spend is the better closed form, never below it, hardly above it (T53)."""
-    held = filter_for(EpsilonDelta(2, 1e-6))
+    held = old_filter(EpsilonDelta(2, 1e-6))
     for events in histories(count("T53 histories, closed forms", short=3_000, long=100_000), seed=1):
         sums = [converted(events, held.split)]
         if all(e.epsilon is not None for e in events):
             sums.append(float(sum(e.epsilon for e in events)))
-        ours = float(spent_of(held, total(held, events)).amount) if min(sums) < 1000 else 0.0
-        assert min(sums) - 1e-12 <= ours <= min(sums) + 1e-9
+        assert min(sums) - 1e-12 <= charged(held, total(held, events)) <= min(sums) + 1e-9
+
+
+def old_filter(budget: EpsilonDelta) -> Filter:
+    """With all of delta for the blended branch, which closed forms and accountants of one order are compared with."""
+    return Filter(budget, divided(budget, open_keys=False, basic=Fraction(0)), MECHANISMS)
+
+
+def charged(held: Filter, totals: Totals) -> float:
+    """The epsilon at which a history is enforced: the cheaper of both branches."""
+    converted = held.limit - held.room + totals.blended
+    added = totals.epsilon if totals.pure and totals.delta <= held.basic_limit else math.inf
+    return min(converted, added) / GRAIN
 
 
 def reference(events: list[Event], alpha: float, delta: float) -> float:
@@ -311,20 +399,20 @@ def reference(events: list[Event], alpha: float, delta: float) -> float:
 
 def test_no_history_costs_less_than_a_reference_accountant_says_T53() -> None:
     """Over random histories dp-accounting, at our order, never asks for more than we charge (T53)."""
-    held = filter_for(EpsilonDelta(2, 1e-6))
+    held = old_filter(EpsilonDelta(2, 1e-6))
     alpha = float(held.split.alpha)
     halved = 0
     for events in histories(count("T53 histories, dp-accounting", short=3_000, long=10_000), seed=2):
         least = reference(events, alpha, 1e-6)
-        assert float(spent_of(held, total(held, events)).amount) >= least - 1e-12
+        assert charged(held, total(held, events)) >= least - 1e-12
         wrong = [replace(e, rho=e.rho / 2) for e in events]
-        halved += float(spent_of(held, total(held, wrong)).amount) < least - 1e-12
+        halved += charged(held, total(held, wrong)) < least - 1e-12
     assert halved > 100  # control: half the charge falls below the reference
 
 
 def test_no_history_costs_less_than_its_privacy_loss_distribution_T53() -> None:
     """The tightest account, by convolving privacy losses, stays within ours; a test, not the filter (SR3)."""
-    held = filter_for(EpsilonDelta(2, 1e-6))
+    held = old_filter(EpsilonDelta(2, 1e-6))
     for events in histories(count("T53 histories, PLD", short=12, long=200), seed=3):
         # Optimistic discretisation: a lower bound on the true epsilon.
         accountant = PLDAccountant(value_discretization_interval=1e-3)
@@ -333,10 +421,12 @@ def test_no_history_costs_less_than_its_privacy_loss_distribution_T53() -> None:
             kind = dp_accounting.GaussianDpEvent if event.epsilon is None else dp_accounting.LaplaceDpEvent
             accountant.compose(kind(noise))
         slack = 2e-3 * len(events)  # a step of the grid for each rounding up
-        assert float(spent_of(held, total(held, events)).amount) >= accountant.get_epsilon(1e-6) - slack
+        assert charged(held, total(held, events)) >= accountant.get_epsilon(1e-6) - slack
 
 
-def worst_delta(held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]]], depth: int, level: float) -> float:
+def worst_delta(
+    held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]]], depth: int, level: float, *, check: bool = True
+) -> float:
     """The most any adaptive analyst gains: max over strategies of P(S) - e^level Q(S), by dynamic programming.
 
     A state is how often each kind was asked and came out how; the totals and the
@@ -356,7 +446,7 @@ def worst_delta(held: Filter, kinds: list[tuple[Event, list[tuple[float, float]]
         if sum(map(sum, counts)) == depth:
             return best
         for i, (event, laws) in enumerate(kinds):
-            if admits(held, totals, event):
+            if admits(held, totals, event) if check else held.holds(totals + held.cost(event)):
                 gain = 0.0
                 for o, (p, _) in enumerate(laws):
                     seen = (*counts[i][:o], counts[i][o] + 1, *counts[i][o + 1 :])
@@ -373,10 +463,10 @@ def coin(epsilon: float) -> tuple[Event, list[tuple[float, float]]]:
     return pure(epsilon), [(p, 1 - p), (1 - p, p)]
 
 
-def tail(rho: float) -> tuple[Event, list[tuple[float, float]]]:
+def tail(rho: float, cut: float = 1.5) -> tuple[Event, list[tuple[float, float]]]:
     """A Gaussian seen through a threshold in its tail: post-processing of a rho-concentrated answer."""
     shift = math.sqrt(2 * rho)
-    upper = [math.erfc((1.5 - s) / math.sqrt(2)) / 2 for s in (shift, 0.0)]
+    upper = [math.erfc((cut - s) / math.sqrt(2)) / 2 for s in (shift, 0.0)]
     return gaussian(rho), [(upper[0], upper[1]), (1 - upper[0], 1 - upper[1])]
 
 
@@ -392,15 +482,44 @@ def test_the_best_adaptive_analyst_stays_within_the_budget_SR3(epsilon: float, d
     assert worst_delta(loose, kinds, depth=10, level=epsilon) > delta
 
 
+def game(draw: random.Random) -> tuple[EpsilonDelta, list[tuple[Event, list[tuple[float, float]]]]]:
+    """A small budget and three kinds of asks: pure ones, and Gaussian tails priced at pairs of their own."""
+    epsilon, delta = draw.uniform(0.3, 2), 10 ** draw.uniform(-2, -0.7)
+    budget = EpsilonDelta(round(epsilon, 6), round(delta, 6))
+    kinds = [coin(round(epsilon / draw.uniform(1.5, 9), 6))]
+    for _ in range(2):
+        event, laws = tail(round(epsilon**2 / draw.uniform(5, 80), 9), cut=draw.uniform(0.5, 2.5))
+        share = Fraction(round(delta * draw.choice((0.004, 0.02, 0.05, 0.1)), 9))
+        kinds.append((replace(event, basic=epsilon_of(event.rho, share), delta=share), laws))
+    return budget, kinds
+
+
+def test_no_game_of_adaptive_analysts_passes_both_branches_SR26() -> None:
+    """On random small games every strategy stays within (E, D); without a limit on added deltas, not."""
+    draw, past = counts.generator(11), 0
+    for _ in range(count("T53 games of adaptive analysts", short=12, long=1_000)):
+        budget, kinds = game(draw)
+        held = filter_for(budget)
+        assert worst_delta(held, kinds, depth=7, level=float(budget.exact)) <= float(budget.exact_delta)
+        loose = filter_for(budget)
+        loose.basic_limit = GRAIN
+        cheap = [(replace(event, basic=Fraction(1, 10**6)) if event.basic else event, laws) for event, laws in kinds]
+        past += worst_delta(loose, cheap, depth=7, level=float(budget.exact), check=False) > float(budget.exact_delta)
+    assert past > 0  # control
+
+
 @pytest.mark.parametrize("budget", [EpsilonDelta(1, 1e-6), EpsilonDelta(1000, 1e-12), EpsilonDelta(0.001, 1e-300)])
 def test_no_more_is_believed_of_a_split_than_follows_from_its_order_SR3(budget: EpsilonDelta) -> None:
     """Deceivers: a larger room, other deltas, an order that is none. Control: an honest one has all that it says."""
     honest = divided(budget, open_keys=True)
     own = Filter(budget, honest, MECHANISMS)
-    assert (own.room, own.key_limit) == (whole_units(honest.room), whole_units(honest.key_delta))
+    limits = tuple(map(whole_units, (honest.room, honest.key_delta, honest.basic_delta)))
+    assert (own.room, own.key_limit, own.basic_limit) == limits
     greedy = Filter(budget, replace(honest, room=Fraction(10**6), key_delta=Fraction(1)), MECHANISMS)
     assert 0 <= greedy.room - own.room <= 10**6  # a millionth of the margin of the conversion
-    assert greedy.key_limit == own.key_limit
+    assert greedy.key_limit == whole_units(honest.key_delta + honest.basic_delta)
+    assert greedy.basic_limit == 0
+    assert Filter(budget, replace(honest, basic_delta=Fraction(1)), MECHANISMS).basic_limit == own.basic_limit
     assert not Filter(budget, replace(honest, delta=Fraction(1, 2)), MECHANISMS).holds(Totals())  # more than there is
     for wrong in ({"alpha": Fraction(1)}, {"alpha": Fraction(1, 2)}, {"alpha": Fraction(-2)}, {"delta": Fraction(0)}):
         with pytest.raises(ValueError, match="domain"):
@@ -413,7 +532,11 @@ def test_a_raised_budget_keeps_its_order_SR3() -> None:
     wide = widened(split, EpsilonDelta(2, 4e-6))
     assert wide.alpha == split.alpha
     assert wide.room > split.room + 1
-    assert wide.delta == wide.key_delta == Fraction(2, 10**6)
+    assert (wide.delta, wide.key_delta, wide.basic_delta) == (
+        Fraction(18, 10**7),
+        Fraction(2, 10**6),
+        Fraction(2, 10**7),
+    )
     assert widened(split, EpsilonDelta(1, 1e-6)) == split
     best = divided(EpsilonDelta(2, 4e-6), open_keys=True)
     assert wide.room / wide.alpha <= best.room / best.alpha

@@ -7,6 +7,7 @@ plan follows from public facts alone.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -17,7 +18,18 @@ from sulq.compile.plan.holistic import HolisticDraw, plan_holistic
 from sulq.compile.plan.work import check as check_work
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
+from sulq.language.privacy import (
+    BASIC_ASKS,
+    Budget,
+    Epsilon,
+    EpsilonDelta,
+    Event,
+    Loss,
+    Queries,
+    Rho,
+    SubLinear,
+    epsilon_of,
+)
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
 from sulq.language.sublinear import noise_for
 from sulq.language.tally import Tally
@@ -77,7 +89,7 @@ def draw(
         if isinstance(spend, Queries) and paid.queries > spend.queries:
             raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
     guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
-    event = _event(rest if key_delta else paid, found, versions)
+    event = _event(rest if key_delta else paid, found, facts, versions)
     return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
 
 
@@ -117,8 +129,14 @@ def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
     return spend
 
 
-def _event(paid: Loss, drafts: list[PlanDraft | HolisticDraw], versions: tuple[tuple[str, str], ...]) -> Event:
-    """The loss that is debited: the asked spend, which no draw's exact cost passes (decision 0009)."""
+def _event(
+    paid: Loss, drafts: list[PlanDraft | HolisticDraw], facts: Facts, versions: tuple[tuple[str, str], ...]
+) -> Event:
+    """The loss that is debited: the asked spend, which no draw's exact cost passes (decision 0009).
+
+    What is not pure has an (epsilon, delta), too, at which basic composition adds it; its delta is the spend's or a
+    part of the share for that, whichever is less (SR26).
+    """
     draws = tuple(item for draft in drafts for item in draft.draws)
     if isinstance(paid, Epsilon):
         return Event(paid.exact, paid.exact**2 / 2, draws=draws, versions=versions)
@@ -126,7 +144,12 @@ def _event(paid: Loss, drafts: list[PlanDraft | HolisticDraw], versions: tuple[t
         return Event(None, Fraction(0), queries=paid.queries, draws=draws, versions=versions)
     rho = paid.exact if isinstance(paid, Rho) else paid.rho
     keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
-    return Event(None, rho, keys, draws=draws, versions=versions)
+    event = Event(None, rho, keys, draws=draws, versions=versions)
+    if not facts.basic_delta:
+        return event
+    delta = facts.basic_delta / BASIC_ASKS
+    delta = min(delta, paid.exact_delta) if isinstance(paid, EpsilonDelta) else delta
+    return replace(event, basic=epsilon_of(rho, delta), delta=delta)
 
 
 def _part(draft: PlanDraft | HolisticDraw) -> Part:

@@ -242,6 +242,7 @@ def short_of(own: Totals, other: Totals) -> Totals:
         max(other.key_delta - own.key_delta, 0),
         max(other.queries - own.queries, 0),
         max(other.events - own.events, 0),
+        max(other.delta - own.delta, 0),
     )
 
 

@@ -185,8 +185,7 @@ class Pending:
         rule = draft.filter
         accounts = self.accounts.charged(analyst, rule.cost(event))
         if not accounts.hold(rule, analyst):
-            left = self.accounts.remaining(rule, analyst)
-            raise BudgetExceeded("budget-exceeded", f"This would cost {shares.asked(rule, event)}; {left} is left.")
+            raise BudgetExceeded("budget-exceeded", shares.refusal(rule, event, self.accounts.left(rule, analyst)))
         return accounts
 
 

@@ -280,10 +280,10 @@ def widened(split: Split, budget: EpsilonDelta) -> Split:
 
     The kernel takes no more of it than follows from the order and the delta, and no other order.
     """
-    keys = budget.exact_delta * split.key_delta / (split.delta + split.key_delta)
-    delta = budget.exact_delta - keys
+    grown = budget.exact_delta / (split.delta + split.key_delta + split.basic_delta)
+    delta, keys, basic = (share * grown for share in (split.delta, split.key_delta, split.basic_delta))
     room = Fraction(float(budget.exact) - conversion_cost(float(split.alpha), float(delta)))
-    return Split(split.alpha, max(room, split.room), delta, keys)
+    return Split(split.alpha, max(room, split.room), delta, keys, basic)
 
 
 def _divided(budget: Budget, split: Split | None) -> Body:

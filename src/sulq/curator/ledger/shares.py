@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sulq.errors import QuestionError, SetupError
-from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain
-from sulq.kernel.ledger.filter import WHOLE, Filter, Totals
-from sulq.language.privacy import Loss, Queries
+from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain, rho_within
+from sulq.kernel.ledger.filter import WHOLE, Filter, Totals, units
+from sulq.language.privacy import BASIC_ASKS, Loss, Queries
 
 
 def refuse_kind(rule: Filter, event: Event) -> None:
@@ -47,21 +47,24 @@ def measure(rule: Filter, totals: Totals) -> tuple[int, ...]:
     return (totals.blended, totals.key_delta)
 
 
-def asked(rule: Filter, event: Event) -> str:
-    """What an event asks for, in words of the budget's kind."""
-    match rule.budget:
-        case SubLinear():
-            return f"{event.queries} queries"
-        case Rho():
-            return f"rho {plain(event.rho)}"
-    pure = "no pure epsilon" if event.epsilon is None else f"epsilon {plain(event.epsilon)}"
-    keys = f", delta {plain(event.key_delta)} for open keys" if event.key_delta else ""
-    return pure if isinstance(rule.budget, Epsilon) else f"{pure}, rho {plain(event.rho)}{keys}"
+def refusal(rule: Filter, event: Event, left: tuple[int, ...]) -> str:
+    """Why an event does not fit what is left, in one unit: that of the ask itself."""
+    if isinstance(rule.budget, SubLinear):
+        return f"This would cost {event.queries} queries; {left[0]} queries is left."
+    if event.key_delta and units(event.key_delta) > left[1]:
+        asked = f"delta {plain(event.key_delta)} for open keys"
+        return f"This would cost {asked}; delta {plain(Fraction(left[1], GRAIN))} is left for them."
+    if event.epsilon is not None and not isinstance(rule.budget, Rho):
+        return f"This would cost epsilon {plain(event.epsilon)}; epsilon {plain(Fraction(left[0], GRAIN))} is left."
+    return f"This would cost rho {plain(event.rho)}; rho {plain(largest_rho(rule, left))} is left."
 
 
 @functools.lru_cache(maxsize=64)  # looked up several times an ask
-def spent_of(rule: Filter, totals: Totals) -> Loss:
-    """What the answers so far are worth: the total loss, in the budget's own kind."""
+def spent_of(rule: Filter, totals: Totals, part: Fraction = WHOLE) -> Loss:
+    """What the answers so far took of a part of the budget: what it was less what is left.
+
+    Of an EpsilonDelta budget it is an epsilon: spent and left always add up to the budget's.
+    """
     match rule.budget:
         case Epsilon():
             return Epsilon.total(_amount(totals.epsilon))
@@ -69,11 +72,7 @@ def spent_of(rule: Filter, totals: Totals) -> Loss:
             return Rho.total(_amount(totals.rho))
         case SubLinear():
             return Queries(totals.queries)
-    keys = Fraction(totals.key_delta, GRAIN)
-    converted = rule.limit - rule.room + totals.blended
-    if totals.pure and totals.epsilon <= converted:
-        return EpsilonDelta.total(_amount(totals.epsilon), keys)
-    return EpsilonDelta.total(_amount(converted), _delta(rule) + keys)
+    return Epsilon.total(_amount(rule.limit * part.numerator // part.denominator - left_of(rule, totals, part)[0]))
 
 
 @functools.lru_cache(maxsize=64)
@@ -85,20 +84,22 @@ def remaining(rule: Filter, totals: Totals) -> Loss:
 def left_of(rule: Filter, totals: Totals, part: Fraction = WHOLE) -> tuple[int, ...]:
     """What is left of a part of the budget, in its own unit; never below 0.
 
-    Of an EpsilonDelta budget: the largest pure epsilon, the delta of open keys, and the room of the blended branch.
+    Of an EpsilonDelta budget: the largest pure epsilon, the delta of open keys, the room of the blended branch, and
+    the epsilon that basic composition still holds for an ask that brings a delta.
     """
     limit = rule.limit * part.numerator // part.denominator
     if not isinstance(rule.budget, EpsilonDelta):
         return (max(limit - measure(rule, totals)[0], 0),)
-    room = rule.room * part.numerator // part.denominator
-    keys = rule.key_limit * part.numerator // part.denominator - totals.key_delta
+    room, keys, basic = (
+        most * part.numerator // part.denominator for most in (rule.room, rule.key_limit, rule.basic_limit)
+    )
+    keys -= totals.key_delta
     if keys < 0:  # past that limit nothing is admitted, keys or none
-        return 0, 0, 0
+        return 0, 0, 0, 0
     room = max(room - totals.blended, 0)
-    largest = within_room(rule, room)
-    if totals.pure:
-        largest = max(largest, limit - totals.epsilon)
-    return largest, keys, room
+    added = max(limit - totals.epsilon, 0) if totals.pure and totals.delta <= basic else 0
+    more = basic - totals.delta >= units(Fraction(rule.basic_limit, GRAIN * BASIC_ASKS))
+    return max(within_room(rule, room), added), keys, room, added if basic and more else 0
 
 
 def within_room(rule: Filter, room: int) -> int:
@@ -112,20 +113,18 @@ def within_room(rule: Filter, room: int) -> int:
 
 
 def loss(rule: Filter, left: tuple[int, ...]) -> Loss:
-    """What is left, as a loss of the budget's kind."""
+    """What is left, as a loss of the budget's kind; of an EpsilonDelta budget as an epsilon."""
     amount = Fraction(left[0], GRAIN)
     match rule.budget:
-        case Epsilon():
-            return Epsilon.total(amount)
         case Rho():
             return Rho.total(amount)
         case SubLinear():
             return Queries(left[0])
-    return EpsilonDelta.total(amount, _delta(rule) + Fraction(left[1], GRAIN))
+    return Epsilon.total(amount)
 
 
 def rho(rule: Filter, left: tuple[int, ...]) -> Fraction | None:
-    """The largest rho that one ask could still spend, of what is left; None where the budget holds no rho."""
+    """The rho that asks may still share among them, of what is left; None where the budget holds no rho."""
     match rule.budget:
         case Rho():
             return Fraction(left[0], GRAIN)
@@ -134,8 +133,12 @@ def rho(rule: Filter, left: tuple[int, ...]) -> Fraction | None:
     return None
 
 
-def _delta(rule: Filter) -> Fraction:
-    return rule.split.delta if rule.split else Fraction(0)
+def largest_rho(rule: Filter, left: tuple[int, ...]) -> Fraction:
+    """The largest rho that one ask could still spend: that, or what basic composition holds at the ask's own delta."""
+    shared = rho(rule, left) or Fraction(0)
+    if isinstance(rule.budget, Rho) or not left[3]:
+        return shared
+    return max(shared, rho_within(left[3] / GRAIN, rule.basic_limit / (GRAIN * BASIC_ASKS)))
 
 
 def _amount(total: int) -> Fraction:
@@ -260,13 +263,13 @@ class Accounts:
                     return (0,) * len(left)
                 blended = i == 0 and len(left) > 1
                 left[i] = min(left[i], within_room(rule, free) if blended else free)
-                left[2:] = [min(room, free) for room in left[2:]] if blended else left[2:]
+                left[2:] = [min(left[2], free), 0] if blended else left[2:]  # reserves are kept in that branch
         return tuple(left)
 
     def standing(self, rule: Filter, analyst: str) -> Standing:
         """One analyst's account."""
         share = self.shares.get(analyst, FREE)
-        spent = spent_of(rule, self.spent.get(analyst, NOTHING))
+        spent = spent_of(rule, self.spent.get(analyst, NOTHING), share.share)
         return Standing(analyst, share.share, share.reserve, spent, self.remaining(rule, analyst))
 
     def _aside(self, rule: Filter, analyst: str | None) -> list[int]:

@@ -27,7 +27,7 @@ from sulq.kernel.ledger.entries import Body, Genesis, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.language.estimator import Estimator
-from sulq.language.privacy import Budget, Event, Loss, Unit
+from sulq.language.privacy import GRAIN, Budget, Event, Loss, Unit
 
 MAX_STRONGEST_ANSWERS: Final = 4  # of a question, pure or not, that are read for a free re-answer
 
@@ -348,10 +348,15 @@ class LedgerView:
         return _standing(self._writer.state, analyst)
 
     def rho_left(self, analyst: str | None = None) -> Fraction | None:
-        """The largest rho that one ask could still spend, as this process last knew it; None where there is no rho."""
+        """The rho that asks may still share, as this process last knew it; None where there is no rho."""
         rule, accounts = self._writer.state.filter, self._history.mark.accounts
         left = shares.left_of(rule, accounts.whole) if analyst is None else accounts.left(rule, analyst)
         return shares.rho(rule, left)
+
+    @property
+    def basic_delta(self) -> Fraction:
+        """What of the budget's delta is for losses added as (epsilon, delta); as this process last knew it."""
+        return Fraction(self._writer.state.filter.basic_limit, GRAIN)
 
     @property
     def totals(self) -> Totals:

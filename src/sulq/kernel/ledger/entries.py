@@ -4,7 +4,6 @@ genesis   person space, unit, budget, keys: the first entry, never repeated
 debit     one ask: its event, its question, its place in time
 raise     a larger budget
 burn      a charge for asks the ledger has lost, as its anchor told
-
 These the kernel reads and checks; `NOTES` are kinds that spend nothing, and others' business.
 """
 
@@ -25,7 +24,7 @@ from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.kernel.ledger.filter import Filter, Totals
 from sulq.kernel.ledger.store import Store, damaged
 
-FORMAT: Final = 1
+FORMAT: Final = 2  # budgets with a delta have a share for basic composition; format 1 has none
 NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})
 KINDS: Final = {kind.__name__: kind for kind in (Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit)}
 TOTALS: Final = frozenset(Totals._fields)
@@ -73,8 +72,8 @@ def read_genesis(body: Body) -> Genesis:
     """Read the first entry, if this version of sulq knows its format (T91)."""
     if body.get("kind") != "genesis":
         raise damaged("entry 1", "is not the first of a ledger")
-    if value(body, "format", int) != FORMAT:
-        raise SetupError("ledger-format", f"The ledger has format {body['format']}; this sulq knows {FORMAT}.")
+    if value(body, "format", int) not in range(1, FORMAT + 1):
+        raise SetupError("ledger-format", f"The ledger has format {body['format']}; this sulq knows up to {FORMAT}.")
     unit: Unit = value(body, "unit", Unit)
     if unit.column is not None and "fold" not in cast("Body", body["unit"]):  # from before units said who is one person
         unit = dataclasses.replace(unit, fold="spelling")
@@ -97,9 +96,9 @@ def read_burn(body: Body) -> dict[str, Totals]:
 
 def read_totals(tree: object) -> Totals:
     """Read sums as they were written."""
-    if not isinstance(tree, dict) or tree.keys() != TOTALS:
+    if not isinstance(tree, dict) or {"delta", *tree} != TOTALS:  # which sums of before have not
         raise damaged("an entry", "has totals that are none")
-    return Totals(**{name: value(tree, name, bool if name == "pure" else int) for name in TOTALS})
+    return Totals(**{name: value(tree, name, bool if name == "pure" else int) for name in tree})
 
 
 def read_losses(body: Body) -> Event:
@@ -107,8 +106,9 @@ def read_losses(body: Body) -> Event:
     event = body.get("event")
     if not isinstance(event, dict) or event.get("kind") != "Event":
         raise damaged("a debit", "has no event")
-    epsilon = None if event.get("epsilon") is None else _fraction(event["epsilon"])
-    return Event(epsilon, _fraction(event.get("rho")), _fraction(event.get("key_delta")), value(event, "queries", int))
+    epsilon, basic = (None if event.get(name) is None else _fraction(event[name]) for name in ("epsilon", "basic"))
+    rho, keys, delta = (_fraction(event.get(name)) for name in ("rho", "key_delta", "delta" if basic else "key_delta"))
+    return Event(epsilon, rho, keys, value(event, "queries", int), basic=basic, delta=delta if basic else Fraction(0))
 
 
 def _fraction(tree: object) -> Fraction:
@@ -226,10 +226,9 @@ class Draft:
     def raise_to(self, body: str) -> None:
         """Raise the budget.
 
-        Privacy: the order was fixed before the first ask and stays. Each level (E, D) a budget may reach is then a
-        filter of its own over the same sums, and the answers given while the budget was at most (E, D) are within it,
-        as no limit is lowered (docs/theory/filter.md). Under a SubLinear budget the noise of answers was fixed by its
-        number of queries.
+        Privacy: the order was fixed before the first ask and stays, and no limit is lowered. Each level (E, D) that a
+        budget reaches is a filter of its own over the same sums, and answers given up to it are within it
+        (docs/theory/filter.md). Under a SubLinear budget the noise of answers was fixed by its number of queries.
         """
         own, rule = self.filter, Filter(*read_budget(_told(body, {"raise"})), self.filter.mechanisms)
         if isinstance(own.budget, SubLinear) or not rule.admits_all_of(own):

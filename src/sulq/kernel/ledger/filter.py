@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 from sulq.errors import QuestionError
-from sulq.kernel.facts import GRAIN, Budget, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost
+from sulq.kernel.facts import GRAIN, Budget, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost, converts
 
 WHOLE: Final = Fraction(1)
 SLACK: Final = Fraction(5, 10**13)
@@ -31,13 +31,14 @@ class Totals(NamedTuple):
     The same numbers are enforced, displayed and recomputed from the entries when a ledger is opened.
     """
 
-    epsilon: int = 0  # of the events that have a pure loss
-    pure: bool = True  # whether all of them have
+    epsilon: int = 0  # of the events that are pure, or have an (epsilon, delta)
+    pure: bool = True  # whether all of them are, or have
     rho: int = 0
     blended: int = 0  # sum of min(epsilon, alpha*rho): the Renyi loss at the order fixed by the split
     key_delta: int = 0
     queries: int = 0  # a plain number
     events: int = 0  # likewise
+    delta: int = 0  # of the events that have an (epsilon, delta)
 
     def __add__(self, other: Totals) -> Totals:  # type: ignore[override]  # no longer tuple
         """Both together."""
@@ -49,13 +50,13 @@ class Filter:
     """Admits events as long as their totals stay within a budget.
 
     Privacy: for asks chosen adaptively, each from all answers before it, adding epsilon is a filter for pure loss and
-    adding rho for zero-concentrated loss. For EpsilonDelta(E, D', D_keys) the Renyi losses at one order alpha, fixed
-    when the ledger was created, may add up to E - c(alpha, D'); or, while every event is pure, their epsilons may add
-    up to E. The pure branch uses no delta, so allowing either costs nothing more (docs/theory/filter.md).
+    adding rho for zero-concentrated loss. For EpsilonDelta(E, D' + D_basic + D_keys) the Renyi losses at one order
+    alpha, fixed when the ledger was created, may add up to E - c(alpha, D'); or the events' (epsilon, delta), with no
+    delta where pure, to (E, D_basic). Each branch has its own share of delta (SR26; docs/theory/filter.md).
     Source: [DMNS06, Theorem 1; S4.8], [FZ21, section 4], [WRRW23], [CKS20, Prop. 12].
     """
 
-    __slots__ = ("alpha", "budget", "key_limit", "limit", "mechanisms", "room", "split")
+    __slots__ = ("alpha", "basic_limit", "budget", "key_limit", "limit", "mechanisms", "room", "split")
 
     def __init__(self, budget: Budget, split: Split | None, mechanisms: Collection[str]) -> None:
         if isinstance(budget, EpsilonDelta) != (split is not None):
@@ -63,23 +64,24 @@ class Filter:
         self.budget = budget
         self.split = split
         self.mechanisms = frozenset(mechanisms)
-        # What each total may reach, in its own units: of EpsilonDelta the pure branch, the blended one, and open keys.
+        # What each total may reach, in its own units: of EpsilonDelta both branches, and open keys.
         self.limit = budget.queries if isinstance(budget, SubLinear) else whole_units(budget.exact)
-        self.room, self.key_limit, self.alpha = 0, 0, Fraction(0)
+        self.room, self.key_limit, self.basic_limit, self.alpha = 0, 0, 0, Fraction(0)
         if split is not None and isinstance(budget, EpsilonDelta):
             # No more is believed of a split than follows from its order, above 1, and its delta; but for half the
             # margin of the cost, which two machines may round otherwise.
             most = budget.exact - Fraction(conversion_cost(float(split.alpha), float(split.delta))) + SLACK
             self.room = min(whole_units(split.room), whole_units(max(most, Fraction(0))), self.limit)
-            self.key_limit = whole_units(min(split.key_delta, budget.exact_delta - split.delta))
+            keys = min(split.key_delta, budget.exact_delta - split.delta)
+            self.key_limit = whole_units(keys)
+            self.basic_limit = whole_units(min(split.basic_delta, budget.exact_delta - split.delta - keys))
             self.alpha = split.alpha
 
     def check(self, event: Event) -> None:
         """Refuse an event that is nonsense, or that nothing would be charged for."""
-        losses = (event.rho, event.key_delta, *(() if event.epsilon is None else (event.epsilon,)))
-        drawn = (number for draw in event.draws for number in (draw.sensitivity, draw.scale, draw.step))
-        numbers = [*losses, *drawn]  # a ledger's entry holds fractions, and reads nothing else back
-        exact = {type(each) for each in numbers} == {Fraction}
+        losses = [e for e in (event.epsilon, event.basic, event.rho, event.delta, event.key_delta) if e is not None]
+        numbers = losses + [each for draw in event.draws for each in (draw.sensitivity, draw.scale, draw.step)]
+        exact = {type(each) for each in numbers} == {Fraction}  # a ledger's entry reads nothing else back
         if not exact or any(max(abs(each.numerator), each.denominator).bit_length() > BITS for each in numbers):
             raise QuestionError("bad-loss", "A number of this loss is no exact fraction, or too long to be kept.")
         if min(losses) < 0 or type(event.queries) is not int or event.queries < 0:
@@ -93,6 +95,10 @@ class Filter:
                 raise QuestionError("not-a-noisy-sum", "Under a SubLinear budget every answer counts as queries.")
         elif moved and (event.rho == 0 or event.epsilon == 0):
             raise QuestionError("bad-loss", "An answer that depends on a person cannot cost nothing.")
+        pure = event.epsilon is not None or event.queries > 0
+        paired = event.basic is not None or event.delta > 0
+        if paired and (pure or not converts(event.rho, event.basic or 0, event.delta)):
+            raise QuestionError("bad-loss", "This epsilon and delta are less than the loss they stand for.")
 
     def holds(self, totals: Totals, part: Fraction = WHOLE) -> bool:
         """Whether totals are within the budget, or within a part of it: every limit is then that part of itself."""
@@ -104,23 +110,27 @@ class Filter:
                 return totals.rho * bottom <= self.limit * top
             case SubLinear():
                 return totals.queries * bottom <= self.limit * top
-        pure = totals.pure and totals.epsilon * bottom <= self.limit * top
-        return pure or (self.split is not None and totals.blended * bottom <= self.room * top)
+        basic = totals.pure and totals.delta * bottom <= self.basic_limit * top
+        if basic and totals.epsilon * bottom <= self.limit * top:
+            return True
+        return self.split is not None and totals.blended * bottom <= self.room * top
 
     def admits_all_of(self, other: Filter) -> bool:
         """Whether all that the other admits is admitted here too, and is counted alike."""
         alike = type(self.budget) is type(other.budget) and self.alpha == other.alpha
-        return alike and self.limit >= other.limit and self.room >= other.room and self.key_limit >= other.key_limit
+        limits = [(rule.limit, rule.room, rule.key_limit, rule.basic_limit) for rule in (self, other)]
+        return alike and all(map(operator.ge, *limits))
 
     def cost(self, event: Event) -> Totals:
         """What one event adds to the totals."""
-        renyi = self.alpha * event.rho
+        renyi, epsilon = self.alpha * event.rho, event.basic if event.epsilon is None else event.epsilon
         return Totals(
-            epsilon=0 if event.epsilon is None else units(event.epsilon),
-            pure=event.epsilon is not None,
+            epsilon=0 if epsilon is None else units(epsilon),
+            pure=epsilon is not None,
             rho=units(event.rho),
             blended=units(renyi if event.epsilon is None else min(renyi, event.epsilon)),
             key_delta=units(event.key_delta),
             queries=event.queries,
             events=1,
+            delta=units(event.delta),
         )

@@ -41,7 +41,6 @@ def priced(law: Law, sensitivity: Fraction) -> Fraction:
     """The exact price of one call in the law's own currency: epsilon where a pure loss holds, else rho.
 
     Binomial noise has neither: it is priced in queries.
-
     Privacy: the price of the scale that is sampled, and of sums clamped to 2^62 on either side: a larger move is
     refused. OpenDP's privacy map, which others wrote, gives the same (tests/cli/audit/test_opendp.py).
     """
