@@ -37,7 +37,8 @@ demo: $(READY) ## show sulq at work on made-up people, then open the console (DE
 	@$(BIN)/sulq demo
 
 test: $(HEAVY) ## run the tests, heavy tools included (JOBS=3; TESTS="tests/language -k grid" for some of them)
-	$(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+	@$(BIN)/python -m compileall -q src # a sandboxed process may not write its bytecode, and each test's would compile anew
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
 check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), the kernel's lines
 	@$(MAKE) --no-print-directory lint types imports wheel test lines

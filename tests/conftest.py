@@ -24,6 +24,11 @@ settings.register_profile(
 settings.load_profile("test")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs Spark comes first, so that one process of several runs it all: each would start a Java of its own."""
+    items.sort(key=lambda item: "spark" not in item.nodeid.lower() and item.get_closest_marker("spark") is None)
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays until the end: looking through it again and again takes time alone."""
     gc.freeze()

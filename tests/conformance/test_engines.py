@@ -140,6 +140,7 @@ def test_every_engine_gives_the_integers_of_the_oracle_T4_T6_T11(part: int, tmp_
     assert set(ROW_FUNCTIONS) - seen == set()
 
 
+@pytest.mark.spark
 def test_a_missing_cell_takes_its_default_on_every_engine(tmp_path: Path) -> None:
     """Columns that say they are never missing, over cells that are: each counts as the default, whatever reads it.
 
