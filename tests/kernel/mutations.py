@@ -5,6 +5,7 @@ A mutant is built past the checks of its classes, as nobody could who sends a te
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from random import Random
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -38,10 +40,14 @@ LISTED = {"Aggregated", "Declared", "HeavyPersons"}  # statistics whose rows are
 
 @dataclass(eq=False)
 class Subject:
-    """A request, the paths to its parts, and their texts."""
+    """A request and the paths to its parts."""
 
     request: Request
     paths: list[Path]
+
+    @functools.cached_property
+    def text(self) -> str:
+        return repr(self.request)
 
     @classmethod
     def of(cls, request: Request) -> Subject:
@@ -84,23 +90,46 @@ def put(node: Any, path: Path, new: Any) -> Any:
     return with_part(node, path[0], put(part, path[1:], new))
 
 
+@dataclass(eq=False)
+class Material:
+    """What mutants of a world's requests are made of."""
+
+    subjects: list[Subject]
+    pools: dict[object, list[Any]]
+    texts: list[str]
+
+
+_materials: WeakKeyDictionary[World, Material] = WeakKeyDictionary()
+
+
+def _material(world: World) -> Material:
+    """Looked through once for each world: every test makes mutators of all worlds."""
+    if world not in _materials:
+        made = Material([Subject.of(request) for request in world.requests], {}, [])
+        for subject in made.subjects:
+            for path in subject.paths:
+                found = at(subject.request, path)
+                if type(found) is str and found.startswith("SELECT"):
+                    made.texts.append(found)
+                for key in _kinds(found, path):
+                    made.pools.setdefault(key, []).append(found)
+        _materials[world] = made
+    return _materials[world]
+
+
 class Mutators:
     """Changes requests of one world, by parts of its own and of others."""
 
     def __init__(self, world: World, others: list[World], random: Random, about: str = "", way: str = "") -> None:
         """`about`: what requests say that are changed. `way`: the one way in which they are, if not all."""
         self.random = random
-        self.subjects = [Subject.of(request) for request in world.requests if about in repr(request)]
+        self.subjects = [each for each in _material(world).subjects if about in each.text]
         self.pools: dict[object, list[Any]] = {}
         self.texts: list[str] = []
-        for each in (world, *others):
-            for request in each.requests:
-                for path in paths(request):
-                    found = at(request, path)
-                    if type(found) is str and found.startswith("SELECT"):
-                        self.texts.append(found)
-                    for key in _kinds(found, path):
-                        self.pools.setdefault(key, []).append(found)
+        for material in map(_material, (world, *others)):
+            self.texts += material.texts
+            for key, found in material.pools.items():
+                self.pools.setdefault(key, []).extend(found)
         weighted: dict[Callable[..., Request], int] = {
             self.odd: 3, self.tweaked: 4, self.grafted: 4, self.consistent: 4, self.relawed: 2, self.paid: 4,
             self.rearranged: 3, self.reworded: 3, self.counted: 2, self.scored: 1, self.annexed: 1,
