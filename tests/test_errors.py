@@ -6,23 +6,21 @@ import ast
 import inspect
 import pickle
 import re
-from pathlib import Path
 
 import pytest
 
-import sulq
 from sulq import errors
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from tests.trees import SRC, tree, trees
 
-SRC = Path(sulq.__file__).parent
 CLASSES = (QuestionError, BudgetExceeded, AccessDenied, SetupError, CuratorError)
 
 
 def raised() -> dict[str, set[str]]:
     """Every code the package names in a call of an error class, and the classes it is given to."""
     found: dict[str, set[str]] = {}
-    for path in SRC.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for each in trees().values():
+        for node in ast.walk(each):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.args:
                 continue
             code = node.args[0]
@@ -89,6 +87,6 @@ def test_no_error_is_chained_to_one_of_an_engine_T31() -> None:
     found = []
     for folder in ("kernel", "compile", "sources"):
         for path in (path for path in (SRC / folder).rglob("*.py") if path.parent.name != "ledger"):
-            raises = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Raise)]
+            raises = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Raise)]
             found += [f"{path.name}:{node.lineno}" for node in raises if isinstance(node.cause, ast.Name)]
     assert found == []

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.trees import SRC, trees
+
 ROOT = Path(__file__).resolve().parents[1]
-SRC = ROOT / "src" / "sulq"
 TESTS = ROOT / "tests"
-SOURCES = {path.relative_to(SRC): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SRC.rglob("*.py"))}
+SOURCES = [path.relative_to(SRC) for path in sorted(SRC.rglob("*.py"))]
 BESIDE = {"benchmarks", "browser", "conformance", "plans", "privacy"}  # suites over a seam rather than over a file
 
 # Where an import may wait until it is needed: connect's doors, tables that name parts without loading them,
@@ -84,7 +85,7 @@ def test_every_test_says_what_it_shows() -> None:
 
 def test_nothing_inside_imports_the_package_root() -> None:
     """The root gathers the public names; a part that imported it would close a circle."""
-    for path, tree in SOURCES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree) if path != Path("__init__.py") else ():
             assert not (isinstance(node, ast.ImportFrom) and (node.module == "sulq" or node.level)), path
             assert not (isinstance(node, ast.Import) and "sulq" in {alias.name for alias in node.names}), path
@@ -93,7 +94,7 @@ def test_nothing_inside_imports_the_package_root() -> None:
 def test_imports_stand_at_the_top() -> None:
     """Who needs whom is read off the top of a file, but for the places named above."""
     hidden = []
-    for path, tree in SOURCES.items():
+    for path, tree in trees().items():
         if path.as_posix() in LAZY_FILES or path.parts[0] in LAZY_FOLDERS:
             continue
         inner = (n for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.ClassDef)) for n in ast.walk(f))
@@ -127,7 +128,7 @@ def test_a_folder_holds_at_most_twenty_modules() -> None:
 def test_every_folder_says_what_lives_in_it() -> None:
     """What lives here, what may be imported, what must never be here: more than one line of docstring."""
     short = set()
-    for path, tree in SOURCES.items():
+    for path, tree in trees().items():
         if path.name == "__init__.py":
             lines = (ast.get_docstring(tree) or "").splitlines()
             short |= {path.parent.as_posix()} if sum(map(bool, lines)) < MIN_LINES_OF_INIT else set()
@@ -143,7 +144,7 @@ def test_no_file_is_longer_than_450_lines() -> None:
 def test_a_class_name_is_used_once() -> None:
     """But where one class extends the other, or the kernel keeps its own of a statistic that the language names."""
     places: dict[str, list[tuple[Path, ast.ClassDef]]] = defaultdict(list)
-    for path, tree in SOURCES.items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 places[node.name].append((path, node))

@@ -16,7 +16,7 @@ import sulq
 import sulq.testing
 from sulq.errors import QuestionError
 from tests.sql import suites
-from tests.sql.against import disagreements, plain, rows_of, told
+from tests.sql.against import Judge, disagreements, rows_of, told
 from tests.sql.real import Dataset, dataset, judged
 
 BAR = 0.97
@@ -31,6 +31,12 @@ LOST = {
 def opened(name: str) -> Dataset:
     """Each dataset once."""
     return dataset(name)
+
+
+@functools.cache
+def judge(data: Dataset) -> Judge:
+    """DuckDB with a dataset's rows, which it reads once for all queries."""
+    return Judge(data.frames)
 
 
 def asked(case: suites.Case) -> Dataset:
@@ -48,7 +54,7 @@ def verdict(case: suites.Case) -> list[str]:
         sulq.testing.exact(database).sql(sql, spend=sulq.EpsilonDelta(1, 1e-6)).to_pandas()
         for database, sql in ((data.database, case.sql), (data.database, whole), (data.empty, whole))
     )
-    wanted = plain(judged(whole), data.frames)
+    wanted = judge(data).answer(judged(whole))
     wanted = wanted.set_axis([named(str(name)) for name in wanted.columns], axis=1)
     for frame in (found, every, nothing, wanted):
         for column in [i for i, name in enumerate(frame.columns) if name == "rand"]:

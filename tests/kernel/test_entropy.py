@@ -7,19 +7,17 @@ import os
 import re
 from collections.abc import Iterator
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import sulq.kernel.mechanisms
 from sulq.errors import CuratorError
 from sulq.kernel import entropy
 from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from tests.trees import SRC, tree
 
-SRC = Path(sulq.kernel.mechanisms.__file__).parents[2]
 TRUSTED = ("kernel", "curator", "language", "answers", "sources", "local")
 SEEDS = re.compile(r"(^|_)(seed|seeds|random_state|set_state)(_|$)", re.IGNORECASE)
 SOURCES = ("random", "secrets", "numpy.random", "uuid")
@@ -60,7 +58,7 @@ def generators(tree: ast.AST) -> Iterator[str]:
 
 def parsed(*folders: str) -> dict[str, ast.AST]:
     paths = [path for folder in folders for path in (SRC / folder).rglob("*.py")]
-    return {path.relative_to(SRC).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+    return {path.relative_to(SRC).as_posix(): tree(path) for path in paths}
 
 
 def test_nothing_in_the_package_takes_a_seed_T66() -> None:

@@ -8,15 +8,14 @@ import io
 import logging
 import pickle
 import traceback
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sulq.errors import AccessDenied
 from sulq.kernel.private import Private
+from tests.trees import trees
 
-SRC = Path(__file__).resolve().parents[2] / "src" / "sulq"
 SECRET = 8_675_309
 
 WAYS = {
@@ -109,9 +108,7 @@ def opened(tree: ast.AST) -> list[str]:
 def test_only_the_mechanisms_open_a_box():
     """No other part calls open() on what could be a Private, or names its slot; `testing` has made-up data (SR9)."""
     openers, lookers = [], []
-    for path in sorted(SRC.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        place = path.relative_to(SRC)
+    for place, tree in trees().items():
         openers += [place.parts[0] if place.parts[0] != "kernel" else place.parent.as_posix() for _ in opened(tree)]
         if place.as_posix() != "kernel/private.py":
             lookers += [place for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "_value"]

@@ -20,7 +20,7 @@ from tests.sql import suites
 ROWS = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """An open database, its rows for the judge, and the same database without anybody's rows."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from fractions import Fraction
 
@@ -71,11 +72,15 @@ def tally(question: Sums, rows: tuple[tuple[int, int, int], ...]) -> np.ndarray:
     return table
 
 
+@functools.lru_cache(maxsize=256)  # each table of a question is compared with many others
+def scored(question: Choose, rows: tuple[tuple[int, int, int], ...]) -> np.ndarray:
+    """The exact scores over rows."""
+    return scores(form(question.score), tally(question.counts, rows))
+
+
 def moved(question: Choose, before: tuple, after: tuple) -> np.ndarray:
     """The span by which the scores of each choice move."""
-    gap = scores(form(question.score), tally(question.counts, after)) - scores(
-        form(question.score), tally(question.counts, before)
-    )
+    gap = scored(question, after) - scored(question, before)
     return np.maximum(gap.max(axis=1), 0) - np.minimum(gap.min(axis=1), 0)
 
 
