@@ -50,10 +50,8 @@ def verdict(case: suites.Case) -> list[str]:
     """What is wrong with the answer to an accepted query: names, rows, their order, and how many are shown."""
     data = asked(case)
     whole, first, last = uncut(case.sql)
-    found, every, nothing = (
-        sulq.testing.exact(database).sql(sql, spend=sulq.EpsilonDelta(1, 1e-6)).to_pandas()
-        for database, sql in ((data.database, case.sql), (data.database, whole), (data.empty, whole))
-    )
+    every, nothing = (answered(database, whole) for database in (data.database, data.empty))
+    found = every.copy() if case.sql == whole else answered(data.database, case.sql)
     wanted = judge(data).answer(judged(whole))
     wanted = wanted.set_axis([named(str(name)) for name in wanted.columns], axis=1)
     for frame in (found, every, nothing, wanted):
@@ -64,6 +62,11 @@ def verdict(case: suites.Case) -> list[str]:
     wrong = disagreements(every, told(wanted, nothing), empties=nothing, away=1e-5)
     wrong += disagreements(found, every.iloc[first:last], ordered=True, away=1e-9)  # which rows: without noise
     return wrong + turned(whole, every, wanted)
+
+
+def answered(database: sulq.Database, sql: str) -> pd.DataFrame:
+    """The answer without noise."""
+    return sulq.testing.exact(database).sql(sql, spend=sulq.EpsilonDelta(1, 1e-6)).to_pandas()
 
 
 def uncut(sql: str) -> tuple[str, int, int | None]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
 
@@ -115,19 +117,30 @@ def of_statistic(made: Plan, statistic: Statistic) -> Plan:
     return with_whole(made, statistic=statistic)
 
 
+@pytest.fixture(scope="module")
+def opened_once() -> Iterator[Callable[[str, object], sulq.Database]]:
+    """The same rows in each relation and under each budget, opened once for all questions."""
+    with ExitStack() as stack:
+        yield functools.cache(
+            lambda neighbors, budget: stack.enter_context(opened(replace(PERSONS, neighbors=neighbors), budget=budget))
+        )
+
+
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.1)], ids=str)
 @pytest.mark.parametrize("name", ASKED)
-def test_a_draw_that_records_less_than_a_statistic_moves_is_refused_SR5(name: str, spend: object) -> None:
+def test_a_draw_that_records_less_than_a_statistic_moves_is_refused_SR5(
+    name: str, spend: object, opened_once: Callable[[str, object], sulq.Database]
+) -> None:
     """However its loss is reckoned, in every relation. Control: as it is planned it is certified and answered."""
     for neighbors in ("add_remove", "replace_one", "zero_out"):
         budget = Epsilon(1000) if isinstance(spend, Epsilon) else sulq.EpsilonDelta(1000, 1e-6)
-        with opened(replace(PERSONS, neighbors=neighbors), budget=budget) as db:
-            made = db.foresee(ASKED[name], spend=spend)
-            run.Rows(db._engine, lambda *_: True).check(made)
-            refused(db, lessened(made))
-            less = replace(made.event, rho=made.event.rho / 10, epsilon=None)
-            refused(db, replace(made, event=less))  # the draw as it is, for less than it costs
-            db.ask(ASKED[name], spend=spend)
+        db = opened_once(neighbors, budget)
+        made = db.foresee(ASKED[name], spend=spend)
+        run.Rows(db._engine, lambda *_: True).check(made)
+        refused(db, lessened(made))
+        less = replace(made.event, rho=made.event.rho / 10, epsilon=None)
+        refused(db, replace(made, event=less))  # the draw as it is, for less than it costs
+        db.ask(ASKED[name], spend=spend)
 
 
 def test_a_planner_that_halves_a_sensitivity_is_refused_SR5(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -532,7 +532,7 @@ def test_mutated_requests_are_refused_or_released_within_their_debit(worlds: dic
     Nothing is spent: the ledger is not even asked. Control: both happen, and most mutants are refused; and what a
     careless check would let through is found out (`test_a_careless_check_is_found_out`).
     """
-    much = counts.count("mutated requests to the part that sees rows", short=1000, long=100_000)
+    much = counts.count("mutated requests to the part that sees rows", short=500, long=100_000)
     found = tried(worlds, counts.generator("mutated requests"), much)
     assert found["refused"] > much // 2
     assert found["released"] > much // 50

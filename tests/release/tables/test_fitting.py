@@ -12,6 +12,7 @@ from sulq.release.tables import fitting
 from sulq.release.tables.fitting import LogLinear, believed, fit
 from sulq.release.tables.interactions import closure, own_sizes, product, scale, width
 from sulq.release.tables.noisy_tables import Coefficients
+from tests.counts import count
 
 TWOS, MIXED = (2,) * 6, (3, 4, 5, 2)
 
@@ -73,10 +74,10 @@ def test_with_little_noise_the_marginals_are_the_truth(sizes: tuple[int, ...], w
 
 @pytest.mark.parametrize(("sizes", "deviation"), [(TWOS, 300.0), (MIXED, 300.0)])
 def test_with_much_noise_it_is_nearer_than_what_was_measured(sizes: tuple[int, ...], deviation: float) -> None:
-    """Pairs of few rows, mean of 30 draws: by a tenth at least; and it is a table of the noisy total."""
+    """Pairs of few rows, mean of some draws: by a tenth at least; and it is a table of the noisy total."""
     cells = table(sizes, 2000)
     fitted, plain = [], []
-    for seed in range(30):
+    for seed in range(count("tables fitted to much noise", short=10, long=100)):
         coefficients = told(cells, 2, deviation, np.random.default_rng(seed))
         model = fit(coefficients)
         found = model.table(sizes)
