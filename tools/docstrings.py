@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,8 +13,13 @@ SRC: Final = ROOT / "src" / "sulq"
 TESTS: Final = ROOT / "tests"
 
 
-def docstrings() -> Iterator[tuple[Path, str, str]]:
+@functools.cache  # several pages are made of them
+def docstrings() -> tuple[tuple[Path, str, str], ...]:
     """File, dotted name and text of every docstring in src."""
+    return tuple(_docstrings())
+
+
+def _docstrings() -> Iterator[tuple[Path, str, str]]:
     for path in sorted(SRC.rglob("*.py")):
         inside = path.relative_to(SRC).with_suffix("").parts
         module = ".".join(("sulq", *(part for part in inside if part != "__init__")))

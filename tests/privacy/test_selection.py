@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import sys
@@ -106,6 +107,7 @@ TIGHT: dict[type, Score] = {  # of each kind one that some row moves by more tha
 }
 
 
+@functools.cache
 def farthest(score: Score, *, exchanged: bool) -> tuple[str, str]:
     """The neighbouring tables, as the letters of their cities, whose scores are farthest apart."""
     tables = list(itertools.product(range(6), repeat=3))
@@ -223,6 +225,8 @@ def replays(
                 second = run(source, made(texts[1]), unit, BUDGET, earlier=first)
             yield differences(first, second), texts, pair.what
             done += len(several)
+            if done >= planned:
+                break
 
 
 @pytest.mark.parametrize("unit", [*UNITS, Unit("pid")], ids=str)
@@ -231,7 +235,7 @@ def test_trap_6_what_is_published_depends_on_rows_through_noise_alone(unit: Unit
 
     Of every release that is made from one question alone; what is drawn anew from each answer has its own tests.
     """
-    planned = counts.count(f"publications replayed, {unit}", short=5, long=500)
+    planned = counts.count(f"publications replayed, {unit}", short=24, long=500)
     for found, texts, what in replays(unit, "published", planned):
         assert found == [], what
         assert texts[0] == texts[1], what
@@ -253,6 +257,8 @@ def test_trap_6_a_note_made_from_the_rows_is_caught(monkeypatch: pytest.MonkeyPa
     runs = replays(
         UNITS[0], "peeked", 24, lambda texts: [one for one in programs(texts) if one.__name__ == "halfspaces"]
     )
-    found = [(apart, texts[0] != texts[1]) for apart, texts, _ in runs]
-    assert any(differ for _, differ in found)
-    assert all(apart == [] for apart, _ in found)  # the answers themselves are as they were
+    for apart, texts, _ in runs:
+        assert apart == []  # the answers themselves are as they were
+        if texts[0] != texts[1]:
+            return
+    pytest.fail("no text differs")
