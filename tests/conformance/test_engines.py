@@ -211,7 +211,7 @@ def plus(first: list[list[int]], second: list[list[int]]) -> list[list[int]]:
 @pytest.mark.parametrize("kind", ENGINES)
 def test_order_splitting_and_dropping_change_no_other_rows_integer_T18(kind: str) -> None:
     """Shuffled rows sum to the same, parts to the whole; a dropped or doubled row takes or adds its own and no more."""
-    where, tables = (" on Spark", (1, 50)) if kind == "spark" else ("", (5, 500))
+    where, tables = (" on Spark", (1, 50)) if kind == "spark" else ("", (3, 500))
     for seed in range(count(f"tables shuffled, split and dropped from{where}", short=tables[0], long=tables[1])):
         rng = counts.generator(1_000 + seed)
         data = generate.table(rng, size=24, unit=Unit())

@@ -42,7 +42,7 @@ def where(kind: str) -> str:
 @pytest.mark.parametrize("kind", STORES)
 def test_killed_at_any_step_the_anchor_knows_every_acknowledged_debit_T46(kind: str) -> None:
     """Killed at each step, the ledger opens again, and every older copy of it is refused and mended by a burn (T46)."""
-    number = count(f"T46 kills, {kind}", short=90 if kind == "sqlite" else 27, long=1_800)
+    number = count(f"T46 kills, {kind}", short=45 if kind == "sqlite" else 27, long=1_800)
     found = run(number, random.randrange(2**32), where(kind))
     assert found["violations"] == []
     assert min(found["hits"].values()) >= number // len(STEPS)

@@ -59,7 +59,7 @@ def where(kind: str) -> str:
 @pytest.mark.parametrize("kind", STORES)
 def test_killed_at_any_step_nothing_is_lost_and_nothing_is_free_T43(kind: str) -> None:
     """Killed at each step of a debit, inside its commit and at random, every acknowledged debit is there (T43)."""
-    short = 110 if kind == "sqlite" else 33
+    short = 55 if kind == "sqlite" else 33
     number = count(f"T43 kills, {kind}", short=short, long=5_500)
     found = run("kill", number, random.randrange(2**32), where(kind))
     assert found["violations"] == []

@@ -26,7 +26,7 @@ ENDS = [(32_768, way) for way in WAYS] + [
 ]
 CASES = [
     *((size, way) for size in SIZES for way in WAYS),
-    *ENDS[: count("sizes beside the end of the largest narrow type", short=2, long=7)],
+    *ENDS[: count("sizes beside the end of the largest narrow type", short=1, long=7)],
 ]
 
 

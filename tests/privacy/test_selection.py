@@ -108,10 +108,16 @@ TIGHT: dict[type, Score] = {  # of each kind one that some row moves by more tha
 
 
 @functools.cache
+def all_scored(score: Score) -> dict[tuple[int, ...], np.ndarray]:
+    """The scores of all tables of up to five rows a city."""
+    tables = itertools.product(range(6), repeat=3)
+    return {table: scores(form(score), np.array(table).reshape(1, 3, 1))[0] for table in tables}
+
+
+@functools.cache
 def farthest(score: Score, *, exchanged: bool) -> tuple[str, str]:
     """The neighbouring tables, as the letters of their cities, whose scores are farthest apart."""
-    tables = list(itertools.product(range(6), repeat=3))
-    scored = {table: scores(form(score), np.array(table).reshape(1, 3, 1))[0] for table in tables}
+    scored = all_scored(score)
 
     def apart(pair: tuple[tuple[int, ...], tuple[int, ...]]) -> int:
         moves = scored[pair[1]] - scored[pair[0]]
@@ -120,7 +126,7 @@ def farthest(score: Score, *, exchanged: bool) -> tuple[str, str]:
     steps = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
     if exchanged:
         steps = [step for step in itertools.product((-1, 0, 1), repeat=3) if sorted(step) == [-1, 0, 1]]
-    pairs = [(table, tuple(n + m for n, m in zip(table, step, strict=True))) for table in tables for step in steps]
+    pairs = [(table, tuple(n + m for n, m in zip(table, step, strict=True))) for table in scored for step in steps]
     before, after = max((pair for pair in pairs if pair[1] in scored), key=apart)
     first = "".join(letter * n for letter, n in zip("HLY", before, strict=True))
     if not exchanged:
