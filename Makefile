@@ -36,8 +36,9 @@ $(HEAVY): $(READY)
 demo: $(READY) ## show sulq at work on made-up people, then open the console (DEMO_ONCE=1: leave after the story)
 	@$(BIN)/sulq demo
 
+# Bytecode is kept whatever the shell says: a sandboxed process may not write its own, and would compile at each start.
 test: $(HEAVY) ## run the tests, heavy tools included (JOBS=3; TESTS="tests/language -k grid" for some of them)
-	@$(BIN)/python -m compileall -q src # a sandboxed process may not write its bytecode, and each test's would compile anew
+	@$(BIN)/python -m compileall -q src
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
 
 check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), the kernel's lines
