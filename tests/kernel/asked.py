@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -247,15 +248,19 @@ class Turn:
     reads: int = 0
 
 
+# What is remembered goes by such a number: an id is given again, to something else, once its object is gone.
+_numbers = itertools.count()
+
+
 class Gate:
     """A callable of a request: that of the tables whose turn it is; what was asked of them is remembered."""
 
     def __init__(self, turn: Turn, calls: Sequence[Callable[..., Any]]) -> None:
-        self.turn, self.calls = turn, calls
+        self.turn, self.calls, self.number = turn, calls, next(_numbers)
 
     def __call__(self, *given: object) -> Any:
         self.turn.reads += 1
-        call, key = self.calls[self.turn.now], (id(self), self.turn.now)
+        call, key = self.calls[self.turn.now], (self.number, self.turn.now)
         if key not in ANSWERS and not hasattr(found := call(), "__enter__"):
             ANSWERS.put(key, found)  # exact sums or rows, that no text of a request tells
         return ANSWERS[key] if key in ANSWERS else _asking(found, key)
@@ -386,7 +391,7 @@ class World:
             engine = DuckEngine(made, threads=1)
             stack.callback(engine.close)
             engine.ready()
-            engine._cursor = functools.partial(_cursor, id(engine), engine._cursor)
+            engine._cursor = functools.partial(_cursor, next(_numbers), engine._cursor)
             rows.append(Rows(engine, self._redeem, budget=self.budget))
         rows[0].replace_noise(Book(), self._draw, self._reveal)  # type: ignore[arg-type]
         for question, spend in questions(self.unit, self.budget):
