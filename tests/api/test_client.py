@@ -50,7 +50,8 @@ def test_asks_are_answered_and_charged_there(far: Client, office: Office) -> Non
     lines = far.transcript()
     assert [line["seq"] for line in lines] == [answer.receipt.seq, table.receipt.seq]
     assert far.receipt(answer.receipt.seq)["seq"] == answer.receipt.seq
-    assert far.budget()["shares"]
+    assert far.shares()["shares"]
+    assert far.budget.remaining == far.remaining
 
 
 def test_a_threshold_is_asked_there_as_here(far: Client, office: Office) -> None:

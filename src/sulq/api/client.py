@@ -43,8 +43,8 @@ class Client(NamedAsks):
         """The receipt of one debit, to keep and to check offline."""
         return cast("dict[str, object]", self._http.get(self._http.at("receipts", seq))["receipt"])
 
-    def budget(self) -> dict[str, object]:
-        """Budget, spent, remaining and the shares this token may see."""
+    def shares(self) -> dict[str, object]:
+        """Budget, spent, remaining and the shares this token may see, as the service tells them."""
         return self._http.get(self._http.at("budget"))
 
     def close(self) -> None:

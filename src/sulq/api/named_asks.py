@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Final, Literal, cast
 
 from sulq.answers.answer import Answer, Answers
+from sulq.answers.budget import BudgetReport
 from sulq.answers.estimators import Plain
 from sulq.answers.oracle import ColumnChoice, GraphTable, Oracle
 from sulq.answers.plan import Plan, affordable, price_of_mean, price_of_sums, probe
@@ -49,8 +50,6 @@ class NamedAsks:
         self._oracle = oracle
         self._sql = Sql(oracle)
 
-    # -- the Oracle itself
-
     @property
     def facts(self) -> Facts:
         """Everything public: domain, unit, budget, what remains."""
@@ -65,6 +64,11 @@ class NamedAsks:
     def spent(self) -> Loss:
         """What all answers so far have cost."""
         return self.facts.spent
+
+    @property
+    def budget(self) -> BudgetReport:
+        """The budget as it stands, to read: what is spent, what is left, and what that buys."""
+        return BudgetReport.of(self.facts)
 
     def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
         """Ask a question of the language itself; always new noise, always charged."""

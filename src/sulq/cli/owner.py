@@ -9,7 +9,9 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
+from sulq.answers.budget import BudgetReport
 from sulq.api.declarations import in_spark
 from sulq.cli.open import address, declared, ledger_of, opened, remote
 from sulq.cli.show import console
@@ -50,9 +52,10 @@ def budget(
 
 def _show(known: Ledger | Facts, **more: object) -> None:
     table = Table(show_header=False, box=None)
-    told = {"protects": known.unit, "budget": known.budget, "spent": known.spent, "left": known.remaining}
-    for name, value in (told | more).items():
-        table.add_row(name, str(value))
+    rho, whose = (known.rho, known.whose) if isinstance(known, Facts) else (known.rho_left(), "everyone")
+    report = BudgetReport(known.budget, known.spent, known.remaining, rho, known.unit, whose)
+    for name, value in ({"protects": known.unit} | report.lines() | more).items():
+        table.add_row(name, Text(str(value)))
     console.print(table)
 
 
