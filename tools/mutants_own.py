@@ -337,8 +337,8 @@ OWN: Final = (
         "sulq 0.1.0, pre-checks of rho",
         "a check before the first ask knows less room than the ledger's filter",
         "answers/oracle.py",
-        "        short = facts.rho is not None and spend.exact > facts.rho",
-        "        short = facts.rho is not None and spend.exact > facts.rho * Fraction(9, 10)",
+        "    if price.amount > left.amount:",
+        "    if price.amount > left.amount * Fraction(9, 10):",
         ("tests/answers/test_oracle_spend_plan.py::test_a_check_before_the_first_ask_says_what_the_ledger_says_SR3",),
     ),
     Mutant(

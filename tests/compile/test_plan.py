@@ -15,7 +15,7 @@ from sulq.compile.plan import STEPS, draw
 from sulq.errors import QuestionError
 from sulq.kernel.facts import converts
 from sulq.language.domain import Bool, Category, Int, Schema
-from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit, divided
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Each, Lit, Lookup, Nearest, Vector
 from tests.stub import facts
@@ -103,10 +103,11 @@ def test_large_questions_are_planned_in_moderate_time_T74():
 @pytest.mark.parametrize("spend", [Rho(0.001), EpsilonDelta(0.1, 1e-12), EpsilonDelta(0.1, 1e-6)], ids=str)
 def test_a_loss_that_is_not_pure_has_a_pair_fixed_before_its_debit_SR26(spend: object):
     """At a sixteenth of the share for it or the spend's own delta, and the least epsilon that holds its rho."""
-    share = Fraction(1, 10**7)
+    split = divided(FACTS.budget, open_keys=False)
+    share = split.basic_delta
     question = Sums((Vector(tuple(Col("age") > i for i in range(60))),))
-    event = draw(question, replace(FACTS, basic_delta=share), spend).event
-    own = spend.exact_delta if isinstance(spend, EpsilonDelta) else share
+    event = draw(question, replace(FACTS, split=split), spend).event
+    own = spend.exact_delta * Fraction(9, 10) if isinstance(spend, EpsilonDelta) else share
     assert event.delta == min(own, share / 16)
     assert converts(event.rho, event.basic, event.delta)
     assert not converts(

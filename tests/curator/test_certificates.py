@@ -22,7 +22,6 @@ from sulq.compile.statements import aggregate, derived_tables, emitter, kept_tab
 from sulq.compile.statements.emitter import Emitter
 from sulq.curator import run
 from sulq.errors import CuratorError, QuestionError
-from sulq.kernel.facts import Column
 from sulq.kernel.scores import Span
 from sulq.language import rowfn, shape
 from sulq.language.domain import Bool, Category, Schema, Text
@@ -32,7 +31,6 @@ from sulq.language.question import Above, Choose, OpenSums, Sums
 from sulq.language.relation import Table, Where
 from sulq.language.rowfn import Dot, Vector, col, lit, scalar, vector
 from sulq.language.rowfn.piece import Piece
-from sulq.language.rowfn.writer import KeptRows
 from sulq.language.score import Linear, Rank
 from sulq.language.tally import Block, Tally
 from tests import expressions
@@ -244,12 +242,14 @@ def test_a_choice_with_too_narrow_a_span_is_refused(name: str, monkeypatch: pyte
 
 def test_columns_that_reach_farther_than_planned_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Facts of a column that may be twice as large."""
-    real = kept_table._columns
+    real = kept_table._table
 
-    def wider(schema: Schema, rows: KeptRows) -> list[tuple[str, Column]]:
-        return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
+    def wider(*asked: object) -> object:
+        found = real(*asked)
+        columns = [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in found.columns]
+        return replace(found, columns=tuple(columns))
 
-    monkeypatch.setattr(kept_table, "_columns", wider)
+    monkeypatch.setattr(kept_table, "_table", wider)
     with opened() as db:
         refused(db, lambda db: db.sum("x", spend=Epsilon(1), fresh=True))
 

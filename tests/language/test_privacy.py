@@ -14,6 +14,7 @@ def test_losses_and_units_are_defined_once() -> None:
         "Loss",
         "Queries",
         "divided",
+        "epsilon_of",
         "probability",
     }  # which no price and no ledger reads
     assert [name for name in shared if getattr(privacy, name) is not getattr(losses, name)] == []

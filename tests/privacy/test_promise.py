@@ -319,7 +319,7 @@ def test_a_ledger_of_a_later_format_is_not_opened_T91(tmp_path: Path) -> None:
     pq.write_table(TABLE, path)
     sulq.connect(path, columns=COLUMNS, budget=Epsilon(1)).close()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sulq.kernel.ledger.entries.FORMAT", 2)
+        patch.setattr("sulq.kernel.ledger.entries.FORMAT", 1)
         with pytest.raises(SetupError) as refused:
             sulq.connect(path, columns=COLUMNS, budget=Epsilon(1))
     assert refused.value.code == "ledger-format"

@@ -8,10 +8,12 @@ from sulq.compile.statements import kept_table
 from sulq.service.worker import main
 
 if __name__ == "__main__":
-    real = kept_table._columns
+    real = kept_table._table
 
-    def wider(schema, rows):
-        return [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in real(schema, rows)]
+    def wider(*asked):
+        found = real(*asked)
+        columns = [(name, replace(c, high=None if c.high is None else 2 * c.high)) for name, c in found.columns]
+        return replace(found, columns=tuple(columns))
 
-    kept_table._columns = wider
+    kept_table._table = wider
     main.main()

@@ -193,7 +193,7 @@ class SpendPlan:
         if spend is None:
             raise QuestionError("spend-missing", "This has a price.", "Name it: spend=Epsilon(1).")
         if isinstance(spend, EpsilonDelta):
-            spend = Rho(spend.rho)
+            spend = Rho(self.facts.counted(spend).rho)
         if not isinstance(spend, (Epsilon, Rho)):
             raise QuestionError("bad-loss", "spend is a loss such as Epsilon(1) or Rho(0.05).")
         if spend.exact < MIN_SPEND[type(spend)]:  # its smallest parts would buy noise past what integers hold

@@ -76,7 +76,7 @@ def answers(opened: Open, value: RowFn, *, each: Epsilon, trials: int) -> Floats
 def _portions(oracle: Door, each: Epsilon, missing: int) -> Iterator[int]:
     """How many answers each ask of one database brings, until its budget or the wish is used up."""
     left = oracle.facts.remaining
-    if not isinstance(left, Epsilon) or left.amount < each.exact:
+    if not isinstance(oracle.facts.budget, Epsilon) or not isinstance(left, Epsilon) or left.amount < each.exact:
         raise QuestionError("bad-parameter", "The audit needs databases with a pure budget of at least one answer.")
     room = min(int(left.amount / each.exact), missing)
     while room > 0:

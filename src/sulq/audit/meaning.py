@@ -144,8 +144,8 @@ def allowed_chance(loss: Loss | SubLinear, steps: int = 1) -> float:
 
 def allowed_by(facts: Facts, *, presence: bool) -> float:
     """What a database's own books allow after all its answers so far: public, so anyone can work it out."""
-    spent = facts.budget if isinstance(facts.budget, SubLinear) else facts.spent
-    return allowed_chance(spent, exchanges(facts.unit, presence=presence))
+    lost = facts.budget if isinstance(facts.budget, SubLinear) else facts.proved or facts.spent
+    return allowed_chance(lost, exchanges(facts.unit, presence=presence))
 
 
 def _chance(epsilon: float, delta: float) -> float:
@@ -209,26 +209,27 @@ def report(facts: Facts, *, people: int = 4) -> list[str]:
     An analyst's facts count what that one was answered, and then so does this, and says so.
 
     Args:
-        facts: A database's or a collector's public facts: unit, budget and what is spent.
+        facts: A database's or a collector's public facts: unit, budget and what is proved of its answers.
         people: The size of a group, such as a family, whose rows may tell about each other.
     """
-    return sentences(facts.unit, facts.budget, facts.spent, size=facts.size, whose=facts.whose, people=people)
+    lost = facts.proved or facts.spent
+    return sentences(facts.unit, facts.budget, lost, size=facts.size, whose=facts.whose, people=people)
 
 
 def sentences(
-    unit: Unit, budget: Budget, spent: Loss, *, size: int | None = None, whose: Whose = "everyone", people: int = 4
+    unit: Unit, budget: Budget, lost: Loss, *, size: int | None = None, whose: Whose = "everyone", people: int = 4
 ) -> list[str]:
     """The same from the books alone, where no data is open."""
     one = "row" if unit.column is None else "person"
     steps = exchanges(unit, presence=False)
-    found = moved(spent, budget, steps)
+    found = moved(lost, budget, steps)
     told = [f"{SINCE[whose]}, the odds that a given {one} has any property moved by at most {_times(found)}."]
     lines = ", ".join(f"{_percent(prior)} before is {_between(found, prior)} now" for prior in PRIORS)
     told.append(f"In probabilities: {lines}.")
     if steps > exchanges(unit, presence=True):
         word = "took part" if unit.neighbors == "add_remove" else "had anything to say"
-        told.append(f"The odds that a given {one} {word} at all moved by at most {_times(moved(spent, budget))}.")
-    group = moved(spent, budget, people * steps)
+        told.append(f"The odds that a given {one} {word} at all moved by at most {_times(moved(lost, budget))}.")
+    group = moved(lost, budget, people * steps)
     told.append(f"Of a group of {people} that stand and fall together, the odds moved by at most {_times(group)}.")
     if whose == "analyst":
         used_up = Queries(budget.queries) if isinstance(budget, SubLinear) else budget

@@ -327,7 +327,7 @@ class Curator:
             self._schema, ledger.unit, budget, spent, remaining, self._size,
             ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
             "everyone" if self._analyst is None else "analyst", self._heavy(fresh=fresh),
-            ledger.rho_left(self._analyst), self._certified, ledger.basic_delta,
+            ledger.rho_left(self._analyst), self._certified, ledger.split, ledger.proved(self._analyst),
         )  # fmt: skip
 
     def _heavy(self, *, fresh: bool) -> tuple[Heavy, ...]:

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
 from sulq.language.estimator import Declaration, Estimator
-from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, SubLinear, Unit
+from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, Split, SubLinear, Unit
 from sulq.language.sampling import SamplingReport, sampling_report
 from sulq.language.statistic import Graph
 from sulq.language.sublinear import noise_for
@@ -153,7 +153,18 @@ class Facts(Catalogue):
     heavy: tuple[Heavy, ...] = ()  # of each table of which it was bought
     rho: Fraction | None = None  # what asks may still share among them, where the budget holds any
     certified: bool = True  # False: rows are not held as the kernel certifies; their sums rest on the plan
-    basic_delta: Fraction = Fraction(0)  # the budget's share of delta for losses added as (epsilon, delta) (SR26)
+    split: Split | None = None  # how an EpsilonDelta budget is divided (SR26)
+    proved: Loss | None = None  # the loss that is proved of the answers that `spent` counts; None: `spent` itself
+
+    def counted(self, spend: EpsilonDelta) -> EpsilonDelta:
+        """A spend as its rho is counted: of its delta that part which the budget has for it, beside added pairs.
+
+        So a spend of the whole budget is a spend of all that the ledger holds.
+        """
+        if self.split is None or not self.split.basic_delta:
+            return spend
+        part = self.split.delta / (self.split.delta + self.split.basic_delta)
+        return EpsilonDelta(spend.exact, spend.exact_delta * part)
 
     @property
     def every(self) -> tuple[TableFacts, ...]:

@@ -62,7 +62,10 @@ def divided(budget: EpsilonDelta, *, open_keys: bool, basic: Fraction = BASIC_SH
 
 
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
-    """The least epsilon known to hold a zero-concentrated loss at a delta, rounded up: alpha rho + c(alpha, delta)."""
+    """The least epsilon known to hold a zero-concentrated loss at a delta, rounded up: alpha rho + c(alpha, delta).
+
+    Where delta alone would do it is the smallest that is counted.
+    """
     loss, chance = float(rho), float(delta)
     low, high = math.log(1e-6), math.log(1e12)
     golden = (math.sqrt(5.0) - 1.0) / 2.0
@@ -74,7 +77,7 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     for _ in range(200):  # one valley in the logarithm of alpha - 1
         left, right = high - golden * (high - low), low + golden * (high - low)
         low, high = (left, high) if at(left) > at(right) else (low, right)
-    return Fraction(max(at(low), at(high)) * (1.0 + 1e-9))
+    return max(Fraction(max(at(low), at(high)) * (1.0 + 1e-9)), SMALLEST)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,7 @@ def _share(oracle: Oracle, spend: Loss | None, part: Fraction) -> Epsilon | Rho 
     """A database's part of the spend; none under a SubLinear budget."""
     if isinstance(oracle.facts.budget, SubLinear):
         return None
-    whole = Rho(spend.rho) if isinstance(spend, EpsilonDelta) else spend
+    whole = Rho(oracle.facts.counted(spend).rho) if isinstance(spend, EpsilonDelta) else spend
     if not isinstance(whole, (Epsilon, Rho)):
         return SpendPlan(oracle, spend).share(part)  # refused, with the reason
     return type(whole)(Fraction(math.floor(whole.exact * part * GRAIN), GRAIN))

@@ -113,10 +113,11 @@ class Sql:
             _error(one, kind, unit, beta, lambda _: rows, priced=False)
             for one, unit in zip(forecasts, units, strict=True)
         ]
-        parts = divided(errors, amount(spend), squared=kind is Rho)
+        whole = facts.counted(spend) if isinstance(spend, EpsilonDelta) else spend
+        parts = divided(errors, amount(whole), squared=kind is Rho)
         made = []
         for forecast, unit, part in zip(forecasts, units, parts, strict=True):
-            share = spend.share(part)
+            share = whole.share(part)
             widths = forecast.widths(forecast.plan(share), rows=rows, beta=beta, whole=True)
             error = max((width / unit[i] for i, width in enumerate(widths)), default=0.0)
             shown = tuple((name, width) for name, width in zip(forecast.names, widths, strict=True) if width)

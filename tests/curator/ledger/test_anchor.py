@@ -19,8 +19,9 @@ from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.shares import Share
 from sulq.errors import BudgetExceeded, CuratorError, SetupError, SulqError
+from sulq.kernel.ledger.chain import canonical
 from sulq.kernel.ledger.filter import Totals
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, epsilon_of
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure
@@ -76,6 +77,36 @@ def test_an_older_copy_is_refused_and_the_gap_is_burnt_T46(folder: Path) -> None
         refused("budget-exceeded", ask, ledger, pure("0.01"))
         assert ledger.verify().debits == 2
     assert mended(folder) == {}  # done once
+
+
+def test_an_anchor_that_was_signed_before_sums_had_a_delta_opens_T46(folder: Path) -> None:
+    """What earlier versions wrote has no such field, and its signature covers every byte. Control: a field more."""
+    with anchored(folder) as ledger:
+        ask(ledger, pure("0.1"))
+    assert "delta" not in noted(folder)["whole"]
+    with anchored(folder) as ledger:
+        assert ledger.spent == Epsilon(0.1)
+    body = noted(folder)
+    body["whole"]["delta"] = 0
+    (folder / "a.anchor").write_text(canonical(body))
+    refused("bad-anchor", anchored, folder)
+
+
+def test_a_lost_pair_is_burnt_with_its_delta_T46(folder: Path) -> None:
+    """The anchor tells the deltas of asks that a restored ledger has lost."""
+    path, delta = folder / "a.ledger", Fraction(1, 10**9)
+    event = dataclasses.replace(gaussian("0.001"), basic=epsilon_of(Fraction(1, 1000), delta), delta=delta)
+    with anchored(folder, budget=EpsilonDelta(1, 1e-6)) as ledger:
+        ask(ledger, pure("0.1"))
+    copied(path, folder / "old")
+    with anchored(folder, budget=EpsilonDelta(1, 1e-6)) as ledger:
+        ask(ledger, event)
+        totals = ledger.totals
+    removed(path)
+    copied(folder / "old", path)
+    mended(folder)
+    with anchored(folder, budget=EpsilonDelta(1, 1e-6)) as ledger:
+        assert ledger.totals.delta == totals.delta == 10**9
 
 
 def test_a_ledger_that_is_its_anchors_opens_T46(folder: Path) -> None:

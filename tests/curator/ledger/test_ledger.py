@@ -6,8 +6,10 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import threading
 import time
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -23,7 +25,7 @@ from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import chain, entries
 from sulq.kernel.ledger.filter import Totals
-from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit, epsilon_of
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure, queries
@@ -351,11 +353,11 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     """The public calls are these, and none takes anything back that was charged (T60)."""
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "again", "agrees", "basic_delta", "book", "budget", "close", "cover", "debit", "declarations",
+        "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declarations",
         "declared_estimators", "declared_public", "durable", "flush", "give_up", "hash_key", "head", "keep", "kept",
-        "kept_source", "open", "public_key", "raise_to", "receipt", "redeem", "register", "registered",
-        "remaining", "rho_left", "seal", "share", "space", "spent", "standing", "standings", "synthetic", "times",
-        "totals", "transcript", "unit", "usable", "verify", "verify_receipt", "version",
+        "kept_source", "open", "proved", "public_key", "raise_to", "receipt", "redeem", "register", "registered",
+        "remaining", "rho_left", "seal", "share", "space", "spent", "split", "standing", "standings", "synthetic",
+        "times", "totals", "transcript", "unit", "usable", "verify", "verify_receipt", "version",
     }  # fmt: skip
     kernel, outside = (
         "".join(path.read_text(encoding="utf-8") for path in Path(module.__file__).parent.glob("*.py")).upper()
@@ -505,6 +507,28 @@ def test_a_later_format_is_refused_and_this_one_opens_T91(folder: Path) -> None:
     first = rows[0]
     SqliteFile.create(folder / "c.ledger", [first, chain.Row(2, kind, chain.link(first.hash, 2, kind))])
     refused("ledger-format", opened, folder / "c.ledger")
+
+
+def test_pairs_are_kept_read_again_and_raised_SR26(folder: Path) -> None:
+    """A ledger whose losses are added as (epsilon, delta) opens with the same totals, verifies, and may be raised."""
+    path, delta = folder / "a.ledger", Fraction(1, 10**9)
+    event = replace(gaussian("0.001"), basic=epsilon_of(Fraction(1, 1000), delta), delta=delta)
+    with opened(path, EpsilonDelta(1, 1e-6)) as ledger:
+        ask(ledger, pure("0.25"))
+        ask(ledger, event, "another")
+        before, left = ledger.totals, ledger.remaining
+        refused("bad-loss", ask, ledger, replace(event, basic=event.basic / 2), "a third")
+    assert before.delta == 10**9
+    with opened(path, EpsilonDelta(1, 1e-6)) as ledger:
+        assert (ledger.totals, ledger.remaining) == (before, left)
+        assert ledger.verify().proved.exact_delta > 9 * 10**-7
+        ledger.raise_to(EpsilonDelta(2, 1e-6))
+        assert ledger.totals == before
+        assert ledger.remaining.exact == left.exact + 1
+        large = replace(event, rho=Fraction(1), basic=epsilon_of(Fraction(1), delta))
+        message = refused("budget-exceeded", ask, ledger, large, "x").message
+    costs, rest = (float(number) for number in re.findall(r"rho ([0-9.e-]*[0-9])", message))
+    assert costs == 1 > rest > 0
 
 
 # Entries of format 1 as they were first written; they must open for ever.

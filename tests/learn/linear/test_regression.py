@@ -140,7 +140,7 @@ def test_what_it_spent_is_what_the_ledger_says(budget: object) -> None:
     with opened(columns, {name: data[name] for name in columns}, budget) as db:
         data_of = db[NAMES], db["y"]
         model = LinearRegression().fit(*data_of, spend=budget, progress=lambda *at: steps.append(at))
-        whole = budget.rho if isinstance(budget, EpsilonDelta) else budget.exact
+        whole = db.facts.counted(budget).rho if isinstance(budget, EpsilonDelta) else budget.exact
         assert 0 <= whole - model.spent_.exact < 1e-12
         if not isinstance(budget, EpsilonDelta):
             assert db.spent.amount == model.spent_.exact

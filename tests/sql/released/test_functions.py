@@ -189,7 +189,7 @@ def test_moments_and_numbers_are_each_other():
 
 def test_odd_calls_are_refused():
     """Unknown functions and too many arguments are refused, not run."""
-    for op, args in (("pg_sleep", [1]), ("floor", [1, 2])):
+    for op, args in (("pg_sleep", [1]), ("floor", [1, "x"]), ("is null", [1, 2])):
         with pytest.raises(QuestionError):
             act(op, args)
 
@@ -199,6 +199,17 @@ def test_values_of_a_wrong_kind_have_no_result():
     for op, args in (("<", ["x", 1]), ("<", ["x", DAY]), ("+", ["x", 1]), ("left", ["abc", "x"])):
         assert act(op, args) is None
     assert act("greatest", ["x", 1]) == "x"
+    assert act("<", [DAY, 3 + 4j]) is None
+
+
+def test_dates_and_moments_are_compared_by_their_time():
+    """Texts are read with their time and zone; a date is its first moment."""
+    noon = datetime.datetime.combine(DAY, datetime.time(12))
+    assert act("<", [DAY, f"{DAY} 12:00"]) is True
+    assert act("=", [DAY, str(DAY)]) is True
+    assert act("<", [DAY, noon]) is True
+    assert act("cast timestamp", [f"{DAY}T14:00:00+02:00"]) == noon
+    assert act(">", [act("cast timestamp", [f"{DAY}T14:00:00+02:00"]), DAY]) is True
     assert act("least", ["x", 1]) == 1
 
 

@@ -66,6 +66,7 @@ def draw(
             "A choice, a threshold, a statistic of the whole, or a key that is not declared, is no noisy sum (SR8).",
         )
     rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
+    rest = facts.counted(rest) if isinstance(rest, EpsilonDelta) else rest
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
     total = sum(weights)
@@ -89,7 +90,7 @@ def draw(
         if isinstance(spend, Queries) and paid.queries > spend.queries:
             raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
     guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
-    event = _event(rest if key_delta else paid, found, facts, versions)
+    event = _event(paid if isinstance(paid, Queries) else rest, found, facts, versions)
     return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
 
 
@@ -145,11 +146,12 @@ def _event(
     rho = paid.exact if isinstance(paid, Rho) else paid.rho
     keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
     event = Event(None, rho, keys, draws=draws, versions=versions)
-    if not facts.basic_delta:
+    if facts.split is None or not facts.split.basic_delta:
         return event
-    delta = facts.basic_delta / BASIC_ASKS
+    delta = facts.split.basic_delta / BASIC_ASKS
     delta = min(delta, paid.exact_delta) if isinstance(paid, EpsilonDelta) else delta
-    return replace(event, basic=epsilon_of(rho, delta), delta=delta)
+    basic = epsilon_of(rho, delta)
+    return replace(event, basic=basic, delta=delta) if basic <= facts.budget.exact else event  # past it none would fit
 
 
 def _part(draft: PlanDraft | HolisticDraw) -> Part:

@@ -12,6 +12,7 @@ from sulq.curator.ledger.notes import Founding, Registration, read_founding
 from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.errors import BudgetExceeded, SetupError
+from sulq.kernel.facts import converts
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row
 from sulq.kernel.ledger.entries import Body, Draft, State
@@ -127,6 +128,8 @@ class History:
             drawn = {draw.mechanism for draw in notes.read_event(body).draws}
             if self._mechanisms and not drawn <= self._mechanisms:
                 raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
+            if event.basic is not None and not converts(event.rho, event.basic, event.delta):
+                raise damaged(f"entry {row.seq}", "has an epsilon and delta that are less than its loss")
         analyst = notes.optional(body, "analyst") or ""
         accounts = self.accounts.charged(analyst, state.filter.cost(event))
         if not accounts.hold(state.filter, analyst):

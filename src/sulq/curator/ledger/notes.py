@@ -128,8 +128,8 @@ def burnt(losses: Mapping[str, Totals], *, name: str, settles: str, time: str) -
 
 
 def tree_of(totals: Totals) -> dict[str, object]:
-    """Sums, to be written."""
-    return {name: getattr(totals, name) for name in TOTALS}
+    """Sums, to be written; a delta only where there is one: what was signed before there were any reads the same."""
+    return {name: getattr(totals, name) for name in TOTALS if name != "delta" or totals.delta}
 
 
 def text(body: Body, name: str) -> str:

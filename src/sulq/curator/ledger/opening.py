@@ -43,12 +43,13 @@ class Report:
     spent: Loss
     remaining: Loss
     public_key: str  # what checks the ledger's signatures
+    proved: Loss  # the loss that is proved of all answers
 
     def __str__(self) -> str:
         return (
             f"{self.entries} entries ({self.debits} debits, {self.answers} answers), head {self.head}\n"
             f"person space {self.space}, protects {self.unit}{', synthetic' if self.synthetic else ''}\n"
-            f"budget {self.budget}; spent {self.spent}; left {self.remaining}\n"
+            f"budget {self.budget}; spent {self.spent}; left {self.remaining}; proved of all answers: {self.proved}\n"
             f"receipts are signed by {self.public_key}"
         )
 
@@ -121,6 +122,7 @@ def report(state: State) -> Report:
         spent=shares.spent_of(state.filter, state.totals),
         remaining=shares.remaining(state.filter, state.totals),
         public_key=Signer(found.founding.signing_key).public,
+        proved=shares.proved(state.filter, state.totals),
     )
 
 

@@ -56,14 +56,16 @@ def refusal(rule: Filter, event: Event, left: tuple[int, ...]) -> str:
         return f"This would cost {asked}; delta {plain(Fraction(left[1], GRAIN))} is left for them."
     if event.epsilon is not None and not isinstance(rule.budget, Rho):
         return f"This would cost epsilon {plain(event.epsilon)}; epsilon {plain(Fraction(left[0], GRAIN))} is left."
-    return f"This would cost rho {plain(event.rho)}; rho {plain(largest_rho(rule, left))} is left."
+    return f"This would cost rho {plain(event.rho)}; rho {plain(largest_rho(rule, left, event.delta))} is left."
 
 
 @functools.lru_cache(maxsize=64)  # looked up several times an ask
 def spent_of(rule: Filter, totals: Totals, part: Fraction = WHOLE) -> Loss:
     """What the answers so far took of a part of the budget: what it was less what is left.
 
-    Of an EpsilonDelta budget it is an epsilon: spent and left always add up to the budget's.
+    Of an EpsilonDelta budget it is an epsilon: spent and left add up to the budget's, but for parts so small that one
+    ask, which takes less of the blended sum than its epsilon, may cost more than they say. It is no guarantee: what is
+    proved of the answers is `proved`.
     """
     match rule.budget:
         case Epsilon():
@@ -72,7 +74,27 @@ def spent_of(rule: Filter, totals: Totals, part: Fraction = WHOLE) -> Loss:
             return Rho.total(_amount(totals.rho))
         case SubLinear():
             return Queries(totals.queries)
-    return Epsilon.total(_amount(rule.limit * part.numerator // part.denominator - left_of(rule, totals, part)[0]))
+    return Epsilon.total(
+        _amount(max(rule.limit * part.numerator // part.denominator - left_of(rule, totals, part)[0], 0))
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def proved(rule: Filter, totals: Totals) -> Loss:
+    """The loss that is proved of the answers so far, in the budget's own kind.
+
+    Of an EpsilonDelta budget it is the epsilon of the branch that says less, with the delta of both where either was
+    used: which one it is, is known in hindsight alone (docs/theory/filter.md).
+    """
+    if not isinstance(rule.budget, EpsilonDelta) or rule.split is None:
+        return spent_of(rule, totals)
+    keys, added = (Fraction(total, GRAIN) for total in (totals.key_delta, totals.delta))
+    converted = rule.limit - rule.room + totals.blended
+    basic = totals.pure and totals.delta <= rule.basic_limit
+    if basic and not totals.delta and totals.epsilon <= converted:
+        return EpsilonDelta.total(_amount(totals.epsilon), keys)
+    epsilon = min(converted, totals.epsilon) if basic else converted
+    return EpsilonDelta.total(_amount(epsilon), rule.split.delta + added + keys)
 
 
 @functools.lru_cache(maxsize=64)
@@ -133,12 +155,12 @@ def rho(rule: Filter, left: tuple[int, ...]) -> Fraction | None:
     return None
 
 
-def largest_rho(rule: Filter, left: tuple[int, ...]) -> Fraction:
+def largest_rho(rule: Filter, left: tuple[int, ...], delta: Fraction) -> Fraction:
     """The largest rho that one ask could still spend: that, or what basic composition holds at the ask's own delta."""
     shared = rho(rule, left) or Fraction(0)
-    if isinstance(rule.budget, Rho) or not left[3]:
+    if isinstance(rule.budget, Rho) or not left[3] or not delta:
         return shared
-    return max(shared, rho_within(left[3] / GRAIN, rule.basic_limit / (GRAIN * BASIC_ASKS)))
+    return max(shared, rho_within(left[3] / GRAIN, float(delta)))
 
 
 def _amount(total: int) -> Fraction:

@@ -27,7 +27,7 @@ from sulq.kernel.ledger.entries import Body, Genesis, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import Store, damaged
 from sulq.language.estimator import Estimator
-from sulq.language.privacy import GRAIN, Budget, Event, Loss, Unit
+from sulq.language.privacy import Budget, Event, Loss, Split, Unit
 
 MAX_STRONGEST_ANSWERS: Final = 4  # of a question, pure or not, that are read for a free re-answer
 
@@ -353,10 +353,16 @@ class LedgerView:
         left = shares.left_of(rule, accounts.whole) if analyst is None else accounts.left(rule, analyst)
         return shares.rho(rule, left)
 
+    def proved(self, analyst: str | None = None) -> Loss:
+        """The loss that is proved of all answers, or of one analyst's, as this process last knew it."""
+        rule, accounts = self._writer.state.filter, self._history.mark.accounts
+        own = accounts.whole if analyst is None else accounts.spent.get(analyst, shares.NOTHING)
+        return shares.proved(rule, own)
+
     @property
-    def basic_delta(self) -> Fraction:
-        """What of the budget's delta is for losses added as (epsilon, delta); as this process last knew it."""
-        return Fraction(self._writer.state.filter.basic_limit, GRAIN)
+    def split(self) -> Split | None:
+        """How an EpsilonDelta budget is divided, as this process last knew it."""
+        return self._writer.state.filter.split
 
     @property
     def totals(self) -> Totals:

@@ -107,8 +107,9 @@ def read_losses(body: Body) -> Event:
     if not isinstance(event, dict) or event.get("kind") != "Event":
         raise damaged("a debit", "has no event")
     epsilon, basic = (None if event.get(name) is None else _fraction(event[name]) for name in ("epsilon", "basic"))
-    rho, keys, delta = (_fraction(event.get(name)) for name in ("rho", "key_delta", "delta" if basic else "key_delta"))
-    return Event(epsilon, rho, keys, value(event, "queries", int), basic=basic, delta=delta if basic else Fraction(0))
+    rho, keys = _fraction(event.get("rho")), _fraction(event.get("key_delta"))
+    delta = _fraction(event["delta"]) if "delta" in event else Fraction(0)
+    return Event(epsilon, rho, keys, value(event, "queries", int), basic=basic, delta=delta)
 
 
 def _fraction(tree: object) -> Fraction:

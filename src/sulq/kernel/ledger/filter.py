@@ -26,10 +26,7 @@ def whole_units(amount: Fraction) -> int:
 
 
 class Totals(NamedTuple):
-    """What all events so far add up to, in units of 1/GRAIN, every addend rounded up.
-
-    The same numbers are enforced, displayed and recomputed from the entries when a ledger is opened.
-    """
+    """What all events so far add up to, in units of 1/GRAIN, rounded up; enforced, shown, recomputed at opening."""
 
     epsilon: int = 0  # of the events that are pure, or have an (epsilon, delta)
     pure: bool = True  # whether all of them are, or have

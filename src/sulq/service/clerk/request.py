@@ -243,7 +243,7 @@ def verify(request: Request) -> Frame:
     """Check the whole ledger again: chain, totals, budget."""
     found = request.held.open_ledger().verify()
     plain = {name: getattr(found, name) for name in ("space", "entries", "debits", "answers", "head")}
-    return {**plain, **_values(found, "unit", "budget", "spent", "remaining"), "text": str(found)}
+    return {**plain, **_values(found, "unit", "budget", "spent", "remaining", "proved"), "text": str(found)}
 
 
 def export(request: Request) -> Frame:

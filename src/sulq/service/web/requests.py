@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from typing import Annotated, Any, Final, TypeVar, cast
 
 from fastapi import Depends, Request
@@ -39,7 +38,7 @@ from sulq.service.web.limits import (
 from sulq.service.web.responses import Json
 
 MOVING: Final = ("spent", "remaining")
-RHO: Final = "rho"  # moves too, and may be none
+ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
 Call = Callable[[Mapping[str, object]], Mapping[str, object]]
 MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
@@ -69,10 +68,9 @@ class ClerkClient:
 def facts_of(tree: Mapping[str, object]) -> Facts:
     """Facts from their JSON: of one ask to the next only what is spent and left changes, and is read anew."""
     moving = {name: wire.from_json(tree[name]) for name in MOVING}
-    fixed = json.dumps({name: value for name, value in tree.items() if name not in (*MOVING, RHO)})
-    spent, remaining = cast("tuple[Loss, Loss]", tuple(moving.values()))
-    rho = cast("Fraction | None", wire.from_json(tree.get(RHO)))
-    return replace(_fixed(fixed), spent=spent, remaining=remaining, rho=rho)
+    moving |= {name: wire.from_json(tree.get(name)) for name in ALSO_MOVING}
+    fixed = json.dumps({name: value for name, value in tree.items() if name not in moving})
+    return replace(_fixed(fixed), **moving)  # type: ignore[arg-type]  # each of its own kind: their writer is ours
 
 
 @functools.lru_cache(maxsize=256)

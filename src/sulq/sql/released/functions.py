@@ -8,6 +8,7 @@ error for, a quotient by zero or the root of a negative number, is missing.
 from __future__ import annotations
 
 import datetime
+import inspect
 import math
 import operator
 from collections.abc import Callable
@@ -19,8 +20,14 @@ from sulq.language import rowfn
 from sulq.sql.rows.values import on_clock, read_bool
 
 EPOCH: Final = datetime.date(1970, 1, 1)
+DAY_MICROSECONDS: Final = 86_400_000_000
 START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
 MAX_TEXT_LETTERS: Final = 10_000  # of a text that is put together
+
+
+def _plain(moment: datetime.datetime) -> datetime.datetime:
+    """A moment in UTC, without a zone."""
+    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def is_number(value: object) -> bool:
@@ -87,7 +94,7 @@ def _shifted(when: object, days: float) -> object:
 def minus(a: object, b: object) -> object:
     """A difference; of two dates the number of days."""
     if isinstance(a, datetime.date) and isinstance(b, datetime.date):
-        days = (number(a) - number(b)) / (86_400_000_000 if isinstance(a, datetime.datetime) else 1)
+        days = (number(a) - number(b)) / (DAY_MICROSECONDS if isinstance(a, datetime.datetime) else 1)
         return int(days) if days.is_integer() else days
     if isinstance(a, datetime.date):
         return _shifted(a, -number(b))
@@ -170,7 +177,8 @@ def _like_number(value: object, other: object) -> object:
         return value
     try:
         if isinstance(other, datetime.date):
-            return number(type(other).fromisoformat(value))
+            moment = number(_plain(datetime.datetime.fromisoformat(value)))
+            return moment if isinstance(other, datetime.datetime) else moment / DAY_MICROSECONDS
         return float(value)
     except ValueError:
         raise QuestionError("wrong-kind", f"{value[:40]!r} cannot be compared with this value.") from None
@@ -187,7 +195,9 @@ COMPARISONS: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 
 def compare(op: str, a: object, b: object) -> bool:
-    """A comparison of two values that are there."""
+    """A comparison of two values that are there; of a date with a moment, by its first moment."""
+    if isinstance(a, datetime.date) and isinstance(b, datetime.date) and type(a) is not type(b):
+        a, b = to_time(a), to_time(b)
     return COMPARISONS[op](_like_number(a, b), _like_number(b, a))
 
 
@@ -248,7 +258,7 @@ def to_date(value: object) -> object:
 def to_time(value: object) -> object:
     """A cast to a moment; missing where there is none."""
     try:
-        found = datetime.datetime.fromisoformat(value) if isinstance(value, str) else value
+        found = _plain(datetime.datetime.fromisoformat(value)) if isinstance(value, str) else value
     except ValueError:
         return None
     return on_clock(found, "timestamp") if isinstance(found, datetime.date) else None
@@ -404,10 +414,19 @@ def act(op: str, args: list[object]) -> object:
         if any(arg is None for arg in args):
             return None
         return compare(op, *args) if op in COMPARISONS else STRICT[op](*args)
-    except TypeError:
-        raise QuestionError("sql-unsupported", f"{op[:40]!r} does not take these arguments.") from None
-    except QuestionError:  # of a wrong kind: what is so whatever is released was refused before (sql/released/kinds.py)
+    except (QuestionError, TypeError):  # of a wrong kind: what always is so was refused before (sql/released/kinds.py)
+        if not takes(op, len(args)):
+            raise QuestionError("sql-unsupported", f"{op[:40]!r} does not take these arguments.") from None
         return None
 
 
 KNOWN: Final = (*COMPARISONS, *STRICT, *LAX)
+
+
+def takes(op: str, many: int) -> bool:
+    """Whether an operator or function takes so many arguments."""
+    try:
+        inspect.signature((COMPARISONS | STRICT | LAX)[op]).bind(*range(many))
+    except TypeError:
+        return False
+    return True

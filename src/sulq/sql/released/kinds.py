@@ -7,12 +7,11 @@ label of a bin) is ANY; a function that does not take it then is missing.
 from __future__ import annotations
 
 import datetime
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeGuard
 
 from sulq.sql.parse.syntax import Aggregate, Call, Literal, Node, SqlRefused, branches
-from sulq.sql.released.functions import COMPARISONS, STRICT
+from sulq.sql.released.functions import COMPARISONS, KNOWN, takes
 
 ANY: Final = "any"
 CLOCK: Final = "clock"
@@ -58,8 +57,8 @@ class ReleasedKinds:
         """The call itself, or a refusal: arguments that it never takes."""
         op, args = node.op, node.args
         kinds = [self.of(arg) for arg in args]
-        if op in STRICT:
-            _counted(node)
+        if op in KNOWN and not takes(op, len(args)):
+            raise SqlRefused("sql-unsupported", f"{op} does not take {len(args)} arguments", node.at)
         for kind in kinds[NUMBERS_FROM.get(op, len(kinds)) :]:
             if kind == TEXT:
                 raise SqlRefused("wrong-kind", "A number is needed here, not text", node.at)
@@ -123,14 +122,6 @@ def common(kinds: Sequence[str]) -> str:
     """The one kind of several values; ANY where they have several, or none is known."""
     found = set(kinds) - {ANY}
     return found.pop() if len(found) == 1 else ANY
-
-
-def _counted(node: Call) -> None:
-    """Refuse a number of arguments that the function does not have."""
-    try:
-        inspect.signature(STRICT[node.op]).bind(*node.args)
-    except TypeError:
-        raise SqlRefused("sql-unsupported", f"{node.op} does not take {len(node.args)} arguments", node.at) from None
 
 
 def _reads(text: str, kind: str) -> bool:

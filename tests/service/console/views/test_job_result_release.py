@@ -13,7 +13,7 @@ import pytest
 
 from sulq import release, select
 from sulq.service.console.api import Refusal
-from sulq.service.console.forms import FormField, ReleaseForm, named
+from sulq.service.console.forms import FormField, ReleaseForm
 from sulq.service.console.guard import Fields
 from sulq.service.console.views.job_result import JobResult
 from sulq.service.jobs import manager as jobs
@@ -179,6 +179,7 @@ def test_a_page_asks_by_the_kind_of_each_parameter() -> None:
 def test_what_must_be_named_is_missed() -> None:
     """Before a job starts, with what to do. Control: named, it is there."""
     field = FormField("columns", "column", None, required=True, depth=1)
+    form = ReleaseForm(name="histogram", title="", words="", kind="release", fields=(field,))
     with pytest.raises(Refusal):
-        named([field], Fields([]))
-    assert named([field], Fields([("p-columns", "a"), ("p-columns", "b")])) == {"columns": ["a", "b"]}
+        form.parameters(Fields([]))
+    assert form.parameters(Fields([("p-columns", "a"), ("p-columns", "b")])) == {"columns": ["a", "b"]}

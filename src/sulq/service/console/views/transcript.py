@@ -48,7 +48,10 @@ async def read(api: Api, path: str) -> list[TranscriptLine]:
 
 
 def part_of(event: Event | None, budget: Budget) -> float:
-    """What part of a budget one ask took, counted as the ledger's filter counts it (SR3)."""
+    """What part of a budget one ask took, as asks add up; of an EpsilonDelta budget, of the sum that it takes less of.
+
+    There the filter adds up in two ways, and neither alone decides: a chart of parts is a sketch.
+    """
     if event is None:
         return 0.0
     match budget:
@@ -60,7 +63,9 @@ def part_of(event: Event | None, budget: Budget) -> float:
             return float((event.epsilon or Fraction(0)) / budget.exact)
     split = divided(budget, open_keys=False)
     most = split.alpha * event.rho
-    return float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 0.0
+    blended = float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 1.0
+    added = event.basic if event.epsilon is None else event.epsilon
+    return blended if added is None else min(blended, float(added / budget.exact))
 
 
 def running(lines: Sequence[TranscriptLine], budget: Budget) -> list[tuple[datetime.datetime, float]]:

@@ -83,13 +83,13 @@ async def receipt(name: str, seq: Seq, caller: Asker) -> Json:
 async def verify(name: str, caller: Asker) -> Json:
     """Check the whole ledger: chain, totals, budget; and what all its answers mean for one person (owner, auditor)."""
     found = await caller.ask("verify", dataset=name)
-    unit, budget, spent = (wire.from_json(found[part]) for part in ("unit", "budget", "spent"))
+    unit, budget, lost = (wire.from_json(found[part]) for part in ("unit", "budget", "proved"))
 
     def meaning() -> list[str]:
         """Worked out here, and not by the clerk, from the ledger alone: the auditor is of the free half."""
         from sulq.audit.meaning import sentences  # the auditor, which no start of the service waits for
 
-        return sentences(cast("Unit", unit), cast("Budget", budget), cast("Loss", spent))
+        return sentences(cast("Unit", unit), cast("Budget", budget), cast("Loss", lost))
 
     return Json({**found, "meaning": await caller.work(meaning)})
 
