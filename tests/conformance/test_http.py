@@ -72,6 +72,7 @@ PROGRAMS: dict[str, Program] = {
     "plan, asked": lambda db: db.plan(["SELECT COUNT(*) FROM survey", "SELECT AVG(age) FROM survey"], spend=PAY).ask(),
     "facts": lambda db: db.facts,
     "remaining": lambda db: db.remaining,
+    "budget": lambda db: repr(db.budget).partition(" by ")[2].partition("\n")[2],
     "spent": lambda db: db.spent,
     "graph": lambda db: db.graph,
     "distance_from_key": lambda db: db.distance_from_key(["age", "city"], where=OLD, spend=PAY),

@@ -115,8 +115,9 @@ def test_curves_with_noise_are_useful(spend: object, neighbors: str) -> None:
     with opened(COLUMNS | {"y": sulq.Bool()}, data, EpsilonDelta(9, 1e-5), unit=sulq.Unit(neighbors=neighbors)) as db:
         model = AdditiveClassifier()
         model.fit(db[NAMES], db["y"], spend=spend, progress=lambda *step: steps.append(step))
+        facts = db.facts
     assert auc(data["y"], model.decision_function(frame)) > auc(data["y"], worth) - 0.02
-    whole = spend.rho if isinstance(spend, EpsilonDelta) else spend.exact
+    whole = facts.counted(spend).rho if isinstance(spend, EpsilonDelta) else spend.exact
     assert 0 <= whole - model.spent_.exact <= Fraction(50, 10**15)
     assert steps[-1] == (2 + 3 * model.n_rounds_, 2 + 3 * model.n_rounds_)
     proba = model.predict_proba(frame)

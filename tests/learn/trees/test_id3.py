@@ -310,9 +310,10 @@ def test_trees_with_noise_are_useful(spend: object, neighbors: str) -> None:
     with opened(columns, data, EpsilonDelta(9, 1e-5), unit=sulq.Unit(neighbors=neighbors)) as db:
         model = ID3(max_depth=3)
         model.fit(db[["age", "city", "w"]], db["L"], spend=spend, progress=lambda *step: steps.append(step))
+        facts = db.facts
     frame = pd.DataFrame(data)
     assert model.score(frame, truth) > 0.9
-    whole = spend.rho if isinstance(spend, EpsilonDelta) else spend.exact
+    whole = facts.counted(spend).rho if isinstance(spend, EpsilonDelta) else spend.exact
     assert 0 <= whole - model.spent_.exact <= Fraction(10, 10**15)
     assert steps[0] == (0, 7)
     assert (np.diff([done for done, _ in steps]) >= 0).all()
