@@ -11,7 +11,7 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Rho, SubLinear, Unit
 from sulq.audit.beliefs import Tracker
-from sulq.audit.meaning import Moved, moved, report, sentences
+from sulq.audit.meaning import Moved, allowed_chance, moved, report, sentences
 from sulq.audit.pmf import noisy
 from sulq.language import sublinear
 from sulq.language.law import GaussianLaw, LaplaceLaw
@@ -39,6 +39,13 @@ def test_answers_that_are_not_pure_may_fail_with_a_delta(spend: object) -> None:
         db.count(spend=spend)
         assert db.facts.proved.exact_delta > Fraction(9, 10**7)
         assert db.facts.proved.exact >= db.facts.spent.exact
+
+
+@pytest.mark.parametrize("loss", [(20, 1e-6), (10, 1e-4), (5, 1e-2), (400, 1e-6), (1, 0.5)])
+def test_a_chance_is_at_most_one_however_large_the_loss(loss: tuple[float, float]) -> None:
+    """The delta of several steps may pass 1: then nothing is excluded. Control: a small loss excludes much."""
+    assert 0.99 < allowed_chance(EpsilonDelta(*loss), 4) <= 1
+    assert allowed_chance(EpsilonDelta(0.1, 1e-6), 2) < 0.56
 
 
 def test_the_odds_move_by_the_factor_the_report_says() -> None:

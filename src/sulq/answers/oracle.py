@@ -310,7 +310,7 @@ def queries(oracle: Oracle, question: Question) -> int:
 
 
 def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
-    """Refuse a fit that what is left cannot hold, before its first ask; what the ledger would take at once is let pass.
+    """Refuse a fit that what is left for several asks cannot hold, before its first ask.
 
     The ledger decides on each ask anyway; this keeps a fit from stopping half-way. Reports already given answer for
     nothing, whatever spend is named (SR19).
@@ -326,4 +326,4 @@ def affordable(spend: Epsilon | Rho, facts: Facts) -> None:
     elif isinstance(spend, Rho) and facts.rho is not None:
         left = Rho.total(facts.rho)
     if price.amount > left.amount:
-        raise BudgetExceeded("budget-exceeded", f"This would cost {price}; {left} is left.")
+        raise BudgetExceeded("budget-exceeded", f"This would cost {price}; {left} is left for several asks.")

@@ -62,7 +62,7 @@ class NamedAsks:
 
     @property
     def spent(self) -> Loss:
-        """What all answers so far have cost."""
+        """What of the budget is gone: all of it less what is left. What is proved of the answers: `facts.proved`."""
         return self.facts.spent
 
     @property

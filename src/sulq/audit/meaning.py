@@ -126,10 +126,8 @@ def allowed_chance(loss: Loss | SubLinear, steps: int = 1) -> float:
         case Epsilon():
             return _chance(float(loss.amount) * steps, 0.0)
         case EpsilonDelta():
-            if not loss.amount:
-                return 0.5
-            grouped = loss.group(steps) if loss.delta else None
-            return _chance(float(loss.amount) * steps, float(grouped.exact_delta) if grouped else 0.0)
+            epsilon, delta = float(loss.amount), float(loss.delta)
+            return _chance(epsilon * steps, min(_grouped(epsilon, delta, steps), 1.0))
         case SubLinear():
             failing = math.fsum(math.exp(float(loss.exact) * i) for i in range(steps)) * float(loss.exact_delta)
             return min(1.0, _chance(float(loss.exact) * steps, 0.0) + failing)
@@ -195,8 +193,13 @@ def _sublinear(loss: Queries, budget: Budget, steps: int) -> Moved:
 
 def _approximate(epsilon: float, delta: float, steps: int) -> Moved:
     """From (epsilon, delta)-differential privacy of one step to the odds, both sides counted."""
-    whole = delta * math.fsum(math.exp(min(epsilon * i, 700.0)) for i in range(steps))
+    whole = _grouped(epsilon, delta, steps)
     return Moved(_factor(epsilon * steps + ADDED_EPSILON), min(1.0, 2.0 * whole / -math.expm1(-ADDED_EPSILON)))
+
+
+def _grouped(epsilon: float, delta: float, steps: int) -> float:
+    """The delta of so many steps [S4.22]; past 1 it says nothing."""
+    return delta * math.fsum(math.exp(min(epsilon * i, 700.0)) for i in range(steps))
 
 
 def _factor(epsilon: float) -> float:

@@ -27,7 +27,7 @@ from sulq.curator.ledger.shares import check_analyst
 from sulq.errors import CuratorError, SulqError
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, Heavy, TableFacts, Tables
-from sulq.language.privacy import Budget, Loss, Unit
+from sulq.language.privacy import Budget, Loss, Split, Unit
 from sulq.language.question import Holistic, Question, Single, Together
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
@@ -246,6 +246,7 @@ class PlanInputs:
     spend: Loss | None
     unit: Unit
     budget: Budget
+    split: Split | None
     scope: str  # which tells the schemas, sizes and declared functions of all tables
     versions: tuple[tuple[str, str], ...]
     limit: float | None
@@ -355,7 +356,16 @@ class Curator:
             return draw(question, facts, spend, self._versions, self._limit)  # which refuses it
         text = wire.encode(question)
         given = PlanInputs(
-            text, spend, facts.unit, facts.budget, self._scope, self._versions, self._limit, question, facts
+            text,
+            spend,
+            facts.unit,
+            facts.budget,
+            facts.split,
+            self._scope,
+            self._versions,
+            self._limit,
+            question,
+            facts,
         )
         if len(text) > MAX_REMEMBERED_CHARACTERS:
             return given.plan()

@@ -159,7 +159,7 @@ class Facts(Catalogue):
     def counted(self, spend: EpsilonDelta) -> EpsilonDelta:
         """A spend as its rho is counted: of its delta that part which the budget has for it, beside added pairs.
 
-        So a spend of the whole budget is a spend of all that the ledger holds.
+        So a spend of the whole budget is one of all that the ledger holds, but for what it keeps for open keys.
         """
         if self.split is None or not self.split.basic_delta:
             return spend

@@ -557,6 +557,7 @@ def test_what_is_proved_has_the_delta_of_both_branches_once_either_is_used() -> 
     found = proved(held, total(held, [pure("0.5"), ask]))
     assert found.exact_delta == held.split.delta + ask.delta
     assert 0 <= found.exact - Fraction(1, 2) - ask.basic <= Fraction(2, GRAIN)
+    assert 0.9 < proved(held, Totals(epsilon=GRAIN, key_delta=2 * GRAIN)).exact_delta < 1  # burns may pass every limit
     many = total(held, [pure("0.05")] * 60)
     assert proved(held, many).exact_delta == held.split.delta
     assert proved(held, many).exact > spent_of(held, many).exact

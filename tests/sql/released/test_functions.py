@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
-from sulq.sql.released.functions import KNOWN, act, half_up, like, moment, number
+from sulq.sql.released.functions import KNOWN, act, half_up, like, moment, number, takes
 
 DAY = datetime.date(2024, 3, 31)
 TIME = datetime.datetime.fromisoformat("2024-03-31T13:45:07")
@@ -200,6 +200,24 @@ def test_values_of_a_wrong_kind_have_no_result():
         assert act(op, args) is None
     assert act("greatest", ["x", 1]) == "x"
     assert act("<", [DAY, 3 + 4j]) is None
+
+
+FIRST = datetime.datetime(1, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
+EXTREME = (
+    10**400, -(10**400), 1e308, -1e308, 5e-324, True, "", "x", "1e400", DAY, FIRST, datetime.date.max,
+    "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", None,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("op", KNOWN)
+def test_no_values_make_a_function_fail(op):
+    """After the debit an answer comes out, whatever was released: a value, or none. Control: a wrong number of them."""
+    for many in range(4):
+        if takes(op, many):
+            for i, first in enumerate(EXTREME):
+                act(op, [first, *(EXTREME[(i + 5 * j + 1) % len(EXTREME)] for j in range(many - 1))][:many])
+    with pytest.raises(QuestionError):
+        act("pi", [1])
 
 
 def test_dates_and_moments_are_compared_by_their_time():

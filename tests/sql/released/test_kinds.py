@@ -15,7 +15,8 @@ from tests.sql.queries import opened, tables
 WRONG = [
     "'x' * COUNT(*)", "SUM(age) > 'a'", "COUNT(*) BETWEEN 'a' AND 'b'", "COUNT(*) IN (3, 'a')", "sex * 2", "SQRT(sex)",
     "LEAST('a', COUNT(*))", "COALESCE(sex, COUNT(*))", "CASE WHEN COUNT(*) > 5 THEN 'a' ELSE 2 END", "LEFT(sex, 'x')",
-    "sex > 3", "sex = COUNT(*)", "NULLIF(COUNT(*), 'x')", "MAX(born) > 'x'", "(sex || 'a') + 1",
+    "sex > 3", "sex = COUNT(*)", "NULLIF(COUNT(*), 'x')", "MAX(born) > 'x'",
+    "MAX(born) > '0001-01-01T00:00:00+14:00'", "(sex || 'a') + 1",
     "CAST(age AS text) + 1",
     "(SELECT MAX(educ) FROM (SELECT educ, COUNT(*) FROM people GROUP BY educ)) + COUNT(*)",
 ]  # fmt: skip

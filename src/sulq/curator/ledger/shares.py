@@ -16,6 +16,8 @@ from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho,
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals, units
 from sulq.language.privacy import BASIC_ASKS, Loss, Queries
 
+MAX_TOLD_DELTA: Final = 1 - Fraction(1, GRAIN)  # lost asks may have been charged past what a loss can say
+
 
 def refuse_kind(rule: Filter, event: Event) -> None:
     """Say that an event is of a kind this budget cannot hold, whatever is left: no totals with it would be admitted."""
@@ -92,9 +94,9 @@ def proved(rule: Filter, totals: Totals) -> Loss:
     converted = rule.limit - rule.room + totals.blended
     basic = totals.pure and totals.delta <= rule.basic_limit
     if basic and not totals.delta and totals.epsilon <= converted:
-        return EpsilonDelta.total(_amount(totals.epsilon), keys)
+        return EpsilonDelta.total(_amount(totals.epsilon), min(keys, MAX_TOLD_DELTA))
     epsilon = min(converted, totals.epsilon) if basic else converted
-    return EpsilonDelta.total(_amount(epsilon), rule.split.delta + added + keys)
+    return EpsilonDelta.total(_amount(epsilon), min(rule.split.delta + added + keys, MAX_TOLD_DELTA))
 
 
 @functools.lru_cache(maxsize=64)

@@ -25,9 +25,13 @@ START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are 
 MAX_TEXT_LETTERS: Final = 10_000  # of a text that is put together
 
 
-def _plain(moment: datetime.datetime) -> datetime.datetime:
-    """A moment in UTC, without a zone."""
-    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+def read_moment(text: str) -> datetime.datetime:
+    """A moment as it is written, in UTC and without a zone; ValueError where it is none."""
+    moment = datetime.datetime.fromisoformat(text)
+    try:
+        return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except OverflowError:
+        raise ValueError("beyond the calendar") from None
 
 
 def is_number(value: object) -> bool:
@@ -159,12 +163,12 @@ def truncated(value: float, digits: int) -> float:
     return float(math.trunc(Fraction(value) * scale) / scale)
 
 
-def logarithm(*values: object) -> object:
+def logarithm(first: object, second: object = None) -> object:
     """LOG(x) to base ten; LOG(b, x) to base b."""
     try:
-        if len(values) == 1:
-            return math.log10(number(values[0]))
-        return _finite(math.log(number(values[1])) / math.log(number(values[0])))
+        if second is None:
+            return _finite(math.log10(number(first)))
+        return _finite(math.log(number(second)) / math.log(number(first)))
     except (ValueError, ZeroDivisionError):
         return None
 
@@ -177,7 +181,7 @@ def _like_number(value: object, other: object) -> object:
         return value
     try:
         if isinstance(other, datetime.date):
-            moment = number(_plain(datetime.datetime.fromisoformat(value)))
+            moment = number(read_moment(value))
             return moment if isinstance(other, datetime.datetime) else moment / DAY_MICROSECONDS
         return float(value)
     except ValueError:
@@ -258,7 +262,7 @@ def to_date(value: object) -> object:
 def to_time(value: object) -> object:
     """A cast to a moment; missing where there is none."""
     try:
-        found = _plain(datetime.datetime.fromisoformat(value)) if isinstance(value, str) else value
+        found = read_moment(value) if isinstance(value, str) else value
     except ValueError:
         return None
     return on_clock(found, "timestamp") if isinstance(found, datetime.date) else None
@@ -414,7 +418,8 @@ def act(op: str, args: list[object]) -> object:
         if any(arg is None for arg in args):
             return None
         return compare(op, *args) if op in COMPARISONS else STRICT[op](*args)
-    except (QuestionError, TypeError):  # of a wrong kind: what always is so was refused before (sql/released/kinds.py)
+    except (QuestionError, TypeError, ValueError, ArithmeticError):
+        # Of a wrong kind, or past what a number or a date can be: what always is so was refused before (kinds.py).
         if not takes(op, len(args)):
             raise QuestionError("sql-unsupported", f"{op[:40]!r} does not take these arguments.") from None
         return None

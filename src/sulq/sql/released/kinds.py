@@ -6,12 +6,11 @@ label of a bin) is ANY; a function that does not take it then is missing.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeGuard
 
 from sulq.sql.parse.syntax import Aggregate, Call, Literal, Node, SqlRefused, branches
-from sulq.sql.released.functions import COMPARISONS, KNOWN, takes
+from sulq.sql.released.functions import COMPARISONS, KNOWN, read_moment, takes
 
 ANY: Final = "any"
 CLOCK: Final = "clock"
@@ -128,7 +127,7 @@ def _reads(text: str, kind: str) -> bool:
     """Whether a text can be read as a value of a kind, as a comparison reads it."""
     try:
         if kind == CLOCK:
-            datetime.datetime.fromisoformat(text)
+            read_moment(text)
         else:
             float(text)
     except ValueError:
