@@ -324,3 +324,12 @@ def test_a_restored_ledger_is_refused_where_an_anchor_remembers_more_T46(tmp_pat
     with pytest.raises(SetupError) as refusal:
         opened()
     assert refusal.value.code == "ledger-rolled-back"
+
+
+@pytest.mark.parametrize("name", ["synthetic", "renew", "new_people", "insecure"])
+@pytest.mark.parametrize("odd", [None, 1, "yes", [True], np.array([True, False])], ids=repr)
+def test_what_is_true_or_false_is_nothing_else(name: str, odd: object) -> None:
+    """A switch that is no truth value is refused with a code, before any file is looked at."""
+    with pytest.raises(SetupError) as refused:
+        sulq.connect(pa.table({"x": [1]}), columns={"x": sulq.Int(0, 1)}, budget=Epsilon(1), **{name: odd})
+    assert refused.value.code == "bad-declaration"

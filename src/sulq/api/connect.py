@@ -120,11 +120,14 @@ def connect(
         new_people: with `ledger=` naming a new one: begin it although another ledger covers this data, as the people
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
     """
+    for name, told in {"synthetic": synthetic, "renew": renew, "new_people": new_people, "insecure": insecure}.items():
+        if not isinstance(told, bool):
+            raise SetupError("bad-declaration", f"{name} is True or False.")
     if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
         declared = (table, columns, unit, budget, size, ledger, anchor, prepared, progress, keys, public, persons)
         changed = synthetic or renew or new_people or engine != "duckdb"
-        told = changed or any(item is not None for item in (*declared, references, graph, estimators))
-        return _remote(data, token, insecure=insecure, told=told)
+        declares = changed or any(item is not None for item in (*declared, references, graph, estimators))
+        return _remote(data, token, insecure=insecure, told=declares)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
@@ -140,7 +143,7 @@ def connect(
             data, columns, whole, size, keys=keys, public=public, persons=persons, references=references
         )
     else:
-        if any(told is not None for told in (keys, public, persons, references)):
+        if any(item is not None for item in (keys, public, persons, references)):
             why = "keys, public, persons and references are for several tables: connect({...})."
             raise SetupError("bad-declaration", why)
         tables = [declare_table(data, columns, whole, size, table=table, graph=graph, estimators=estimators)]

@@ -25,6 +25,7 @@ from sulq.language.theorems import azuma
 
 Adversary = Callable[[Sequence[int], float], Mapping[Hashable, int] | None]
 ALPHA: Final = 1e-7  # how often a promise that is just kept may seem broken
+ROUNDING: Final = 1e-9  # by which log-odds that are worked out in doubles may be too large
 
 
 def divergence(first: float, second: float, variance: float) -> float:
@@ -121,7 +122,7 @@ def rate(shifts: Sequence[float] | Floats, epsilon: float, delta: float, *, two_
     """Compare the shifts of many trials with a promise; `two_sided`: |shift|, which may fail twice as often (E48)."""
     found = np.asarray(shifts, dtype=np.float64)
     found = np.abs(found) if two_sided else found
-    exceeded, trials = int((found > epsilon).sum()), int(found.size)
+    exceeded, trials = int((found > epsilon + ROUNDING).sum()), int(found.size)
     low, high = binomial_interval(exceeded, trials, ALPHA)
     allowed = min(1.0, 2.0 * delta) if two_sided else delta
     return Rate(exceeded, trials, epsilon, allowed, low, high, float(found.max()))
