@@ -84,5 +84,5 @@ lines: $(READY) ## the kernel's lines by room, what else is trusted; fails where
 	@$(BIN)/python -m tools.lines
 
 clean: ## remove what these commands made, but not the audit's state (.audit)
-	rm -rf $(VENV) .venv-duckdb156 $(BUILD) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BUILD) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -28,8 +28,6 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -43,7 +41,6 @@ from tools.reached import reached
 ROOT: Final = Path(__file__).resolve().parents[1]
 HOME: Final = ROOT / ".audit"
 TABLE: Final = ROOT / "docs" / "audit.md"
-OLDER: Final = "1.5.6"  # the DuckDB before 2.0 that must give the same integers
 ITS_OWN: Final = "tests/test_audit.py"  # counts there are made up, to test the bookkeeping
 PROBE: Final = 0.01  # the share of a first run, which measures how long a whole one takes
 RUNS: Final = 3  # of one suite in one audit: a probe, a long run, and one to use up what is left
@@ -51,11 +48,10 @@ RUNS: Final = 3  # of one suite in one audit: a probe, a long run, and one to us
 
 @dataclass
 class Suite:
-    """A test file, or the conformance tests on another DuckDB, and what has been run of it."""
+    """A test file, and what has been run of it."""
 
     name: str
     target: str
-    older: bool = False
     digest: str = ""
     result: str = "not run"
     seconds: float = 0.0
@@ -116,14 +112,12 @@ def main() -> int:
 
 
 def discover() -> list[Suite]:
-    """Every test file that plans counts, and the conformance tests on the older DuckDB."""
+    """Every test file that plans counts."""
     suites = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         name = path.relative_to(ROOT).as_posix()
         if name != ITS_OWN and planned(path):
             suites.append(Suite(name, name))
-    if (ROOT / "tests" / "conformance").is_dir():
-        suites.append(Suite(f"tests/conformance on DuckDB {OLDER}", "tests/conformance", older=True))
     for suite in suites:
         suite.digest = digest(suite)
     return suites
@@ -167,10 +161,9 @@ def run(suite: Suite, share: float, limit: float | None) -> None:
     slug = re.sub(r"\W+", "-", suite.name)
     log = HOME / f"{slug}.jsonl"
     log.unlink(missing_ok=True)
-    python = older_python() if suite.older else Path(sys.executable)
-    marked = not suite.older and "pytest.mark.audit" in (ROOT / suite.target).read_text(encoding="utf-8")
+    marked = "pytest.mark.audit" in (ROOT / suite.target).read_text(encoding="utf-8")
     command = [
-        str(python),
+        sys.executable,
         "-m",
         "pytest",
         "-q",
@@ -212,7 +205,7 @@ def add(suite: Suite, log: Path, output: str) -> float:
         both = ran.setdefault(entry["name"], [0, 0])
         both[0] += entry["done"]
         both[1] += entry["planned"]
-    if suite.older or not ran:
+    if not ran:
         passed = sum(int(number) for number in re.findall(r"(\d+) passed", output)[-1:])
         failed = sum(int(number) for number in re.findall(r"(\d+) (?:failed|errors?)", output)[-1:])
         suite.counts["tests"] = [passed, passed + failed]
@@ -221,28 +214,6 @@ def add(suite: Suite, log: Path, output: str) -> float:
         suite.counts[name] = [before + done, whole]
     shares = [min(done / whole, 1.0) for done, whole in ran.values() if whole]
     return sum(shares) / len(shares) if shares else 0.0
-
-
-def older_python() -> Path:
-    """An environment like this one but for DuckDB; made on first use."""
-    folder = ROOT / f".venv-duckdb{OLDER.replace('.', '')}"
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        print(f"setting up {folder.name}", flush=True)
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-        wanted = [*project["dependencies"], *project["optional-dependencies"]["test"]]
-        pins = HOME / "constraints.txt"
-        pins.write_text("\n".join(without_duckdb((ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines())))
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(pins)]
-        subprocess.run([*install, f"duckdb=={OLDER}", *without_duckdb(wanted)], check=True)
-        (folder / ".ready").touch()
-    return python
-
-
-def without_duckdb(lines: Iterable[str]) -> list[str]:
-    """Requirements or pins but for DuckDB's."""
-    return [line for line in lines if not re.match(r"duckdb\b", line)]
 
 
 def load(suites: list[Suite]) -> list[Suite]:
@@ -282,7 +253,7 @@ def table(suites: list[Suite]) -> str:
         for position, (name, (done, total)) in enumerate(sorted(suite.counts.items()) or missing(suite)):
             first = position == 0
             kinds[kind(name)] += 1
-            head = (f"`{suite.target}`" + (f" (DuckDB {OLDER})" if suite.older else "")) if first else ""
+            head = f"`{suite.target}`" if first else ""
             tail = (_result(suite), f"{suite.seconds:,.0f}") if first else ("", "")
             rows.append(f"| {head} | {name} | {kind(name)} | {done:,} | {total:,} | {tail[0]} | {tail[1]} |")
     never = sum(not suite.counts and not suite.earlier for suite in suites)

@@ -9,7 +9,7 @@ ROW: Final = re.compile(
     r"\| (?P<suite>.*?) \| (?P<cases>.*?) \| (?:[a-z]+ \| )?(?P<done>[0-9,]+) \| (?P<planned>[0-9,]+) "
     r"\| (?P<result>.*?) \| (?P<seconds>.*?) \|"
 )
-HEAD: Final = re.compile(r"`(?P<target>[^`]+)`(?: \(DuckDB (?P<version>[^)]+)\))?")
+HEAD: Final = re.compile(r"`(?P<target>[^`]+)`")
 DAY: Final = re.compile(r"^(\d{4}-\d{2}-\d{2});", re.MULTILINE)
 EARLIER: Final = ", code of "
 
@@ -25,10 +25,9 @@ def printed(page: str) -> dict[str, dict[str, Any]]:
             continue
         head = HEAD.fullmatch(row["suite"].strip())
         if head is not None:
-            target, version = head["target"], head["version"]
-            name = f"{target} on DuckDB {version}" if version else target
+            name = head["target"]
             result, _, named = row["result"].partition(EARLIER)
-            suite = {"name": name, "target": target, "older": bool(version), "result": result, "day": named or day}
+            suite = {"name": name, "target": name, "result": result, "day": named or day}
             suite |= {"seconds": float(row["seconds"].replace(",", "")), "counts": {}}
             # A suite may stand there twice, for this code and for an earlier one: the fuller run is worth more.
             found[name] = suite | {"earlier": found.get(name, {})} if name in found else suite
