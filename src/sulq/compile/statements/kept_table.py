@@ -53,7 +53,7 @@ PLACES = facts.Column("BIGINT", 0, MAX_STORED_ROWS, missing=False)
 
 
 def stored_facts(tables: Tables, kept: Callable[[str], KeptRows]) -> facts.Facts:
-    """The public stored_facts of the kept tables."""
+    """The public facts of the kept tables."""
     found = tuple(_table(item, tables, kept(item.schema.table)) for item in tables.tables)
     return facts.Facts(found, tables.unit.neighbors, tables.unit.column is None)
 

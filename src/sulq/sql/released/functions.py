@@ -158,7 +158,7 @@ def _to_digits(cut: Callable[[float, int], float]) -> Callable[..., object]:
 
 
 def truncated(value: float, digits: int) -> float:
-    """AnswerSlice off after so many digits."""
+    """Cut off after so many digits."""
     scale = Fraction(10) ** digits
     return float(math.trunc(Fraction(value) * scale) / scale)
 

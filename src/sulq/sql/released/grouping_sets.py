@@ -181,7 +181,7 @@ def adds(stat: Stat) -> bool:
 def sources(sets: Sequence[tuple[int, ...]], sizes: Sequence[int], *, gaussian: bool) -> list[int]:
     """For each grouping set the set it is read from: itself, or a finer one whose groups are added up.
 
-    SumCollector k sets at once divides the spend by k: each has noise of k units (Laplace) or
+    Asking k sets at once divides the spend by k: each has noise of k units (Laplace) or
     root k (Gaussian); adding up m groups multiplies a set's noise by root m. Taken
     greedily so that the product of all sets' noise is small.
     """

@@ -51,7 +51,7 @@ HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SqlTable:
-    """RowGroups of figures under names; `clear`: whether every row that could be there is there, marked by its member.
+    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member.
 
     `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
     ORDER BY with LIMIT). Noise helps a row to be chosen, so an interval that holds for
@@ -233,7 +233,7 @@ class Reader:
         return SqlTable(names, rows, members, clear, tries)
 
     def _source(self, source: ProgramSource) -> tuple[Iterable[RowContext], bool, int]:
-        """RowGroups, whether all that could be there are, and from how many they were chosen."""
+        """Rows, whether all that could be there are, and from how many they were chosen."""
         if isinstance(source, GroupStatistics):
             # Of groups found in the data those of too few people are not there, and nobody knows how many.
             return self._groups(source), all(one.groups is not None for one in self._asked.sets[id(source)]), 1
