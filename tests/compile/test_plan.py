@@ -14,6 +14,7 @@ from sulq.compile import plan as planning
 from sulq.compile.plan import STEPS, draw
 from sulq.errors import QuestionError
 from sulq.kernel.facts import converts
+from sulq.kernel.mechanisms import cost_of
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit, divided
 from sulq.language.question import Sums, Together
@@ -54,7 +55,9 @@ def test_a_plan_carries_its_price_event_and_unit():
     versions = (("numpy", "1"),)
     plan = draw(QUESTION, FACTS, Epsilon(0.1), versions)
     assert plan.spend == Epsilon(0.1)
-    assert plan.event == Event(Fraction(1, 10), Fraction(1, 200), draws=plan.event.draws)
+    spent = sum(cost_of(record).rho for record in plan.event.draws)
+    assert spent <= plan.event.rho < spent * (1 + Fraction(1, 10**9))
+    assert plan.event == Event(Fraction(1, 10), plan.event.rho, draws=plan.event.draws)
     assert plan.event.versions == versions
     assert [record.cells for record in plan.event.draws] == [2, 2]
     assert {record.mechanism for record in plan.event.draws} == {"laplace"}
@@ -66,6 +69,25 @@ def test_a_plan_carries_its_price_event_and_unit():
     assert gaussian.event.epsilon is None
     assert gaussian.event.rho == EpsilonDelta(1, 1e-6).rho
     assert draw(QUESTION, FACTS, Rho(1)).event.rho == 1
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_pure_loss_of_many_draws_costs_the_sum_of_their_rhos(together: bool):
+    """Ten sums at a tenth of epsilon each: a tenth of the rho of one draw for all of it, in one question or ten."""
+    values = tuple(Col("age") > i for i in range(10))
+    question = Together(tuple(Sums((value,)) for value in values)) if together else Sums(values)
+    event = draw(question, FACTS, Epsilon(1)).event
+    assert event.epsilon == 1
+    assert float(event.rho) == pytest.approx(0.05)
+    assert draw(Sums(values[:1]), FACTS, Epsilon(1)).event.rho == Fraction(1, 2)
+
+
+def test_the_rho_of_thousands_of_draws_is_a_number_that_is_kept():
+    """Fractions of many scales are rounded up one by one: a ledger keeps no number of more than 1200 bits."""
+    values = tuple(Col("age") > i / 7 for i in range(2000))
+    event = draw(Sums(values, shares=tuple(Fraction(i + 1) for i in range(2000))), FACTS, Epsilon(1)).event
+    assert event.rho.denominator.bit_length() < 120
+    assert event.rho >= sum(cost_of(record).rho for record in event.draws)
 
 
 def test_the_parts_of_a_plan_are_its_questions():

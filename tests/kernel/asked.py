@@ -529,8 +529,8 @@ def cost(law: Any, gaps: list[list[int]]) -> tuple[Fraction | None, Fraction]:
     l1, l2 = norms(gaps)
     spans = [span(gap) for gap in gaps]
     match law:
-        case LaplaceLaw():
-            pure = l1 / law.scale
+        case LaplaceLaw():  # each number has noise of its own: their rhos add up
+            return l1 / law.scale, l2 / (2 * law.scale**2)
         case GaussianLaw() | PassedLaw():
             return (None if l2 else Fraction(0)), l2 / (2 * law.scale**2)
         case AboveLaw():

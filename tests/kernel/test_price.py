@@ -74,6 +74,19 @@ def drawn(law: object, unit: Unit, norm: str, move: int, **more: object) -> Draw
     return Draw(law.kind, unit.neighbors, norm, Fraction(move), scale, Fraction(1), 0, **more)
 
 
+def test_the_rhos_of_pure_draws_add_up_and_their_epsilons_too() -> None:
+    """Two numbers, each hidden for its own epsilon: half the sum of squares is paid. Control: less is refused."""
+    unit = Unit("who", 1)
+    release = released((LaplaceLaw(SCALE), LaplaceLaw(2 * SCALE)), (0, 0), 1, 1, 2)
+    draws = tuple(drawn(law, unit, "l1", 1000) for law in release.laws)
+    block = certified(1)
+    one, other = 4 / SCALE, 2 / SCALE
+    paid = Event(one + other, (one**2 + other**2) / 2, draws=draws)
+    assert fits(release, [block, block], paid, unit)
+    assert not fits(release, [block, block], replace(paid, rho=paid.rho * Fraction(99, 100)), unit)
+    assert not fits(release, [block, block], replace(paid, epsilon=paid.epsilon * Fraction(99, 100)), unit)
+
+
 @pytest.mark.parametrize("cells", [1, 2])
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_noise_is_priced_as_the_worst_neighbour_SR1(unit: Unit, cells: int) -> None:

@@ -148,11 +148,11 @@ def _price(law: Law, norm: Norms) -> tuple[Fraction, Fraction]:
 
 
 def _cost(prices: list[list[tuple[Fraction, Fraction]]], laws: tuple[Law, ...], *, one: bool) -> Cost:
-    """The exact loss of the worst way, or of each block's own; `prices`: of each block, in each way."""
-    ways = zip(*prices, strict=True) if one else [map(max, prices)]
-    losses = [tuple(map(_total, zip(*way, strict=True))) for way in ways]
+    """The exact loss of the worst way, or of each block's own, whose rhos add up; `prices`: of each block, by way."""
+    ways = [list(way) for way in (zip(*prices, strict=True) if one else [map(max, prices)])]
     pure = all(isinstance(law, LaplaceLaw) for law in laws)
-    return Cost(max(lost for lost, _ in losses) if pure else None, max(curved + lost**2 / 2 for lost, curved in losses))
+    lost = max(_total(epsilon for epsilon, _ in way) for way in ways)
+    return Cost(lost if pure else None, max(_total(rho + epsilon**2 / 2 for epsilon, rho in way) for way in ways))
 
 
 def _choice(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit) -> Cost:

@@ -6,6 +6,7 @@ plan follows from public facts alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -17,10 +18,12 @@ from sulq.compile.plan.draft import PlanDraft, bind, bound
 from sulq.compile.plan.holistic import HolisticDraw, plan_holistic
 from sulq.compile.plan.work import check as check_work
 from sulq.errors import QuestionError
+from sulq.kernel.mechanisms import cost_of
 from sulq.language.facts import Facts
 from sulq.language.privacy import (
     BASIC_ASKS,
     Budget,
+    Draw,
     Epsilon,
     EpsilonDelta,
     Event,
@@ -35,7 +38,7 @@ from sulq.language.sublinear import noise_for
 from sulq.language.tally import Tally
 
 STEPS: Final[tuple[Callable[[PlanDraft], PlanDraft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
-
+RHO_PARTS: Final = 2**100  # a sum of rhos is rounded up to so small a part of one
 
 HELD: Final[dict[type, tuple[type, ...]]] = {
     Epsilon: (Epsilon,),
@@ -135,12 +138,15 @@ def _event(
 ) -> Event:
     """The loss that is debited: the asked spend, which no draw's exact cost passes (decision 0009).
 
-    What is not pure has an (epsilon, delta), too, at which basic composition adds it; its delta is the spend's or a
-    part of the share for that, whichever is less (SR26).
+    The rho of a pure loss is the sum over its draws, each of which has its own part of epsilon: far less than that of
+    one draw for all of it. What is not pure has an (epsilon, delta), too, at which basic composition adds it; its delta
+    is the spend's or a part of the share for that, whichever is less (SR26).
     """
     draws = tuple(item for draft in drafts for item in draft.draws)
     if isinstance(paid, Epsilon):
-        return Event(paid.exact, paid.exact**2 / 2, draws=draws, versions=versions)
+        alone = paid.exact**2 / 2
+        rho = min(_rho_of(draws) or alone, alone) if len(draws) > 1 else alone
+        return Event(paid.exact, rho, draws=draws, versions=versions)
     if isinstance(paid, Queries):
         return Event(None, Fraction(0), queries=paid.queries, draws=draws, versions=versions)
     rho = paid.exact if isinstance(paid, Rho) else paid.rho
@@ -152,6 +158,12 @@ def _event(
     delta = min(delta, paid.exact_delta) if isinstance(paid, EpsilonDelta) else delta
     basic = epsilon_of(rho, delta)
     return replace(event, basic=basic, delta=delta) if basic <= facts.budget.exact else event  # past it none would fit
+
+
+def _rho_of(draws: tuple[Draw, ...]) -> Fraction:
+    """What draws cost together, each rounded up: fractions of many scales would add up to one of endless digits."""
+    costs = [cost_of(item).rho for item in draws]
+    return Fraction(sum(math.ceil((cost or 0) * RHO_PARTS) for cost in costs) if None not in costs else 0, RHO_PARTS)
 
 
 def _part(draft: PlanDraft | HolisticDraw) -> Part:
