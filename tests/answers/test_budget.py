@@ -64,3 +64,13 @@ def test_a_budget_that_is_gone_buys_nothing() -> None:
     nothing = BudgetReport(Epsilon(1), Epsilon(1), Epsilon.total(Fraction(0)), None, Unit(), "everyone")
     assert nothing.counts == 0
     assert "[####################] 100% spent" in repr(nothing)
+
+
+def test_a_report_says_how_delta_is_divided() -> None:
+    """As facts do, where there is a delta; the control has none."""
+    with opened(EpsilonDelta(2, 1e-6)) as db:
+        line = "delta   9e-07 for asks summed at one order, 1e-07 for asks added one by one, 0 for open keys"
+        assert repr(db.budget).split("\n")[-1] == line
+        assert line.replace("delta   ", "delta: ") in str(db.facts)
+    with opened(Epsilon(2)) as db:
+        assert "delta" not in repr(db.budget)

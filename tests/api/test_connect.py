@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 from subprocess import PIPE
 
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq import Certificate, Epsilon, Int, Real, Unit, col, lit
+from sulq import Certificate, Epsilon, EpsilonDelta, Int, Real, Rho, Unit, col, lit
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.errors import SetupError, SulqError
 from sulq.language.question import Sums
@@ -242,6 +243,49 @@ def test_a_ledger_of_others_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SulqError) as refused:
         sulq.connect(TABLE, columns=COLUMNS, budget=Epsilon(1), ledger=tmp_path / "nowhere" / "l.ledger")
     assert refused.value.code in {"missing-file", "ledger-failed", "ledger-damaged"}
+
+
+def test_an_owner_sets_the_part_of_delta_for_asks_added_one_by_one_SR26(tmp_path: Path) -> None:
+    """It is fixed when the ledger is begun: the same and none are opened, another is refused; nothing is spent."""
+    path, budget = parquet(tmp_path), EpsilonDelta(1, 1e-6)
+    with sulq.connect(path, columns=COLUMNS, budget=budget, basic_share=0.3) as db:
+        assert (db.facts.split.delta, db.facts.split.basic_delta) == (Fraction(7, 10**7), Fraction(3, 10**7))
+        assert "3e-07 for asks added one by one" in str(db.facts)
+    for same in ({}, {"basic_share": 0.3}, {"basic_share": Fraction(3, 10)}, {"budget": None, "basic_share": 0.3}):
+        with sulq.connect(path, columns=COLUMNS, **({"budget": budget} | same)) as db:
+            assert db.facts.split.basic_delta == Fraction(3, 10**7)
+    for other in (0.1, 0, 0.300000001):
+        with pytest.raises(SetupError, match=r"begun with basic_share 0\.3, not 0") as refusal:
+            sulq.connect(path, columns=COLUMNS, budget=budget, basic_share=other)
+        assert refusal.value.code == "budget-mismatch"
+        assert refusal.value.remedy.startswith("Leave basic_share out")
+
+
+def test_a_ledger_is_not_begun_with_a_part_of_no_delta(tmp_path: Path) -> None:
+    """Of a budget that is not divided, or no part at all: refused, and no ledger is left behind."""
+    path = parquet(tmp_path)
+    for told in ({"budget": Epsilon(1), "basic_share": 0.1}, {"budget": EpsilonDelta(1, 1e-6), "basic_share": 0.95}):
+        with pytest.raises(SetupError, match="basic_share") as refusal:
+            sulq.connect(path, columns=COLUMNS, **told)
+        assert refusal.value.code == "bad-declaration"
+        assert not (tmp_path / "people.ledger").exists()
+    sulq.connect(path, columns=COLUMNS, budget=Epsilon(1)).close()
+    with pytest.raises(SetupError, match="has none to divide"):
+        sulq.connect(path, columns=COLUMNS, basic_share=0.1)
+    with pytest.raises(SetupError, match="its own declarations"):
+        sulq.connect("http://127.0.0.1:1/x", token="t", basic_share=0.1)
+
+
+def test_without_a_part_no_ask_with_a_delta_is_added_one_by_one_SR26() -> None:
+    """With 0 a Gaussian ask costs the conversion at once; with more of delta two asks that are not pure leave more."""
+    left = {}
+    for part in (0, 0.1, 0.9):
+        with sulq.connect(TABLE, columns=COLUMNS, budget=EpsilonDelta(1, 1e-6), basic_share=part) as db:
+            db.sum("x", spend=Rho(0.001))
+            left[part] = float(db.remaining.amount)
+            event = db.transcript()[-1]["event"]
+            assert (event.basic is None) == (part == 0)
+    assert left[0] < left[0.1] < left[0.9]
 
 
 def test_a_busy_ledger_is_waited_for_and_then_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,16 @@ def test_each_budget_is_read(tmp_path: Path, line: str, budget: object) -> None:
     assert read(write(tmp_path, with_dataset(f"budget = {line}"))).datasets["a"].budget == budget
 
 
+def test_the_part_of_delta_for_asks_added_one_by_one_is_read_exactly(tmp_path: Path) -> None:
+    """0.2 is one fifth, and is handed on to `connect` and a server; left out it is none."""
+    text = with_dataset("budget = { epsilon = 1, delta = 1e-6 }")
+    found = read(write(tmp_path, f"{text}\nbasic_share = 0.2")).datasets["a"]
+    assert found.basic_share == found.words()["basic_share"] == Fraction(1, 5)
+    assert read(write(tmp_path, text)).datasets["a"].words()["basic_share"] is None
+    error = refusal(tmp_path, f"{text}\nbasic_share = 0.95")
+    assert (error.code, "[dataset.a] basic_share: " in error.message) == ("bad-declaration", True)
+
+
 @pytest.mark.parametrize(
     ("line", "column"),
     [
@@ -192,6 +203,8 @@ def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, u
         ("unit = { rows = 5 }", "bad-declaration"),
         ("unit = { neighbors = 'bounded' }", "bad-declaration"),
         ("unit = { column = 'x', fold = 'upper' }", "bad-declaration"),
+        ("basic_share = 0.1", "bad-declaration"),  # of Epsilon(1)
+        ("basic_share = '0.1'", "bad-declaration"),
         ("size = -1", "bad-config"),
         ("size = true", "bad-config"),
         ("synthetic = 1", "bad-config"),

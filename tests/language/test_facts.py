@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sulq.language.domain import Int, Schema
-from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, SubLinear, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, SubLinear, Unit, divided
 from tests.stub import facts
 
 SCHEMA = Schema.of("people", {"age": Int(0, 120)})
@@ -34,6 +34,16 @@ def test_facts_print_unit_budget_and_declarations_T93():
     assert "synthetic" not in text
     assert "synthetic" in str(replace(told, synthetic=True))
     assert "forgotten at exit" in str(replace(told, durable=False))
+
+
+def test_facts_say_how_delta_is_divided():
+    """One line says what each part is for; a budget without a division has no such line."""
+    budget = EpsilonDelta(1, 1e-6)
+    told = facts(SCHEMA, Unit(), budget)
+    text = str(replace(told, split=divided(budget, open_keys=True)))
+    line = "delta: 4.5e-07 for asks summed at one order, 5e-08 for asks added one by one, 5e-07 for open keys"
+    assert line in text.split("\n")
+    assert "one by one" not in str(replace(told, split=None))
 
 
 def test_a_careless_budget_is_pointed_out_T93():

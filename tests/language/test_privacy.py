@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
 import sulq
+from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
+from sulq.errors import SetupError
 from sulq.kernel import facts as losses
 from sulq.language import privacy
+from sulq.language.privacy import BASIC_SHARE, basic_part, basic_share_of, divided
 
 
 def test_losses_and_units_are_defined_once() -> None:
@@ -13,6 +22,8 @@ def test_losses_and_units_are_defined_once() -> None:
     assert set(privacy.__all__) - set(shared) == {
         "Loss",
         "Queries",
+        "basic_part",
+        "basic_share_of",
         "divided",
         "epsilon_of",
         "probability",
@@ -26,3 +37,48 @@ def test_losses_and_units_are_defined_once() -> None:
 def test_queries_say_nothing_of_groups() -> None:
     """The posterior reading has no group form here."""
     assert not hasattr(privacy.Queries(3), "group")
+
+
+@pytest.mark.parametrize(
+    ("told", "part"),
+    [
+        (0.1, Fraction(1, 10)),
+        (np.float64(0.3), Fraction(3, 10)),
+        (Decimal("0.25"), Fraction(1, 4)),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (0, Fraction(0)),
+        (-0.0, Fraction(0)),
+        (0.9, Fraction(9, 10)),
+        (1e-9, Fraction(1, 10**9)),
+        (None, None),
+    ],
+    ids=repr,
+)
+def test_the_part_for_basic_composition_is_read_as_it_was_written(told: object, part: Fraction | None) -> None:
+    """0.1 is one tenth, and the division has exactly that part of what is not for open keys."""
+    budget = EpsilonDelta(1, 1e-6)
+    assert basic_share_of(told, budget) == basic_share_of(told) == part
+    for open_keys in (False, True):
+        split = divided(budget, open_keys=open_keys, basic=BASIC_SHARE if part is None else part)
+        assert basic_part(split) == (Fraction(1, 10) if part is None else part)
+        assert split.delta + split.basic_delta + split.key_delta == budget.exact_delta
+
+
+@pytest.mark.parametrize(
+    "told",
+    [0.91, 1, -0.1, True, "0.1", float("nan"), float("inf"), Decimal("1e-500"), 1e-10, Fraction(1, 10**9 + 7), [0]],
+)
+def test_what_is_no_part_for_basic_composition_is_refused_T51(told: object) -> None:
+    """Too much, too little to be counted, and what is no number (T51)."""
+    with pytest.raises(SetupError, match=r"from 0 to 0\.9") as refusal:
+        basic_share_of(told, EpsilonDelta(1, 1e-6))
+    assert refusal.value.code == "bad-declaration"
+
+
+@pytest.mark.parametrize("budget", [Epsilon(1), Rho(1), SubLinear(1, 1e-6, 9)], ids=str)
+def test_a_budget_that_is_not_divided_has_no_part_for_basic_composition(budget: object) -> None:
+    """A setting is refused and says why. Control: no setting is none to refuse."""
+    with pytest.raises(SetupError, match="has none to divide") as refusal:
+        basic_share_of(0.1, budget)
+    assert refusal.value.code == "bad-declaration"
+    assert basic_share_of(None, budget) is None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.language.facts import Facts, Whose
+from sulq.language.facts import Facts, Whose, delta_parts
 from sulq.language.law import GaussianLaw, LaplaceLaw
-from sulq.language.privacy import Budget, Loss, Queries, Rho, Unit, plain
+from sulq.language.privacy import Budget, Loss, Queries, Rho, Split, Unit, plain
 
 BAR_SIGNS: Final = 20
 WITHIN_ROWS: Final = 50  # the accuracy of the counts that stand for what is left
@@ -26,7 +26,8 @@ class BudgetReport:
     """A budget as it stands: of an EpsilonDelta budget `spent` and `remaining` are epsilons that add up to its own.
 
     `rho`: what several asks may still share, where the budget holds any. `counts`: about how many more counts, each
-    within 50 rows at 95%, what is left buys; under a SubLinear budget how many more sums.
+    within 50 rows at 95%, what is left buys; under a SubLinear budget how many more sums. `split`: how the delta of an
+    EpsilonDelta budget is divided.
     """
 
     budget: Budget
@@ -35,11 +36,12 @@ class BudgetReport:
     rho: Fraction | None
     unit: Unit
     whose: Whose
+    split: Split | None = None
 
     @classmethod
     def of(cls, facts: Facts) -> BudgetReport:
         """The budget of a database, as it stands now."""
-        return cls(facts.budget, facts.spent, facts.remaining, facts.rho, facts.unit, facts.whose)
+        return cls(facts.budget, facts.spent, facts.remaining, facts.rho, facts.unit, facts.whose, facts.split)
 
     @property
     def counts(self) -> int:
@@ -75,7 +77,7 @@ class BudgetReport:
             "left": f"{self.remaining}{shared}",
             "": f"[{bar}] {part:.0%} spent",
             "buys": self.buys,
-        }
+        } | ({} if self.split is None else {"delta": delta_parts(self.split)})
 
     def _part(self) -> float:
         """Which part of the budget is gone."""

@@ -19,7 +19,7 @@ from sulq.api.declarations import (
 )
 from sulq.errors import SetupError
 from sulq.language.domain import is_text
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Number, Rho, SubLinear, Unit, basic_share_of
 
 if TYPE_CHECKING:
     from sulq.api.client import Client
@@ -52,6 +52,7 @@ def connect(
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
     new_people: bool = False,
+    basic_share: Number | None = None,
 ) -> Database: ...
 def connect(
     data: object,
@@ -77,6 +78,7 @@ def connect(
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
     new_people: bool = False,
+    basic_share: Number | None = None,
 ) -> Database | Client:
     """Open private data with its public facts, protected unit and budget.
 
@@ -119,6 +121,8 @@ def connect(
             word, run in your process, and are written down in the ledger and shown as declared.
         new_people: with `ledger=` naming a new one: begin it although another ledger covers this data, as the people
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
+        basic_share: of an EpsilonDelta budget, the part of delta for asks that are added one by one, from 0 (none of
+            them may have a delta) to 0.9; a tenth by default. Fixed with the ledger (docs/guide/budget.md).
     """
     for name, told in {"synthetic": synthetic, "renew": renew, "new_people": new_people, "insecure": insecure}.items():
         if not isinstance(told, bool):
@@ -126,12 +130,13 @@ def connect(
     if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
         declared = (table, columns, unit, budget, size, ledger, anchor, prepared, progress, keys, public, persons)
         changed = synthetic or renew or new_people or engine != "duckdb"
-        declares = changed or any(item is not None for item in (*declared, references, graph, estimators))
+        declares = changed or any(item is not None for item in (*declared, references, graph, estimators, basic_share))
         return _remote(data, token, insecure=insecure, told=declares)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
+    part = basic_share_of(basic_share, budget)
     _check_paths(ledger=ledger, anchor=anchor, prepared=prepared)
     tables: list[OwnedTable]
     if isinstance(data, Mapping):
@@ -171,6 +176,7 @@ def connect(
         progress=progress,
         covered=covered,
         new_people=new_people,
+        basic_share=part,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
@@ -61,6 +62,7 @@ class Database(NamedAsks):
         anchor: Path | None = None,
         covered: Sequence[Source] = (),
         new_people: bool = False,
+        basic_share: Fraction | None = None,
     ) -> None:
         given = [_given(table) for table in tables]
         first = given[0].facts
@@ -73,6 +75,7 @@ class Database(NamedAsks):
             budget=budget,
             synthetic=synthetic,
             open_keys=open_keys(item.facts.schema for item in given),
+            basic_share=basic_share,
             mechanisms=tuple(MECHANISMS),
             anchor=anchor,
         )

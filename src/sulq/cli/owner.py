@@ -53,7 +53,7 @@ def budget(
 def _show(known: Ledger | Facts, **more: object) -> None:
     table = Table(show_header=False, box=None)
     rho, whose = (known.rho, known.whose) if isinstance(known, Facts) else (known.rho_left(), "everyone")
-    report = BudgetReport(known.budget, known.spent, known.remaining, rho, known.unit, whose)
+    report = BudgetReport(known.budget, known.spent, known.remaining, rho, known.unit, whose, known.split)
     for name, value in ({"protects": known.unit} | report.lines() | more).items():
         table.add_row(name, Text(str(value)))
     console.print(table)

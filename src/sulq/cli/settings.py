@@ -327,6 +327,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "prepared": (_prepared, "Where the prepared copy lies; false: none. Default: beside the ledger."),
         "unit": (_unit, "Whom an answer hides: { column, rows, neighbors, fold }. Default: one row."),
         "budget": (_budget, "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }."),
+        "basic_share": (None, "Of { epsilon, delta }: the part of delta for asks added one by one. Default: 0.1."),
         "columns": (_columns, "One declaration a column; a column that is not declared cannot be asked about."),
         "tables": (_tables, "Of a data set of several tables, one table each, in place of data and columns."),
         "size": (_size, "The declared public number of rows, if it may be known."),

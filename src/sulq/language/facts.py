@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeVar
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
 from sulq.language.estimator import Declaration, Estimator
-from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, Split, SubLinear, Unit
+from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, Split, SubLinear, Unit, basic_part, plain
 from sulq.language.sampling import SamplingReport, sampling_report
 from sulq.language.statistic import Graph
 from sulq.language.sublinear import noise_for
@@ -163,8 +163,7 @@ class Facts(Catalogue):
         """
         if self.split is None or not self.split.basic_delta:
             return spend
-        part = self.split.delta / (self.split.delta + self.split.basic_delta)
-        return EpsilonDelta(spend.exact, spend.exact_delta * part)
+        return EpsilonDelta(spend.exact, spend.exact_delta * (1 - basic_part(self.split)))
 
     @property
     def every(self) -> tuple[TableFacts, ...]:
@@ -220,6 +219,7 @@ class Facts(Catalogue):
         spent = f"budget {self.budget}; spent {self.spent}; left {self.remaining}"
         lost = f"each report lost {self.budget}; questions cost nothing more"
         lines.append(lost if self.whose == "reports" else spent)
+        lines += [] if self.split is None else [f"delta: {delta_parts(self.split)}"]
         for table in self.every:
             if self.tables:
                 key = "" if table.key is None else f", one row for each {table.key}"
@@ -243,6 +243,12 @@ class Facts(Catalogue):
         if not self.durable:
             lines.append("the ledger is in memory and forgotten at exit")
         return "\n".join(lines)
+
+
+def delta_parts(split: Split) -> str:
+    """What the parts of an EpsilonDelta budget's delta are for, in words."""
+    order, added, keys = map(plain, (split.delta, split.basic_delta, split.key_delta))
+    return f"{order} for asks summed at one order, {added} for asks added one by one, {keys} for open keys"
 
 
 def _percent(part: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.errors import QuestionError
+from sulq.errors import QuestionError, SetupError
 from sulq.kernel.facts import (
     CALIBRATIONS,
     GRAIN,
@@ -35,14 +35,16 @@ from sulq.kernel.facts import (
 
 __all__ = [
     "CALIBRATIONS", "GRAIN", "LARGEST", "NEIGHBORS", "SMALLEST", "Budget", "Draw", "Epsilon", "EpsilonDelta",
-    "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit", "divided",
-    "epsilon_of", "exactly", "plain", "probability",
+    "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit",
+    "basic_part", "basic_share_of", "divided", "epsilon_of", "exactly", "plain", "probability",
 ]  # fmt: skip
 
 
 BASIC_SHARE: Final = Fraction(
     1, 10
 )  # of delta: the blended branch keeps 98 to 99 percent of its room (docs/theory/filter.md)
+MAX_BASIC_SHARE: Final = Fraction(9, 10)
+MAX_BASIC_SHARE_DENOMINATOR: Final = 10**9
 BASIC_ASKS: Final = 16  # how many asks priced in rho share that delta
 
 
@@ -59,6 +61,40 @@ def divided(budget: EpsilonDelta, *, open_keys: bool, basic: Fraction = BASIC_SH
     alpha = best_order(float(budget.exact), float(delta))
     room = float(budget.exact) - conversion_cost(alpha, float(delta))
     return Split(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, keys, basic)
+
+
+def basic_share_of(told: object, budget: Budget | None = None) -> Fraction | None:
+    """Read the part of delta that an owner sets aside for basic composition, as it was written: 0.1 is one tenth.
+
+    None is no setting. `budget`: the one it is set for, if that is known already.
+
+    Raises:
+        SetupError: `bad-declaration`: it is no such part, or the budget is no EpsilonDelta.
+    """
+    if told is None:
+        return None
+    try:
+        part = exactly(told, "basic_share", smallest=Fraction(0), largest=1)
+    except QuestionError:
+        part = None
+    if part is None or part > MAX_BASIC_SHARE or part.denominator > MAX_BASIC_SHARE_DENOMINATOR:
+        raise SetupError(
+            "bad-declaration",
+            "basic_share is a number from 0 to 0.9, with at most nine decimals.",
+            f"Write 0.2, say, or leave it out for {plain(BASIC_SHARE)}.",
+        )
+    if budget is not None and not isinstance(budget, EpsilonDelta):
+        raise SetupError(
+            "bad-declaration",
+            f"basic_share divides the delta of an EpsilonDelta budget; {budget} has none to divide.",
+            "Leave basic_share out, or declare an EpsilonDelta budget.",
+        )
+    return part
+
+
+def basic_part(split: Split) -> Fraction:
+    """The part of delta that a division has for basic composition, of what is not for open keys."""
+    return split.basic_delta / (split.delta + split.basic_delta)
 
 
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Final, Literal, cast
 
@@ -97,13 +98,14 @@ class DatasetSettings:
     anchor: Path | None = None
     schedule: float | None = None
     renew: bool = False
+    basic_share: Fraction | None = None  # the part of delta for basic composition; None: what the ledger has
 
     def for_worker(self) -> DatasetSettings:
         """What a worker needs of it: not where the ledger lies, whose address may hold a password, nor of analysts.
 
         A worker whose tables lie in the database of the ledger could come to it all the same, by the tables' address.
         """
-        return replace(self, ledger="", shares={}, anchor=None, schedule=None)
+        return replace(self, ledger="", shares={}, anchor=None, schedule=None, basic_share=None)
 
     @property
     def certified(self) -> bool:
@@ -126,8 +128,8 @@ class DatasetSettings:
             for name in ("name", "ledger", "prepared", "alone", "synthetic", "anchor", "schedule", "renew")
         }
         shares = {name: list(pair) for name, pair in self.shares.items()}
-        unit, budget = wire.to_json(self.unit), wire.to_json(self.budget)
-        return {**plain, "tables": tables, "unit": unit, "budget": budget, "shares": shares}
+        values = {name: wire.to_json(getattr(self, name)) for name in ("unit", "budget", "basic_share")}
+        return {**plain, **values, "tables": tables, "shares": shares}
 
     @classmethod
     def from_json(cls, tree: Tree) -> DatasetSettings:
@@ -135,6 +137,7 @@ class DatasetSettings:
         told = dict(tree)
         told["tables"] = tuple(_table(tree) for tree in cast("list[dict[str, object]]", told["tables"]))
         told["unit"], told["budget"] = wire.from_json(told["unit"]), wire.from_json(told["budget"])
+        told["basic_share"] = wire.from_json(told.get("basic_share"))  # files of earlier versions do not name it
         told["shares"] = {name: tuple(pair) for name, pair in cast("dict[str, list[float]]", told["shares"]).items()}
         told["prepared"] = Path(str(told["prepared"])) if told["prepared"] else told["prepared"]
         told["anchor"] = None if told["anchor"] is None else Path(str(told["anchor"]))

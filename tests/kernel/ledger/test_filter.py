@@ -483,6 +483,19 @@ def test_the_best_adaptive_analyst_stays_within_the_budget_SR3(epsilon: float, d
     assert worst_delta(loose, kinds, depth=10, level=epsilon) > delta
 
 
+@pytest.mark.parametrize("part", [Fraction(0), Fraction(1, 2), Fraction(9, 10)])
+def test_no_part_that_an_owner_sets_gives_an_adaptive_analyst_more_SR26(part: Fraction) -> None:
+    """(E, D) holds however delta is divided. Control: with a limit of twice delta for pairs it does not."""
+    epsilon, delta = 1.0, 0.05
+    budget = EpsilonDelta(epsilon, delta)
+    held = Filter(budget, divided(budget, open_keys=False, basic=part), MECHANISMS)
+    kinds = [coin(epsilon / 3), tail(epsilon**2 / 40), leak(epsilon / 12, delta / 6)]
+    assert worst_delta(held, kinds, depth=8, level=epsilon, check=False) <= delta
+    loose = Filter(budget, divided(budget, open_keys=False, basic=part), MECHANISMS)
+    loose.basic_limit = 2 * whole_units(budget.exact_delta)
+    assert worst_delta(loose, [kinds[2]], depth=12, level=epsilon, check=False) > delta
+
+
 Kind = tuple[Event, list[tuple[float, float]]]
 NEVER = 1e-300  # stands for an outcome that cannot be
 

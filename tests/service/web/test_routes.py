@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from fractions import Fraction
 
 import httpx
 import pytest
@@ -69,6 +70,19 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     office.tokens["hash"] = hashed(office.tokens["owner"])
     with Door(office) as opened:
         yield opened
+
+
+def test_how_delta_is_divided_is_said_over_http(shared: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is read as it was written; one past the most, one that is no number, or one of no delta is refused."""
+    held = []
+    monkeypatch.setattr(shared.office, "hold", held.append, raising=False)
+    body = {**REGISTERED, "name": "parts", "budget": {"kind": "EpsilonDelta", "epsilon": 1, "delta": 1e-6}}
+    for part in (0.3, None, 0):
+        assert shared.post("/v1/datasets", {**body, "basic_share": part}, "owner").status_code == 201
+    assert [declared.basic_share for declared in held] == [Fraction(3, 10), None, Fraction(0)]
+    for odd in ({"basic_share": 0.95}, {"basic_share": "a"}, {"basic_share": 0.1, "budget": REGISTERED["budget"]}):
+        assert shared.post("/v1/datasets", {**body, **odd}, "owner").status_code in (400, 422)
+    assert len(held) == 3
 
 
 def test_every_route_has_its_row_T79() -> None:

@@ -16,6 +16,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
@@ -253,14 +254,22 @@ class AnchoredLedger(LedgerView):
     _clock: Callable[[], float]
     _failpoint: Callable[[str], None]
 
-    def agrees(self, *, unit: Unit, budget: Budget, synthetic: bool, anchor: Path | str | None = None) -> None:
+    def agrees(
+        self,
+        *,
+        unit: Unit,
+        budget: Budget,
+        synthetic: bool,
+        basic_share: Fraction | None = None,
+        anchor: Path | str | None = None,
+    ) -> None:
         """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
 
         Raises:
             SetupError: `unit-mismatch`, `budget-mismatch`, `synthetic-mismatch`, `bad-anchor`; nothing was written.
         """
         with self._writer.looking() as (state, _):
-            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic)
+            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic, basic=basic_share)
         told = None if anchor is None else Path(anchor).resolve()
         if told != (None if self._anchor is None else self._anchor.path):
             raise SetupError(

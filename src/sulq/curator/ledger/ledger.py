@@ -7,6 +7,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -39,9 +40,8 @@ def nowhere(_: str) -> None:
 class Ledger(AnchoredLedger):
     """Append-only, hash-chained, durable; the privacy filter decides on each debit (SR3).
 
-    It has no way to edit, remove or refund an entry (T45, T60). All totals are
-    recomputed from the entries at every opening. One object may be shared by
-    threads; every process opens its own.
+    It has no way to edit, remove or refund an entry (T45, T60). All totals are recomputed from the entries at every
+    opening. One object may be shared by threads; every process opens its own.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class Ledger(AnchoredLedger):
         budget: Budget | None = None,
         synthetic: bool | None = None,
         open_keys: bool = False,
+        basic_share: Fraction | None = None,
         create: bool = True,
         wait: float = 5.0,
         answer_wait: float = 60.0,
@@ -100,6 +101,7 @@ class Ledger(AnchoredLedger):
             budget: What may be lost in total, as last raised.
             synthetic: Whether the data is not private; fixed for ever by the first entry (SR9).
             open_keys: Whether a new EpsilonDelta budget sets half its delta aside for open keys.
+            basic_share: What part of the other delta is for basic composition; None takes what the ledger says.
             create: Whether to begin a ledger where there is none.
             wait: Seconds to wait for another process that writes.
             answer_wait: Seconds to wait for another thread's answer to the same idempotency key.
@@ -123,6 +125,7 @@ class Ledger(AnchoredLedger):
             budget=budget,
             synthetic=synthetic,
             open_keys=open_keys,
+            basic_share=basic_share,
             create=create,
             wait=wait,
             vfs=vfs,
@@ -133,7 +136,9 @@ class Ledger(AnchoredLedger):
             store, path=place, mechanisms=mechanisms, clock=clock, failpoint=failpoint, answer_wait=answer_wait
         )
         try:
-            notes.compare(ledger._writer.state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic)
+            notes.compare(
+                ledger._writer.state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic, basic=basic_share
+            )
             if outside is not None:
                 ledger._attach(Anchor(outside, ledger.space, ledger._signer, failpoint))
         except SulqError:

@@ -39,7 +39,18 @@ from sulq.kernel.ledger.entries import TOTALS, Body, State
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.language.estimator import Estimator
-from sulq.language.privacy import Budget, EpsilonDelta, Event, Split, SubLinear, Unit, divided
+from sulq.language.privacy import (
+    BASIC_SHARE,
+    Budget,
+    EpsilonDelta,
+    Event,
+    Split,
+    SubLinear,
+    Unit,
+    basic_part,
+    basic_share_of,
+    divided,
+)
 from sulq.version import __version__
 
 KEY_BYTES: Final = 32  # of either half of a key
@@ -261,10 +272,24 @@ def versions() -> dict[str, str]:
     return {"apsw": apsw.apsw_version(), "python": platform.python_version(), "sulq": __version__}
 
 
-def genesis(unit: Unit, budget: Budget, /, *, open_keys: bool, synthetic: bool, **told: object) -> str:
-    """Begin a person space; `told` is what else its entry says: when, and with which versions."""
+def genesis(
+    unit: Unit,
+    budget: Budget,
+    /,
+    *,
+    open_keys: bool,
+    synthetic: bool,
+    basic: Fraction | None = None,
+    **told: object,
+) -> str:
+    """Begin a person space; `told` is what else its entry says: when, and with which versions.
+
+    `basic`: the part of an EpsilonDelta budget's delta for basic composition; None is the default.
+    """
     budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
-    split = divided(budget, open_keys=open_keys) if isinstance(budget, EpsilonDelta) else None
+    part = basic_share_of(basic, budget)
+    part = BASIC_SHARE if part is None else part
+    split = divided(budget, open_keys=open_keys, basic=part) if isinstance(budget, EpsilonDelta) else None
     own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
     own |= {"unit": kernel_wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
     return canonical(told | own | {name: random_bytes(KEY_BYTES).hex() for name in SECRETS})
@@ -305,7 +330,13 @@ def read_founding(body: Body) -> Founding:
 
 
 def compare(
-    state: State, founding: Founding, *, unit: Unit | None, budget: Budget | None, synthetic: bool | None
+    state: State,
+    founding: Founding,
+    *,
+    unit: Unit | None,
+    budget: Budget | None,
+    synthetic: bool | None,
+    basic: Fraction | None = None,
 ) -> None:
     """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
     own = state.genesis
@@ -318,6 +349,13 @@ def compare(
     if synthetic is not None and synthetic != own.synthetic:
         kind = "synthetic" if own.synthetic else "private"
         raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
+    part, split = basic_share_of(basic, state.filter.budget), state.filter.split
+    if part is not None and split is not None and part != basic_part(split):
+        raise SetupError(
+            "budget-mismatch",
+            f"The ledger was begun with basic_share {float(basic_part(split)):.9g}, not {float(part):.9g}.",
+            "Leave basic_share out, or name the ledger's own: how delta is divided is fixed when the ledger is begun.",
+        )
 
 
 def refuse_lowered(own: Budget, budget: Budget) -> None:

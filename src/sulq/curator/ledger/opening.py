@@ -6,6 +6,7 @@ import codecs
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import apsw
@@ -133,6 +134,7 @@ def connect(
     budget: Budget | None,
     synthetic: bool | None,
     open_keys: bool,
+    basic_share: Fraction | None,
     create: bool,
     wait: float,
     vfs: str,
@@ -146,9 +148,8 @@ def connect(
             raise SetupError("ledger-rolled-back", "The ledger is gone and its anchor is not.", "Restore a copy of it.")
         if unit is None or budget is None:
             raise SetupError("missing-file", f"There is no ledger at {path}, and no unit and budget to begin one.")
-        body = notes.genesis(
-            unit, budget, open_keys=open_keys, synthetic=synthetic is True, time=time, versions=notes.versions()
-        )
+        more = {"time": time, "versions": notes.versions()}
+        body = notes.genesis(unit, budget, open_keys=open_keys, synthetic=synthetic is True, basic=basic_share, **more)
         return [Row(1, body, link(ORIGIN, 1, body))]
 
     with opening():

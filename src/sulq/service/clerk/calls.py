@@ -33,7 +33,7 @@ from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset of one table says of it
-FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "synthetic")
+FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "basic_share", "synthetic")
 PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
 MAX_ROWS: Final = 2**40  # rows
 T = TypeVar("T")
@@ -65,6 +65,7 @@ def _alone(request: Request, name: str) -> DatasetSettings:
         place(_root(request), request.text("file")),
         _columns(request),
         budget=_budget(request),
+        basic_share=request.body.get("basic_share"),
         unit=_unit(request),
         table=request.optional("table"),
         size=_size(request),
@@ -106,6 +107,7 @@ def _several(request: Request, name: str) -> DatasetSettings:
         {table: place(_root(request), part.text("file")) for table, part in parts.items()},
         {table: _columns(part) for table, part in parts.items()},
         budget=_budget(request),
+        basic_share=request.body.get("basic_share"),
         unit=_unit(request),
         size=sizes,
         synthetic=request.truth("synthetic"),

@@ -96,7 +96,13 @@ class DatasetManager:
         if declared.ledger not in self._ledgers:
             self._ledgers[declared.ledger] = _opened(declared)
         ledger = self._ledgers[declared.ledger]
-        ledger.agrees(unit=declared.unit, budget=declared.budget, synthetic=declared.synthetic, anchor=declared.anchor)
+        ledger.agrees(
+            unit=declared.unit,
+            budget=declared.budget,
+            synthetic=declared.synthetic,
+            basic_share=declared.basic_share,
+            anchor=declared.anchor,
+        )
         for analyst, (share, reserve) in declared.shares.items():
             told = Share.of(share, reserve)
             if ledger.share(analyst, told, unless_set=True) != told:  # what the owner set since then holds
@@ -402,6 +408,7 @@ def _opened(declared: DatasetSettings) -> Ledger:
         budget=declared.budget,
         synthetic=declared.synthetic,
         open_keys=open_keys(table.facts.schema for table in declared.tables),
+        basic_share=declared.basic_share,
         mechanisms=tuple(MECHANISMS),
         anchor=declared.anchor,
     )

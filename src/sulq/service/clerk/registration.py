@@ -23,7 +23,7 @@ from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.curator.ledger.turns import sync_directory
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Schema
-from sulq.language.privacy import Budget, Unit
+from sulq.language.privacy import Budget, Unit, basic_share_of
 from sulq.service.settings import DatasetSettings, Service, TableSettings
 from sulq.service.worker import database
 
@@ -50,6 +50,7 @@ def declare(
     renew: bool = False,
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
+    basic_share: object = None,
 ) -> DatasetSettings:
     """A dataset from the same words as `sulq.connect`; a server reads files and tables in PostgreSQL, never frames."""
     whole = Unit() if unit is None else unit
@@ -83,6 +84,7 @@ def declare(
         anchor=anchor,
         schedule=schedule,
         renew=renew,
+        basic_share=basic_share_of(basic_share, budget),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, col
 from sulq.answers import wire
-from sulq.language.privacy import Event
+from sulq.language.privacy import Event, divided
 from sulq.language.question import Above, OpenSums, Sums, Together
 from sulq.language.rowfn import Lit
 from sulq.service.console.views.transcript import _ask, asked, part_of, running
@@ -51,6 +51,9 @@ def test_parts_of_a_budget_are_counted_as_the_ledger_does() -> None:
     assert part_of(Event(None, Fraction(0), queries=3), SubLinear(1, 1e-6, 30)) == pytest.approx(0.1)
     assert 0 < part_of(GAUSS, EpsilonDelta(1, 1e-6)) < part_of(Event(None, Fraction(1, 10)), EpsilonDelta(1, 1e-6))
     assert part_of(None, Epsilon(1)) == 0.0
+    budget = EpsilonDelta(1, 1e-6)
+    least, most = (divided(budget, open_keys=False, basic=Fraction(part, 10)) for part in (0, 9))
+    assert part_of(GAUSS, budget, least) < part_of(GAUSS, budget) < part_of(GAUSS, budget, most)
 
 
 def test_spending_adds_up() -> None:

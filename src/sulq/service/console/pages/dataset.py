@@ -8,7 +8,6 @@ from typing import Final
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sulq.language.facts import Facts, TableFacts
-from sulq.language.privacy import Budget
 from sulq.service.console.api import Refusal, Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
@@ -130,7 +129,7 @@ async def budget(visit: Visit, fields: Fields | None = None, refusal: Refusal | 
         remaining=remaining,
         left=words.left(remaining, whole),
         shares=[_share(tree, words.size(whole)) for tree in told["shares"]],
-        drawn=chart.spending(running(lines, known.budget), title="Spending over time"),
+        drawn=chart.spending(running(lines, known.budget, known.split), title="Spending over time"),
         asks=len(lines),
         analysts=await _analysts(visit),
         fields=fields or Fields([]),
@@ -195,7 +194,7 @@ async def audit(visit: Visit) -> Response:
         facts=known,
         promise=words.guarantee(known.unit, known.budget),
         report=report,
-        by=_by_analyst(lines, known.budget),
+        by=_by_analyst(lines, known),
         lines=len(lines),
         unanswered=sum(not line.answered for line in lines),
         first=lines[0].time if lines else "",
@@ -208,11 +207,11 @@ def _report(tree: Tree) -> dict[str, object]:
     return {**tree, **{name: words.loss(tree[name]) for name in ("budget", "spent", "remaining")}}
 
 
-def _by_analyst(lines: list[TranscriptLine], budget: Budget) -> list[tuple[str, int, float]]:
+def _by_analyst(lines: list[TranscriptLine], known: Facts) -> list[tuple[str, int, float]]:
     found: dict[str, tuple[int, float]] = {}
     for line in lines:
         asks, total = found.get(line.analyst, (0, 0.0))
-        found[line.analyst] = (asks + 1, total + part_of(line.event, budget))
+        found[line.analyst] = (asks + 1, total + part_of(line.event, known.budget, known.split))
     return [(name or "the owner's own tools", asks, total) for name, (asks, total) in sorted(found.items())]
 
 

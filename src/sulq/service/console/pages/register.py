@@ -17,7 +17,7 @@ from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.facts import MUCH, Facts
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit, basic_share_of
 from sulq.service.console.api import Refusal, Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.views import words
@@ -29,7 +29,8 @@ STEPS: Final = ("file", "columns", "unit", "budget", "review")
 STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms, and what these say at first
     "file": {"file": "", "name": ""},
     "unit": {"whose": "column", "person": "", "rows": "1", "neighbors": "add_remove", "fold": ""},
-    "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "rho": "0.1", "size": "", "synthetic": ""},
+    "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "basic_share": "", "rho": "0.1"}
+    | {"size": "", "synthetic": ""},
 }
 VERBATIM: Final = ("file", "person")  # names of files and of columns keep their blanks
 MAX_COLUMNS: Final = 3000
@@ -133,6 +134,7 @@ class RegistrationDraft:
     way: str
     epsilon: str
     delta: str
+    basic_share: str  # of delta; "" where the owner sets none
     rho: str
     size: str
     synthetic: str  # "yes" or ""
@@ -193,9 +195,10 @@ class RegistrationDraft:
             return None
 
     def budget(self) -> Budget | None:
-        """What may be lost in total, and the declared size."""
+        """What may be lost in total, how its delta is divided, and the declared size."""
         try:
             self.count()
+            self.share()
             if self.way == "rho":
                 return Rho(_number(self.rho, "rho"))
             epsilon = _number(self.epsilon, "epsilon")
@@ -209,6 +212,12 @@ class RegistrationDraft:
     def count(self) -> int | None:
         """The declared number of rows, if it may be known."""
         return _whole(self.size, "The number of rows") if self.size else None
+
+    def share(self) -> float | None:
+        """The part of delta for asks that are added one by one, if there is a delta and the owner sets one."""
+        found = _number(self.basic_share, "basic_share") if self.way == "both" and self.basic_share else None
+        basic_share_of(found)
+        return found
 
     def warnings(self) -> list[str]:
         """What a careful owner should read before going on (T93)."""
@@ -244,6 +253,8 @@ class RegistrationDraft:
         }
         if self.count() is not None:
             body["size"] = self.count()
+        if self.share() is not None:
+            body["basic_share"] = self.share()
         return body
 
 
@@ -347,12 +358,13 @@ async def register(visit: Visit) -> Response:
 async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: Refusal | None = None) -> Response:
     files = (await visit.api.post(at("look"), {}))["files"] if name == "file" else []
     problem = draft.problems.get(name, "")
-    reviewed: dict[str, object] = {"declared": {}, "unit": None, "budget": None, "warnings": []}
+    reviewed: dict[str, object] = {"declared": {}, "unit": None, "budget": None, "share": None, "warnings": []}
     if name == "review":
         reviewed = {
             "declared": draft.declared() or {},
             "unit": draft.unit(),
             "budget": draft.budget(),
+            "share": draft.share(),
             "warnings": draft.warnings(),
         }
         reviewed["promise"] = words.guarantee(reviewed["unit"], reviewed["budget"])  # type: ignore[arg-type]

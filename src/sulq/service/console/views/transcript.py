@@ -10,7 +10,7 @@ from typing import Final
 
 from sulq.answers import wire
 from sulq.errors import SulqError
-from sulq.language.privacy import Budget, Epsilon, Event, Rho, SubLinear, divided
+from sulq.language.privacy import Budget, Epsilon, Event, Rho, Split, SubLinear, divided
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 from sulq.service.console.api import Api, Tree
@@ -47,10 +47,11 @@ async def read(api: Api, path: str) -> list[TranscriptLine]:
     return found
 
 
-def part_of(event: Event | None, budget: Budget) -> float:
+def part_of(event: Event | None, budget: Budget, split: Split | None = None) -> float:
     """What part of a budget one ask took, as asks add up; of an EpsilonDelta budget, of the sum that it takes less of.
 
-    There the filter adds up in two ways, and neither alone decides: a chart of parts is a sketch.
+    There the filter adds up in two ways, and neither alone decides: a chart of parts is a sketch. `split` is how that
+    budget is divided; None is the division by default.
     """
     if event is None:
         return 0.0
@@ -61,18 +62,20 @@ def part_of(event: Event | None, budget: Budget) -> float:
             return float(event.rho / budget.exact)
         case Epsilon():
             return float((event.epsilon or Fraction(0)) / budget.exact)
-    split = divided(budget, open_keys=False)
+    split = split or divided(budget, open_keys=False)
     most = split.alpha * event.rho
     blended = float(min(most if event.epsilon is None else event.epsilon, most) / split.room) if split.room else 1.0
     added = event.basic if event.epsilon is None else event.epsilon
     return blended if added is None else min(blended, float(added / budget.exact))
 
 
-def running(lines: Sequence[TranscriptLine], budget: Budget) -> list[tuple[datetime.datetime, float]]:
+def running(
+    lines: Sequence[TranscriptLine], budget: Budget, split: Split | None = None
+) -> list[tuple[datetime.datetime, float]]:
     """What part of a budget was spent up to each line."""
     points, total = [], 0.0
     for line in lines:
-        total += part_of(line.event, budget)
+        total += part_of(line.event, budget, split)
         try:
             points.append((datetime.datetime.fromisoformat(line.time), total))
         except ValueError:

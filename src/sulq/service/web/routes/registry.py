@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
 from sulq.errors import SulqError
+from sulq.language.privacy import MAX_BASIC_SHARE
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
 from sulq.service.sandbox.isolation import files, rights
 from sulq.service.web.requests import Asker, Body, ClerkClient, Tree
@@ -80,7 +81,8 @@ class RegisterBody(Body):
     """The owner's declarations: columns, unit and budget in the canonical JSON, files below data_root.
 
     One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
-    whose rows are edges, the columns of both ends and of the weight, if there is one.
+    whose rows are edges, the columns of both ends and of the weight, if there is one. `basic_share`: of an EpsilonDelta
+    budget, the part of delta for asks that are added one by one; a tenth if it is left out.
     """
 
     name: str
@@ -92,6 +94,7 @@ class RegisterBody(Body):
     table: str | None = None
     size: int | None = None
     synthetic: bool = False
+    basic_share: Annotated[float, Field(ge=0, le=float(MAX_BASIC_SHARE))] | None = None
     graph: Annotated[list[str], Field(min_length=2, max_length=3)] | None = None
 
 

@@ -1,0 +1,39 @@
+"""Tests of sulq.cli.owner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sulq.cli import app
+
+DECLARED = """
+[dataset]
+data = "people.parquet"
+budget = {budget}
+columns = {{ x = [0, 9] }}
+"""
+DIVIDED = "{ epsilon = 1, delta = 1e-6 }\nbasic_share = 0.4"
+
+
+def run(*words: str) -> str:
+    found = CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
+    return found.output if found.exit_code == 0 else str(found.exception or found.output)
+
+
+@pytest.mark.parametrize("budget", [DIVIDED, "{ epsilon = 1 }"])
+def test_the_report_of_a_budget_says_how_delta_is_divided(tmp_path: Path, budget: str) -> None:
+    """As the owner's file sets it, for an EpsilonDelta budget alone; another setting is refused afterwards."""
+    data, declared = tmp_path / "people.parquet", tmp_path / "people.sulq.toml"
+    pq.write_table(pa.table({"x": [1, 2, 3]}), data)
+    declared.write_text(DECLARED.format(budget=budget), encoding="utf-8")
+    assert "is prepared" in run("prepare", str(data))
+    line = "6e-07 for asks summed at one order, 4e-07 for asks added one by one, 0 for open keys"
+    assert (line in run("budget", str(data))) == (budget == DIVIDED)
+    if budget == DIVIDED:
+        declared.write_text(DECLARED.format(budget=budget.replace("0.4", "0.3")), encoding="utf-8")
+        assert "begun with basic_share 0.4, not 0.3" in run("prepare", str(data))
