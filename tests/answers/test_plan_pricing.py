@@ -118,18 +118,21 @@ def test_the_kind_of_a_price_follows_what_would_be_paid():
 
 def test_at_most_caps_the_price():
     """More than at_most is refused before anything is paid; a cap of another kind is refused as such (SR7)."""
-    assert affordable(Epsilon(1), None) == Epsilon(1)
-    assert affordable(Epsilon(1), Epsilon(1)) == Epsilon(1)
-    assert affordable(Rho(Fraction(1, 100)), EpsilonDelta(1, 1e-6)) == Rho(Fraction(1, 100))
+    known = facts(SCHEMA, Unit(), BUDGET)
+    assert affordable(Epsilon(1), None, known) == Epsilon(1)
+    assert affordable(Epsilon(1), Epsilon(1), known) == Epsilon(1)
+    assert affordable(Epsilon(1), EpsilonDelta(1, 1e-6), known) == Epsilon(1)
+    assert affordable(Rho(Fraction(1, 100)), EpsilonDelta(1, 1e-6), known) == Rho(Fraction(1, 100))
     for price, cap, code in (
         (Epsilon(1.000001), Epsilon(1), "too-costly"),
         (Rho(1), EpsilonDelta(1, 1e-6), "too-costly"),
+        (Epsilon(1.000001), EpsilonDelta(1, 1e-6), "too-costly"),
         (Epsilon(1), Rho(5), "spend-kind"),
         (Rho(1), Epsilon(5), "spend-kind"),
         (Epsilon(1), Queries(5), "spend-kind"),
     ):
         with pytest.raises(QuestionError) as refusal:
-            affordable(price, cap)
+            affordable(price, cap, known)
         assert refusal.value.code == code
 
 

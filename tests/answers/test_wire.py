@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import sulq
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
@@ -290,6 +291,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Noise: noises,
     Plain: st.just(Plain()),
     Bed: beds,
+    BudgetLeft: st.builds(BudgetLeft, st.builds(Epsilon, st.fractions(1, 2)), st.none() | st.fractions(0, 1)),
     Quantile: trees,
     Quantiles: st.lists(trees, min_size=1, max_size=2).map(lambda found: Quantiles(tuple(found))),
     Picked: st.builds(Picked, trees),

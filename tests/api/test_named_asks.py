@@ -192,68 +192,6 @@ def test_intervals_know_how_far_values_lie_from_the_grid_T28():
     assert db.covariance(["age", "income"], spend=Epsilon(1)).reading.rounding == Fraction(1, 2**16)
 
 
-@pytest.mark.parametrize("kind", [Epsilon, Rho])
-def test_within_names_a_width_and_gets_a_price_SR7(kind):
-    """count, sum and histogram: the price is paid, and the accuracy is within the width asked for (SR7)."""
-    stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
-    db = NamedAsks(stub)
-    cap = kind(100)
-    for answer, width in (
-        (db.count(within=20, at_most=cap), 20),
-        (db.sum("age", within=300.5, beta=0.01, at_most=cap), 300.5),
-        (db.histogram("age", 6, within=15, at_most=cap), 15),
-    ):
-        beta = 0.01 if width == 300.5 else 0.05
-        alpha = answer.accuracy(beta)
-        assert max(alpha.values() if isinstance(alpha, dict) else [alpha]) <= width
-        assert answer.spent in [spend for _, spend in stub.asked]
-        assert isinstance(answer.spent, kind)
-    assert len(stub.asked) == 3
-
-
-def test_the_price_of_a_mean_buys_a_count_first_SR7():
-    """Without a bound on the count a tenth of at_most buys one; the two asks together stay within at_most (SR7)."""
-    for cap in (Epsilon(8), Rho(4), EpsilonDelta(6, 1e-6)):
-        stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(1))
-        found = NamedAsks(stub).mean("age", within=8, at_most=cap)
-        assert len(stub.asked) == 2
-        first, second = (spend for _, spend in stub.asked)
-        most = cap.rho if isinstance(cap, EpsilonDelta) else cap.exact
-        assert float(first.exact) == pytest.approx(float(most) / 10, rel=1e-9)
-        assert first.exact + second.exact <= most
-        assert found.accuracy() <= 8
-    grouped = Stub(SCHEMA, PEOPLE, budget=BUDGET, rng=np.random.default_rng(2))
-    means = NamedAsks(grouped).mean("age", where=Col("city") != "Haifa", by="smoker", within=10, at_most=Epsilon(20))
-    assert max(means.accuracy().values()) <= 10
-
-
-def test_a_declared_size_is_a_count_only_where_every_row_counts_SR7():
-    """Rows kept and values present: then the declared size prices the mean at once; else a count is bought (SR7)."""
-
-    def asks(**options) -> int:
-        stub = Stub(SCHEMA, PEOPLE, budget=BUDGET, size=400, **options)
-        NamedAsks(stub).mean(value, within=8, at_most=Epsilon(20))
-        return len(stub.asked)
-
-    value = Col("age").fill(0)
-    assert asks() == 1
-    assert asks(unit=Unit("who", 3)) == 2
-    assert asks(unit=Unit(None, 1, "replace_one")) == 1
-    value = Col("age")
-    assert asks() == 2
-    with pytest.raises(QuestionError) as refusal:
-        database_asks(size=400).mean("age", within=8)
-    assert refusal.value.code == "spend-missing"
-
-
-def test_a_public_n_gives_the_mean_the_exact_price_of_its_sum_SR7():
-    """Under replace_one with public n a mean's width times n is a sum's width (S2.3, S2.4)."""
-    stub = Stub(SCHEMA, PEOPLE, unit=Unit(None, 1, "replace_one"), budget=BUDGET, size=400)
-    found = NamedAsks(stub).mean(Col("age").fill(0), within=0.5, at_most=Epsilon(20))
-    assert found.accuracy() <= 0.5
-    assert float(found.spent.exact) == pytest.approx(120 / 400 / 0.5 * np.log(1 / 0.05), rel=0.02)  # S2.4
-
-
 @pytest.mark.parametrize(
     ("ask", "code"),
     [

@@ -22,7 +22,7 @@ DIVIDED = "{ epsilon = 1, delta = 1e-6 }\nbasic_share = 0.4"
 
 def run(*words: str) -> str:
     found = CliRunner().invoke(app, list(words), env={"COLUMNS": "200"})
-    return found.output if found.exit_code == 0 else str(found.exception or found.output)
+    return " ".join((found.output if found.exit_code == 0 else str(found.exception or found.output)).split())
 
 
 @pytest.mark.parametrize("budget", [DIVIDED, "{ epsilon = 1 }"])

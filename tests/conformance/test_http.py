@@ -32,7 +32,8 @@ from sulq.learn.base import Learner
 from sulq.service.web.app import create_app
 from sulq.service.web.sql_answers import sql_json
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.explain import Explanation, Workload
+from sulq.sql.explain import Explanation
+from sulq.sql.workload import Workload
 from sulq.testing.exact import ExactOracle
 from tests import counts
 from tests.client.far import Loop

@@ -43,6 +43,7 @@ MATRIX = {
     ("POST", "/v1/datasets/{name}/sql"): Row(200, 200, 403, {"sql": COUNT, "spend": SPEND}),
     ("POST", "/v1/datasets/{name}/explain"): Row(200, 200, 403, {"sql": COUNT, "spend": SPEND}),
     ("POST", "/v1/datasets/{name}/plan"): Row(200, 200, 403, {"queries": [COUNT], "spend": SPEND}),
+    ("POST", "/v1/datasets/{name}/afford"): Row(200, 200, 403, {"asks": [{"sql": COUNT, "spend": SPEND}]}),
     ("GET", "/v1/datasets/{name}/budget"): Row(200, 200, 200),
     ("GET", "/v1/datasets/{name}/transcript"): Row(200, 200, 200),
     ("GET", "/v1/datasets/{name}/receipts/{seq}"): Row(200, 200, 200),

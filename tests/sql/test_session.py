@@ -293,15 +293,38 @@ def test_a_plan_divides_a_total_and_its_asks_keep_it() -> None:
             assert max(errors) <= 1.05 * min(errors)
             text = repr(plan)
             assert all(re.search(rf"{name}  \+- ", text) for name in ("n", "mean", "count", "stddev_pop"))
-            most = total.rho if isinstance(total, EpsilonDelta) else total.exact
-            assert sum(spend.exact for spend in plan.spends) <= most
+            assert isinstance(plan.total, Epsilon if isinstance(total, EpsilonDelta) else type(total))  # as few sums
+            assert sum(spend.exact for spend in plan.spends) <= total.exact
             assert [text for text, _ in plan] == queries
             answers = plan.ask()
             assert [answer.spent for answer in answers] == list(plan.spends)
             assert all(isinstance(answer, SqlAnswer) for answer in answers)
             again = db.plan(queries, spend=total, known=answers)
+            assert len(db.transcript()) == 1  # one debit for all
             assert [one.reused for one in db.plan(queries, spend=total).ask()] == [True] * 3
             assert len(again) == 3
+            apart = db.plan(queries, spend=total).ask(together=False)
+            assert [one.reused for one in apart] == [False] * 3
+            assert len(db.transcript()) == 4
+            bars = [[one.accuracy(0.05) for one in several] for several in (answers, apart)]
+            assert bars[0][1] == pytest.approx(bars[1][1], rel=0.01)
+
+
+def test_a_plan_of_many_sums_is_one_event_that_costs_less_than_its_queries_SR26() -> None:
+    """Gaussian queries as one: rho adds up alike, and the (epsilon, delta) is counted once, not query by query."""
+    queries = [f"SELECT AVG(age) AS a, AVG(income) AS b FROM people WHERE age > {i}" for i in range(30)]
+    with opened(budget=EpsilonDelta(3, 1e-6)) as db:
+        plan = db.plan(queries, spend=EpsilonDelta(0.5, 1e-7))
+        assert plan.total == EpsilonDelta(0.5, 1e-7)
+        assert plan.plan is not None
+        together = db.afford(plan).after.remaining
+        apart = db.afford([query.explanation for query in plan.queries]).after.remaining
+        assert float(together.amount) > float(apart.amount) + 0.1
+        answers = plan.ask()
+        assert len(answers) == 30
+        assert db.remaining == together
+        assert {answer.receipt.seq for answer in answers} == {answers[0].receipt.seq}
+        assert float(plan.plan.event.rho) == pytest.approx(sum(float(one.exact) for one in plan.spends), rel=1e-6)
 
 
 def test_a_plan_gives_more_where_noise_hurts_more() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -19,6 +19,14 @@ WHOSE: Final[dict[Whose, str]] = {
     "analyst": "by you",
     "reports": "by each report, when it was given",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLeft:
+    """What would be left after an ask: the largest loss that one more could spend, and the rho several could share."""
+
+    remaining: Loss
+    rho: Fraction | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,12 @@ class BudgetReport:
     def of(cls, facts: Facts) -> BudgetReport:
         """The budget of a database, as it stands now."""
         return cls(facts.budget, facts.spent, facts.remaining, facts.rho, facts.unit, facts.whose, facts.split)
+
+    def after(self, left: BudgetLeft) -> BudgetReport:
+        """The budget as it would stand if so much were left."""
+        total = _number(self.spent) + _number(self.remaining) - _number(left.remaining)
+        spent = Queries(int(total)) if isinstance(self.spent, Queries) else type(self.spent).total(total)
+        return replace(self, spent=spent, remaining=left.remaining, rho=left.rho)
 
     @property
     def counts(self) -> int:
@@ -81,9 +95,8 @@ class BudgetReport:
 
     def _part(self) -> float:
         """Which part of the budget is gone."""
-        whole = self.spent.exact if isinstance(self.spent, Queries) else self.spent.amount
-        left = self.remaining.exact if isinstance(self.remaining, Queries) else self.remaining.amount
-        return float(whole / (whole + left)) if whole + left else 1.0
+        spent, left = _number(self.spent), _number(self.remaining)
+        return float(spent / (spent + left)) if spent + left else 1.0
 
     def __repr__(self) -> str:
         return "\n".join(f"{name:8}{value}" for name, value in self.lines().items())
@@ -94,6 +107,54 @@ class BudgetReport:
             for name, value in self.lines().items()
         )
         return f"<table>{rows}</table>"
+
+
+def _number(loss: Loss) -> Fraction:
+    return loss.exact if isinstance(loss, Queries) else loss.amount
+
+
+@dataclass(frozen=True, slots=True)
+class RunForecast:
+    """What would be left after each of several asks, in their order; an ask that is refused takes nothing.
+
+    Nothing is spent, and no row is read. An answer that is stored and given again costs nothing, which is not foretold.
+    """
+
+    asks: tuple[str, ...]
+    prices: tuple[Loss, ...]
+    left: tuple[BudgetLeft | None, ...]  # None: refused
+    before: BudgetReport
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of them would be answered."""
+        return None not in self.left
+
+    @property
+    def after(self) -> BudgetReport:
+        """The budget as it would stand after those that fit."""
+        found = [left for left in self.left if left is not None]
+        return self.before.after(found[-1]) if found else self.before
+
+    def to_dict(self) -> dict[str, list[object]]:
+        """A row for each ask: what it is, its price, and what would be left after it; None where it is refused."""
+        left = [None if one is None else one.remaining for one in self.left]
+        return {"ask": list(self.asks), "price": list(self.prices), "left": list(left)}
+
+    def __repr__(self) -> str:
+        number = sum(left is not None for left in self.left)
+        lines = [
+            f"{number} of {len(self.left)} asks fit; nothing is spent yet",
+            f"now     {self.before.remaining} left",
+        ]
+        for ask, price, left in zip(self.asks, self.prices, self.left, strict=True):
+            told = "refused: more than is left" if left is None else f"{left.remaining} left"
+            lines.append(f"{told} after {price}{f': {ask}' if ask else ''}")
+        lines.append(f"then    {self.after.buys}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self), quote=False)}</pre>"
 
 
 def _scale(law: type[LaplaceLaw | GaussianLaw]) -> Fraction:

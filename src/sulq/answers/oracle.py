@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 
 from sulq.answers.answer import Answer, Answers, Receipt
+from sulq.answers.budget import BudgetLeft
+from sulq.answers.law_choice import LawName, accuracies, nearest
 from sulq.answers.plan import Plan
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.domain import Column
 from sulq.language.facts import Facts
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
 from sulq.language.question import Holistic, Question, Single, Together
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
@@ -50,6 +52,24 @@ class Oracle(Protocol):
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
+        ...
+
+
+def chosen(oracle: Oracle, question: Question, spend: Loss | None, law: LawName | None = None) -> Loss | None:
+    """What to spend on a question so that its noise is of the named law, or of the one of least foreseen error."""
+
+    def widths(one: Loss | None) -> list[float]:
+        return accuracies(oracle.foresee(question, spend=one))
+
+    return nearest(spend, law, lambda: oracle.facts.budget, widths)
+
+
+@runtime_checkable
+class ForecastingOracle(Protocol):
+    """An Oracle that also foretells what asks would leave of its budget."""
+
+    def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """What would be left after each of these losses, in order; None: it would be refused. Free, reads no row."""
         ...
 
 
@@ -109,7 +129,7 @@ class GraphTable:
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
         question = Holistic(statistic, where, space, Table(self.table))
-        return cast("Answer", self.oracle.ask(question, spend=spend, reuse=not fresh))
+        return cast("Answer", self.oracle.ask(question, spend=chosen(self.oracle, question, spend), reuse=not fresh))
 
     def min_cut(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
         """The least weight of edges whose removal disconnects the graph; 0 if it is not connected."""

@@ -12,6 +12,7 @@ from sulq.answers.noise_sums import SLACK
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
 from sulq.language.estimator import DECLARED, Certificate, Property, Stated, Utility
+from sulq.language.facts import Facts
 from sulq.language.law import (
     AboveLaw,
     ExponentialLaw,
@@ -363,11 +364,15 @@ def _spend(plan: Plan, ratio: Fraction) -> Priced:
     return Epsilon(price) if isinstance(plan.spend, Epsilon) else Rho(price)
 
 
-def affordable(price: Priced, at_most: Loss | None) -> Priced:
+def affordable(price: Priced, at_most: Loss | None, facts: Facts) -> Priced:
     """The price, unless it is more than the asker would pay."""
-    if at_most is not None:
-        if isinstance(price, Epsilon) != isinstance(at_most, Epsilon) or isinstance(at_most, Queries):
-            raise QuestionError("spend-kind", "at_most must be of the kind the price is in.")
-        if price.exact > (at_most.rho if isinstance(at_most, EpsilonDelta) else at_most.exact):
-            raise QuestionError("too-costly", f"That accuracy costs {price}, more than at_most.")
+    if at_most is None:
+        return price
+    most = at_most.exact
+    if isinstance(at_most, EpsilonDelta):
+        most = at_most.exact if isinstance(price, Epsilon) else facts.counted(at_most).rho
+    elif type(price) is not type(at_most):
+        raise QuestionError("spend-kind", "at_most must be of the kind the price is in.")
+    if price.exact > most:
+        raise QuestionError("too-costly", f"That accuracy costs {price}, more than at_most.")
     return price

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import Estimated, Reading
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import Bed
@@ -295,7 +296,7 @@ HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 # Estimates from reports are read where the reports are, and travel in no answer.
 READINGS: Final = tuple(cls for cls in typing.get_args(Reading) if cls is not Estimated)
-ANSWERS: Final = (Answer, Answers, Bed, Noise, Released, *READINGS)
+ANSWERS: Final = (Answer, Answers, Bed, BudgetLeft, Noise, Released, *READINGS)
 
 KINDS: Final[dict[str, type]] = {
     cls.__name__: cls for cls in (*LOSSES, *EVENTS, *LAWS, *PLANS, *ANSWERS, *COLUMNS, *QUESTIONS, *ROW_FUNCTIONS)

@@ -6,40 +6,36 @@ answer, so a mistake here can cost accuracy and never privacy (S0.29).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from fractions import Fraction
-from typing import Final, Literal, cast
+from typing import Literal, cast
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.budget import BudgetReport
-from sulq.answers.estimators import Plain
-from sulq.answers.oracle import ColumnChoice, GraphTable, Oracle
-from sulq.answers.plan import Plan, affordable, price_of_mean, price_of_sums, probe
-from sulq.answers.sized import Average
-from sulq.api import questions
+from sulq.answers.budget import BudgetReport, RunForecast
+from sulq.answers.estimators import Plain, Reading
+from sulq.answers.law_choice import LawName, nearest
+from sulq.answers.oracle import ColumnChoice, Oracle, chosen
+from sulq.answers.plan import Plan
+from sulq.api import prices, questions
 from sulq.api.questions import By, Keys, Pay, Where
+from sulq.api.run_forecast import run_forecast
+from sulq.api.whole_table import WholeTableAsks
 from sulq.errors import QuestionError
-from sulq.language.estimator import Certificate, Property, Stated
 from sulq.language.facts import Facts
-from sulq.language.privacy import Epsilon, Loss, Queries, Rho, SubLinear, exactly, probability
-from sulq.language.question import Holistic, Question, Sums
-from sulq.language.relation import Table
-from sulq.language.rowfn import IsMissing, Lit, Not, RowFn, named
+from sulq.language.privacy import Loss
+from sulq.language.question import Question, Sums
+from sulq.language.rowfn import Lit, named
 from sulq.language.rowfn.base import several
-from sulq.language.rowfn.vectors import bounded
-from sulq.language.space import Cube
-from sulq.language.statistic import Aggregated, Certified, HeavyPersons, Occurring, ToProperty, ToSorted, ToUnique
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.explain import Explanation, Workload
+from sulq.sql.explain import Explanation
+from sulq.sql.forecast import reading_widths
 from sulq.sql.named_asks import count_distinct, or_missing, parts, quantiles
 from sulq.sql.released.program import Stat
 from sulq.sql.session import Sql, Within
+from sulq.sql.workload import Workload
 
-COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before a mean is priced (SR7)
 
-
-class NamedAsks:
+class NamedAsks(WholeTableAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer
@@ -70,13 +66,34 @@ class NamedAsks:
         """The budget as it stands, to read: what is spent, what is left, and what that buys."""
         return BudgetReport.of(self.facts)
 
-    def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
-        """Ask a question of the language itself; always new noise, always charged."""
-        return self._oracle.ask(question, spend=spend, key=key)
+    def afford(
+        self, asks: Sequence[object] | Workload, *, spend: Loss | None = None, law: LawName | None = None
+    ) -> RunForecast:
+        """What would be left after each of several asks, in order, and which would be refused; spends nothing.
 
-    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        Args:
+            asks: SQL texts and questions, each alone or as (ask, spend); spends alone; explanations and plans; or what
+                `db.plan` gives.
+            spend: what each costs that names nothing itself.
+            law: "laplace" or "gaussian", where the spend leaves that open.
+        """
+
+        def foresee(ask: str | Question, paid: Loss | None) -> Plan | None:
+            if isinstance(ask, str):
+                return self._sql.foresee(ask, spend=paid, law=law)
+            return self.foresee(ask, spend=paid, law=law)
+
+        return run_forecast(self._oracle, asks, spend, foresee)
+
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, law: LawName | None = None
+    ) -> Answer | Answers:
+        """Ask a question of the language itself; always new noise, always charged."""
+        return self._oracle.ask(question, spend=chosen(self._oracle, question, spend, law), key=key)
+
+    def foresee(self, question: Question, *, spend: Loss | None = None, law: LawName | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy of a question; free."""
-        return self._oracle.foresee(question, spend=spend)
+        return self._oracle.foresee(question, spend=chosen(self._oracle, question, spend, law))
 
     def __getitem__(self, names: str | Sequence[str]) -> ColumnChoice:
         """Private handles on columns, as learners take them: db[["age", "income"]], db["smoker"]."""
@@ -101,10 +118,11 @@ class NamedAsks:
         beta: float = 0.05,
         at_most: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """How many rows satisfy a condition."""
         question = Sums((Lit(1),), where, self._keys(by))
-        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh))
+        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
     def sum(
         self,
@@ -117,10 +135,11 @@ class NamedAsks:
         beta: float = 0.05,
         at_most: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing."""
         question = questions.total(self.facts, named(value), where, self._keys(by))
-        return self._sums(question, "sum", Pay(spend, within, beta, at_most, fresh))
+        return self._sums(question, "sum", Pay(spend, within, beta, at_most, fresh, law))
 
     def histogram(
         self,
@@ -133,10 +152,11 @@ class NamedAsks:
         beta: float = 0.05,
         at_most: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
         question = Sums((Lit(1),), where, (questions.binned(self.facts, named(value), bins),))
-        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh))
+        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
     def mean(
         self,
@@ -149,16 +169,16 @@ class NamedAsks:
         beta: float = 0.05,
         at_most: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18)."""
-        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh)
+        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law)
         notes: tuple[str, ...] = ()
         if within is not None:
-            price, notes = self._price_of_mean(fn, where, partition, pay)
-            pay = replace(pay, spend=price)
-        question, reading = questions.mean(self.facts, fn, where, partition, pay.spend)
-        answer = self._answer(question, pay)
-        return replace(answer, notes=(*notes, *answer.notes)).read(reading, ("mean",))
+            pay, notes = prices.mean(self._oracle, fn, where, partition, pay)
+        facts = self.facts
+        answer = self._read(lambda paid: questions.mean(facts, fn, where, partition, paid), pay, ("mean",))
+        return replace(answer, notes=(*notes, *answer.notes))
 
     def variance(
         self,
@@ -169,11 +189,15 @@ class NamedAsks:
         ddof: int = 0,
         spend: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
-        fn, partition = named(value), self._keys(by)
-        question, reading = questions.spread(self.facts, fn, where, partition, spend, root=False, ddof=ddof)
-        return self._answer(question, Pay(spend, fresh=fresh)).read(reading, ("variance",))
+        facts, fn, partition = self.facts, named(value), self._keys(by)
+
+        def asked(paid: Loss | None) -> tuple[Sums, Reading]:
+            return questions.spread(facts, fn, where, partition, paid, root=False, ddof=ddof)
+
+        return self._read(asked, Pay(spend, fresh=fresh, law=law), ("variance",))
 
     def std(
         self,
@@ -184,11 +208,15 @@ class NamedAsks:
         ddof: int = 0,
         spend: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
-        fn, partition = named(value), self._keys(by)
-        question, reading = questions.spread(self.facts, fn, where, partition, spend, root=True, ddof=ddof)
-        return self._answer(question, Pay(spend, fresh=fresh)).read(reading, ("std",))
+        facts, fn, partition = self.facts, named(value), self._keys(by)
+
+        def asked(paid: Loss | None) -> tuple[Sums, Reading]:
+            return questions.spread(facts, fn, where, partition, paid, root=True, ddof=ddof)
+
+        return self._read(asked, Pay(spend, fresh=fresh, law=law), ("std",))
 
     def covariance(
         self,
@@ -200,6 +228,7 @@ class NamedAsks:
         bound: float | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The covariance matrix of bounded numbers over the rows where all are present.
 
@@ -211,10 +240,10 @@ class NamedAsks:
         items = [named(column) for column in several(columns, "Columns")]
         if not items:
             raise QuestionError("bad-question", "A covariance needs at least one column.")
-        question, reading = questions.covariance(self.facts, items, where, self._keys(by), norm=norm, bound=bound)
+        found = questions.covariance(self.facts, items, where, self._keys(by), norm=norm, bound=bound)
         names = [questions.title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
-        return self._answer(question, Pay(spend, fresh=fresh)).read(reading, pairs, square=True)
+        return self._read(lambda _: found, Pay(spend, fresh=fresh, law=law), pairs, square=True)
 
     def quantile(
         self,
@@ -225,36 +254,69 @@ class NamedAsks:
         by: By = None,
         spend: Loss | None = None,
         fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """Quantiles of a bounded number, interpolated as PERCENTILE_CONT does; several share one spend."""
         fn, wanted = named(value), parts(q)
         stats = [Stat("quantile_cont", (fn,), q=part) for part in wanted]
         names = tuple(f"{float(part):g}" for part in wanted)
-        return quantiles(self._oracle, fn, stats, names, where=where, by=self._keys(by), spend=spend, fresh=fresh)
+        return quantiles(
+            self._oracle, fn, stats, names, where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law
+        )
 
     def median(
-        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        value: object,
+        *,
+        where: Where = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The median of a bounded number."""
-        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh)
+        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law)
 
     def min(
-        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        value: object,
+        *,
+        where: Where = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The smallest value of a bounded number."""
-        return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh))
+        return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh, law=law))
 
     def max(
-        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        value: object,
+        *,
+        where: Where = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """The largest value of a bounded number."""
-        return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh))
+        return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh, law=law))
 
     def count_distinct(
-        self, value: object, *, where: Where = None, by: By = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        value: object,
+        *,
+        where: Where = None,
+        by: By = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        law: LawName | None = None,
     ) -> Answer:
         """How many different values there are; of the person's column, how many people."""
-        return count_distinct(self._oracle, named(value), where=where, by=self._keys(by), spend=spend, fresh=fresh)
+        return count_distinct(
+            self._oracle, named(value), where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law
+        )
 
     # -- SQL
 
@@ -268,19 +330,23 @@ class NamedAsks:
         at_most: Loss | None = None,
         fresh: bool = False,
         other: str | None = None,
+        law: LawName | None = None,
     ) -> SqlAnswer | Explanation:
         """Answer one SELECT, an error bar on every cell; EXPLAIN SELECT is explained instead, free.
 
         Args:
             text: the query, in PostgreSQL's way.
-            spend: what to pay; its kind chooses the noise.
+            spend: what to pay.
             within: instead, how accurate the columns must be: a width, or {column: width}.
             beta: the probability with which a width may fail.
             at_most: with `within`, what the price may be at most.
             fresh: new noise at full price, although the same was answered before.
             other: where groups of too few people are not shown, the label of a row for all of them together.
+            law: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
         """
-        return self._sql.ask(text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh, other=other)
+        return self._sql.ask(
+            text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh, other=other, law=law
+        )
 
     def explain(
         self,
@@ -291,107 +357,51 @@ class NamedAsks:
         beta: float = 0.05,
         at_most: Loss | None = None,
         other: str | None = None,
+        law: LawName | None = None,
     ) -> Explanation:
         """What a query would ask, why it costs that, and how accurate it would be; spends nothing, reads no row."""
-        return self._sql.explain(text, spend=spend, within=within, beta=beta, at_most=at_most, other=other)
+        return self._sql.explain(text, spend=spend, within=within, beta=beta, at_most=at_most, other=other, law=law)
 
     def plan(
-        self, queries: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
+        self,
+        queries: Sequence[str],
+        *,
+        spend: Loss,
+        beta: float = 0.05,
+        known: Sequence[SqlAnswer | None] = (),
+        law: LawName | None = None,
     ) -> Workload:
         """Divide a total over queries so that the worst error is smallest; spends nothing.
 
         An error is measured by the range its value can have by the declared bounds, or
         by an answer that is `known` already (one, or None, for each query).
         """
-        return self._sql.plan(queries, spend=spend, beta=beta, known=known)
-
-    # -- statistics of the whole table
-
-    @property
-    def graph(self) -> GraphTable:
-        """The table whose rows are edges: minimum cuts, spanning trees, triangles, degrees."""
-        for table in self.facts.catalogue.tables:
-            if table.graph is not None:
-                return GraphTable(table.graph, self._oracle, table.schema.table)
-        raise QuestionError("bad-question", "No graph is declared here.", 'The owner says: graph=("u", "v", "weight").')
-
-    def distance_from_key(
-        self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
-    ) -> Answer:
-        """How many rows must go so that no two agree in these columns."""
-        return self._answer(Holistic(ToUnique(_several(columns)), where), Pay(spend, fresh=fresh))
-
-    def distance_from_order(
-        self, column: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
-    ) -> Answer:
-        """How many rows must go so that the column never falls; where the places of rows are public."""
-        return self._answer(Holistic(ToSorted(column), where), Pay(spend, fresh=fresh))
-
-    def occurring(
-        self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
-    ) -> Answer:
-        """For each combination of labels whether any row has it: bits, each flipped by itself [S4.16]."""
-        return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), Pay(spend, fresh=fresh))
-
-    def statistic(self, name: str, *, spend: Loss | None = None, fresh: bool = False) -> Answer:
-        """A function of all rows that the owner has declared, by its name; its sensitivity is the owner's word."""
-        table, told = self.facts.declared(name, Certificate, Stated)
-        asked = Certified(name, told.columns, placed=self.facts.placed(table))
-        return self._answer(Holistic(asked), Pay(spend, fresh=fresh))
-
-    def distance_from(
-        self, name: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
-    ) -> Answer:
-        """How many rows, or edges, must change until the table has a property that the owner has declared, by name."""
-        table, told = self.facts.declared(name, Property)
-        graph = () if table.graph is None else (table.graph.u, table.graph.v)
-        return self._answer(Holistic(ToProperty(name, told.columns or graph), where), Pay(spend, fresh=fresh))
-
-    def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
-        """How many persons have more rows than are kept of them (`heavy`), and how many have not (`others`).
-
-        Bought once by the owner, their share stands beside every answer about the table from then on; bought by an
-        analyst, beside that one's own answers. Not of groups, and not under a condition.
-        """
-        if not isinstance(table, str):
-            raise QuestionError("bad-question", "table is the name of a table.")
-        name = self.facts.table_of(table).schema.table
-        return self._answer(Holistic(HeavyPersons(), over=Table(name)), Pay(spend, fresh=fresh))
-
-    def sample_and_aggregate(
-        self,
-        estimator: str,
-        columns: Sequence[str] | str,
-        *,
-        blocks: int,
-        low: float,
-        high: float,
-        where: Where = None,
-        salt: int = 0,
-        spend: Loss | None = None,
-        fresh: bool = False,
-    ) -> Answer:
-        """An estimate of each of so many blocks of people, averaged; whatever the estimator is, one block moves.
-
-        Args:
-            estimator: mean, median, trimmed_mean, slope, correlation, or one the owner has named.
-            columns: what it reads.
-            blocks: into how many parts the people are divided: more of them need less noise, and estimate worse.
-            low: estimates are cut off here,
-            high: and here.
-            where: rows that count.
-            salt: another number gives another division of the people.
-            spend: what to pay.
-            fresh: new noise although the same was answered before.
-        """
-        asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
-        return self._answer(Holistic(asked, where), Pay(spend, fresh=fresh))
+        return self._sql.plan(queries, spend=spend, beta=beta, known=known, law=law)
 
     # -- how the asks become questions
 
     def _answer(self, question: Question, pay: Pay) -> Answer:
         """One ask: a stored answer that is as accurate is given again, unless new noise is wished for (SR12)."""
-        return cast("Answer", self._oracle.ask(question, spend=pay.spend, reuse=pay.reuse))
+        spend = chosen(self._oracle, question, pay.spend, pay.law)
+        return cast("Answer", self._oracle.ask(question, spend=spend, reuse=pay.reuse))
+
+    def _read(
+        self,
+        asked: Callable[[Loss | None], tuple[Sums, Reading]],
+        pay: Pay,
+        names: tuple[str, ...],
+        *,
+        square: bool = False,
+    ) -> Answer:
+        """One ask whose question and reading follow the law of its noise: that of least error of what is read."""
+
+        def widths(paid: Loss | None) -> list[float]:
+            return reading_widths(self._oracle, *asked(paid), paid)
+
+        spend = nearest(pay.spend, pay.law, lambda: self.facts.budget, widths)
+        question, reading = asked(spend)
+        answer = cast("Answer", self._oracle.ask(question, spend=spend, reuse=pay.reuse))
+        return answer.read(reading, names, square=square)
 
     def _keys(self, by: By) -> Keys:
         """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""
@@ -399,52 +409,12 @@ class NamedAsks:
 
     def _sums(self, question: Sums, column: str, pay: Pay) -> Answer:
         if pay.within is not None:
-            pay.price_once()
-            probed = self._oracle.foresee(question, spend=self._probe(pay.at_most))
-            pay = replace(pay, spend=affordable(price_of_sums(probed, pay.within, pay.beta), pay.at_most))
+            pay = prices.sums(self._oracle, question, pay)
         return self._answer(question, pay).read(Plain(), (column,))
 
     def _extreme(self, value: object, name: str, where: Where, by: By, pay: Pay) -> Answer:
         fn = named(value)
         return quantiles(
             self._oracle, fn, [Stat(name, (fn,))], (name,),
-            where=where, by=self._keys(by), spend=pay.spend, fresh=pay.fresh,
+            where=where, by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law,
         )  # fmt: skip
-
-    def _probe(self, at_most: Loss | None) -> Epsilon | Rho:
-        budget = self.facts.budget
-        if isinstance(budget, SubLinear):
-            raise QuestionError("spend-kind", "Under SubLinear the noise is fixed; within= has no price.")
-        return probe(budget, at_most)
-
-    def _price_of_mean(self, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[Loss, tuple[str, ...]]:
-        """The price of a mean that is accurate enough, and a note of what finding it cost (SR7)."""
-        pay.price_once()
-        spend, beta, at_most = self._probe(pay.at_most), probability(pay.beta), pay.at_most
-        question, reading = questions.mean(self.facts, fn, where, by, spend)
-        lo, hi, kind = bounded(fn, self.facts.schema)
-        width = float(exactly(pay.within, "within", largest=10**60) - reading.rounding)
-        if width <= 0:
-            raise QuestionError("too-costly", "The grid of this value is coarser than that.")
-        if isinstance(reading, Average):
-            probed = self._oracle.foresee(question, spend=spend)
-            return affordable(price_of_sums(probed, width * reading.size, beta), at_most), ()
-        # The declared size bounds the number of values only if every row is kept and none lacks a value.
-        whole = where is None and not by and not kind.nullable and self.facts.unit.column is None
-        count = self.facts.size if whole else None
-        notes: tuple[str, ...] = ()
-        if count is None:
-            if at_most is None or isinstance(at_most, Queries):
-                remedy = "Give at_most=; a tenth of it buys a count first."
-                raise QuestionError("spend-missing", "No count is known here.", remedy)
-            present = self._answer(Sums((Not(IsMissing(fn)),), where, by), Pay(at_most.share(COUNT_FIRST)))
-            low, _ = Plain().interval(present.released, beta / max(present.released.cells, 1))
-            count = int(min((end for end in low.ravel() if end >= 1), default=0))  # others are unknown at any price
-            notes = (f"a count that set the price cost {present.spent} besides",)
-            at_most = at_most.share(1 - COUNT_FIRST)
-        probed = self._oracle.foresee(question, spend=spend)
-        return affordable(price_of_mean(probed, hi - lo, width, beta, count), at_most), notes
-
-
-def _several(columns: object) -> tuple[str, ...]:
-    return (columns,) if isinstance(columns, str) else cast("tuple[str, ...]", several(columns, "Columns"))

@@ -10,6 +10,7 @@ from numbers import Integral
 from typing import Final
 
 from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
+from sulq.answers.law_choice import LawName
 from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
 from sulq.errors import QuestionError
 from sulq.language.domain import INT_LIMIT
@@ -207,6 +208,7 @@ class Pay:
 
     `within`: the width that an answer may be off by, except with probability `beta`, at a price of `at_most`.
     `fresh`: new noise at full price, although a stored answer would do (SR12).
+    `law`: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
     """
 
     spend: Loss | None = None
@@ -214,6 +216,7 @@ class Pay:
     beta: float = 0.05
     at_most: Loss | None = None
     fresh: bool = False
+    law: LawName | None = None
 
     def price_once(self) -> None:
         """Refuse a spend beside an accuracy."""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from sulq.answers.budget import BudgetReport
@@ -51,7 +51,7 @@ def budget(
 
 
 def _show(known: Ledger | Facts, **more: object) -> None:
-    table = Table(show_header=False, box=None)
+    table = Table("", Column(overflow="fold"), show_header=False, box=None)
     rho, whose = (known.rho, known.whose) if isinstance(known, Facts) else (known.rho_left(), "everyone")
     report = BudgetReport(known.budget, known.spent, known.remaining, rho, known.unit, whose, known.split)
     for name, value in ({"protects": known.unit} | report.lines() | more).items():

@@ -1,4 +1,4 @@
-"""`sulq query`, `sulq explain`, `sulq heavy`: ask a dataset, and print the answer with its error bars."""
+"""`sulq query`, `sulq explain`, `sulq afford`, `sulq heavy`: ask a dataset, and print answers with their error bars."""
 
 from __future__ import annotations
 
@@ -36,6 +36,10 @@ AtMost = Annotated[str | None, typer.Option("--at-most", help="With --within: pa
 OtherOf = Annotated[
     str | None, typer.Option("--other", metavar="LABEL", help="Add a row for all groups of too few people together.")
 ]
+LawOf = Annotated[
+    Literal["laplace", "gaussian"] | None,
+    typer.Option("--law", help="The noise, where --epsilon with --delta leaves that open; by default the better one."),
+]
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read.")]
 
 
@@ -51,6 +55,7 @@ def query(
     at_most: AtMost = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="New noise at full price instead of a stored answer.")] = False,
     other: OtherOf = None,
+    law: LawOf = None,
     format: Annotated[  # noqa: A002 - the option is called so
         Literal["table", "csv", "json"], typer.Option("--format", help="How the answer is printed.")
     ] = "table",
@@ -59,7 +64,7 @@ def query(
     """Ask in SQL. Every cell has an error bar; what it cost is in the ledger before a row is read."""
     with asked(dataset, config) as db:
         price = price_of(epsilon, rho, delta, within, at_most)
-        answer = db.sql(sql, **price, beta=beta, fresh=fresh, other=other)
+        answer = db.sql(sql, **price, beta=beta, fresh=fresh, other=other, law=law)
         if isinstance(answer, Explanation):
             console.print(str(answer), markup=False)
         elif format == "table":
@@ -81,12 +86,33 @@ def explain(
     beta: BetaOf = 0.05,
     at_most: AtMost = None,
     other: OtherOf = None,
+    law: LawOf = None,
     config: ConfigOf = None,
 ) -> None:
-    """Explain a query: its questions, sensitivity and why, noise, split of the spend, expected accuracy."""
+    """Explain a query: its questions, sensitivity and why, noise, expected accuracy, and what it would leave."""
     with asked(dataset, config) as db:
-        found = db.explain(sql, **price_of(epsilon, rho, delta, within, at_most), beta=beta, other=other)
+        found = db.explain(sql, **price_of(epsilon, rho, delta, within, at_most), beta=beta, other=other, law=law)
         console.print(str(found), markup=False)
+
+
+def afford(
+    dataset: Dataset,
+    sql: Annotated[
+        list[str] | None, typer.Argument(metavar="[SQL]...", help="Queries, each at the price named.")
+    ] = None,
+    *,
+    epsilon: EpsilonOf = None,
+    rho: RhoOf = None,
+    delta: DeltaOf = None,
+    times: Annotated[int, typer.Option("--times", min=1, max=1000, help="How often all of them are asked.")] = 1,
+    law: LawOf = None,
+    config: ConfigOf = None,
+) -> None:
+    """Foretell what a run of asks would leave of the budget, and which would be refused; nothing is spent."""
+    with asked(dataset, config) as db:
+        spend = spend_of(epsilon, rho, delta)
+        asks: list[object] = [*(sql or ()), *(() if sql or spend is None else (spend,))]
+        console.print(repr(db.afford(asks * times, spend=spend, law=law)), markup=False)
 
 
 def heavy(

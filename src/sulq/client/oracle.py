@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from types import NoneType
 from typing import TypeVar, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.plan import Plan
 from sulq.client.http import Http, Tree
 from sulq.errors import CuratorError, SulqError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Loss
+from sulq.language.privacy import EpsilonDelta, Event, Loss
 from sulq.language.question import Question
 
 T = TypeVar("T")
@@ -33,14 +36,27 @@ class RemoteOracle:
     ) -> Answer | Answers:
         """Pay and answer. Each ask has an idempotency key, so that one cut short is repeated and charged once (T44)."""
         own = os.urandom(16).hex() if key is None else key
-        body = {"question": wire.to_json(question), "spend": wire.to_json(spend), "key": own, "reuse": reuse}
+        body = _asked(question, spend) | {"key": own, "reuse": reuse}
         tree = self._http.post(self._http.at("ask"), body, again=True)
         return cast("Answer | Answers", _of(tree, "answer", Answer, Answers))
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free."""
-        body = {"question": wire.to_json(question), "spend": wire.to_json(spend)}
-        return _of(self._http.post(self._http.at("foresee"), body, again=True), "plan", Plan)
+        return _of(self._http.post(self._http.at("foresee"), _asked(question, spend), again=True), "plan", Plan)
+
+    def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """What would be left after each of these losses; None: it would be refused. Free."""
+        asks = [{"event": wire.to_json(event)} for event in events]
+        tree = self._http.post(self._http.at("afford"), {"asks": asks}, again=True)
+        lines = tree.get("asks")
+        found = [_of(line, "left", BudgetLeft, NoneType) for line in (lines if isinstance(lines, list) else ())]
+        return tuple(found)
+
+
+def _asked(question: Question, spend: Loss | None) -> dict[str, object]:
+    """A question and its spend; the law of its noise is that of the spend, as it was chosen before."""
+    law = "gaussian" if isinstance(spend, EpsilonDelta) else None
+    return {"question": wire.to_json(question), "spend": wire.to_json(spend), "law": law}
 
 
 def _of(tree: Tree, name: str, *kinds: type[T]) -> T:

@@ -9,13 +9,14 @@ import copy
 import functools
 import threading
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol, TypeVar, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.plan import Part, Plan
 from sulq.answers.released import Released, heavy_share, kept_rows
@@ -24,10 +25,10 @@ from sulq.answers.wire import Writer
 from sulq.compile.plan import draw
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
-from sulq.errors import CuratorError, SulqError
+from sulq.errors import CuratorError, QuestionError, SulqError
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts, Heavy, TableFacts, Tables
-from sulq.language.privacy import Budget, Loss, Split, Unit
+from sulq.language.privacy import Budget, Event, Loss, Split, Unit
 from sulq.language.question import Holistic, Question, Single, Together
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
@@ -67,6 +68,7 @@ def _name_of_heavy(table: str, scope: str) -> str:
 
 
 T = TypeVar("T")
+MAX_FORECAST_ASKS: Final = 10_000  # what a forecast adds up one by one
 
 
 @dataclass(slots=True)
@@ -370,6 +372,12 @@ class Curator:
         if len(text) > MAX_REMEMBERED_CHARACTERS:
             return given.plan()
         return self._plans(self._analyst)(given)
+
+    def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """What would be left for this analyst after each of these losses; None: it would be refused. Free."""
+        if len(events) > MAX_FORECAST_ASKS:
+            raise QuestionError("too-large", f"A forecast is of at most {MAX_FORECAST_ASKS:,} asks.")
+        return self._ledger.after(events, self._analyst)
 
     def ask(self, question: Question, *, spend: Loss | None = None, key: str | None = None) -> Answer | Answers:
         """Pay and answer. The debit is on disk before any row is read, and is never refunded (T43, T45)."""

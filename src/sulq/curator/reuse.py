@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.answers.reuse import nothing, rearranged, serves, strength
 from sulq.curator.curator import Curator, Flights, PlannedAsk
 from sulq.language.facts import Facts
-from sulq.language.privacy import Loss
+from sulq.language.privacy import Event, Loss
 from sulq.language.question import Question
 
 
@@ -39,6 +41,10 @@ class ReusingOracle:
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
         return self.curator.foresee(question, spend=spend)
+
+    def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """What would be left after each of these losses; None: it would be refused. Free, reads no row."""
+        return self.curator.afford(events)
 
     def ask(
         self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False

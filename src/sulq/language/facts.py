@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeVar
 
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
 from sulq.language.estimator import Declaration, Estimator
-from sulq.language.privacy import Budget, EpsilonDelta, Loss, Rho, Split, SubLinear, Unit, basic_part, plain
+from sulq.language.privacy import (
+    BASIC_ASKS,
+    Budget,
+    Epsilon,
+    EpsilonDelta,
+    Event,
+    Loss,
+    Queries,
+    Rho,
+    Split,
+    SubLinear,
+    Unit,
+    basic_part,
+    check_kind,
+    epsilon_of,
+    plain,
+)
 from sulq.language.sampling import SamplingReport, sampling_report
 from sulq.language.statistic import Graph
 from sulq.language.sublinear import noise_for
@@ -164,6 +180,30 @@ class Facts(Catalogue):
         if self.split is None or not self.split.basic_delta:
             return spend
         return EpsilonDelta(spend.exact, spend.exact_delta * (1 - basic_part(self.split)))
+
+    def paired(self, event: Event, paid: Loss) -> Event:
+        """A loss that is not pure with an (epsilon, delta), at which basic composition adds it, where the budget does.
+
+        Its delta is the spend's or a part of the share for that, whichever is less (SR26).
+        """
+        if self.split is None or not self.split.basic_delta:
+            return event
+        delta = self.split.basic_delta / BASIC_ASKS
+        delta = min(delta, paid.exact_delta) if isinstance(paid, EpsilonDelta) else delta
+        basic = epsilon_of(event.rho, delta)
+        return replace(event, basic=basic, delta=delta) if basic <= self.budget.exact else event  # past it none fits
+
+    def event_of(self, spend: Loss) -> Event:
+        """The loss that a spend would debit, whatever were asked for it: for a forecast, as it has no draws."""
+        check_kind(spend, self.budget)
+        match spend:
+            case Epsilon():
+                return Event(spend.exact, spend.exact**2 / 2)
+            case Queries():
+                return Event(None, Fraction(0), queries=spend.queries)
+            case EpsilonDelta():
+                spend = self.counted(spend)
+        return self.paired(Event(None, spend.exact if isinstance(spend, Rho) else spend.rho), spend)
 
     @property
     def every(self) -> tuple[TableFacts, ...]:

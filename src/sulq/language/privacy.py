@@ -144,6 +144,21 @@ LOSS_BY_FIELDS: Final[Mapping[frozenset[str], type[Loss]]] = {  # a loss by the 
 }
 
 
+HELD: Final[Mapping[type, tuple[type, ...]]] = {
+    Epsilon: (Epsilon,),
+    Rho: (Rho, Epsilon),
+    EpsilonDelta: (Epsilon, Rho, EpsilonDelta),
+    SubLinear: (Queries,),
+}
+
+
+def check_kind(spend: Loss, budget: Budget) -> None:
+    """Refuse a spend of a kind that a budget cannot hold (SR3)."""
+    if not isinstance(spend, HELD[type(budget)]):
+        kind = type(spend).__name__
+        raise QuestionError("spend-kind", f"A budget of {type(budget).__name__} cannot hold a spend of {kind}.")
+
+
 def probability(value: object) -> float:
     """Read a probability strictly between 0 and 1, or refuse it."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Fraction)) or not 0 < value < 1:

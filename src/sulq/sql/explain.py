@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.budget import BudgetLeft, BudgetReport
 from sulq.answers.plan import Part, Plan
 from sulq.language.facts import Facts
 from sulq.language.kinds import Scalar
@@ -24,7 +25,6 @@ from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, 
 from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, RowFn, Vector
 from sulq.language.rowfn.base import walk
 from sulq.language.shape import shape
-from sulq.sql.answer import SqlAnswer
 
 SUPPOSED_ROWS: Final = (100, 1_000, 10_000)  # rows a group might have
 LEVEL: Final = 0.95
@@ -62,6 +62,13 @@ class Explanation:
     rows: tuple[int, ...] = SUPPOSED_ROWS
     beta: float = 0.05
     notes: tuple[str, ...] = ()
+    left: BudgetLeft | None = None  # after asking; None where it would be refused, or is not known
+    fits: bool = True
+
+    @property
+    def after(self) -> BudgetReport | None:
+        """The budget as it would stand after asking."""
+        return None if self.left is None else BudgetReport.of(self.facts).after(self.left)
 
     @property
     def price(self) -> Loss | None:
@@ -93,7 +100,16 @@ class Explanation:
             yield f"{which if len(questions) > 1 else 'question'}: {_asked(question, part, self.facts)}"
             yield from (f"  {line}" for line in _why(question, part, self.facts))
         yield from self._accuracies()
+        yield from self._budget()
         yield from self.notes
+
+    def _budget(self) -> Iterator[str]:
+        """What is left, and what asking would leave."""
+        now = f"budget: {self.facts.remaining} is left"
+        if not self.fits:
+            yield f"{now}, which is less than this costs: it would be refused, free"
+        elif self.after is not None:
+            yield f"{now}, {self.after.remaining} would be after this ({self.after.buys})"
 
     def _accuracies(self) -> Iterator[str]:
         if not self.columns:
@@ -220,64 +236,3 @@ def figure(number: float) -> str:
     if not math.isfinite(number):
         return "anything"
     return f"{number:,.0f}" if abs(number) >= 1000 or number == int(number) else f"{number:.3g}"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Planned:
-    """One query of a workload: its part of the total and how accurate that makes it."""
-
-    text: str
-    spend: Loss
-    error: float  # of its worst column, as a part of the range its value can have
-    widths: tuple[tuple[str, float], ...]  # how far each column may be off
-    explanation: Explanation
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Workload:
-    """A plan for several queries: iterate over (text, spend), or `ask()` them all."""
-
-    queries: tuple[Planned, ...]
-    total: Loss
-    rows: int  # supposed, where no size is declared
-    asker: Callable[[str, Loss], SqlAnswer]
-
-    def __iter__(self) -> Iterator[tuple[str, Loss]]:
-        return ((query.text, query.spend) for query in self.queries)
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def __getitem__(self, index: int) -> Planned:
-        return self.queries[index]
-
-    @property
-    def spends(self) -> tuple[Loss, ...]:
-        """Each query's part of the total, in order."""
-        return tuple(query.spend for query in self.queries)
-
-    def ask(self) -> list[SqlAnswer]:
-        """Ask them all, each at its own part; a query answered before at that price or more is free (SR12)."""
-        return [self.asker(query.text, query.spend) for query in self.queries]
-
-    def to_dict(self) -> dict[str, list[object]]:
-        """A row for each column of each query."""
-        lines = [(i, query, name, width) for i, query in enumerate(self.queries) for name, width in query.widths]
-        return {
-            "query": [i for i, _, _, _ in lines],
-            "spend": [str(query.spend) for _, query, _, _ in lines],
-            "column": [name for _, _, name, _ in lines],
-            "within": [width for _, _, _, width in lines],
-        }
-
-    def __repr__(self) -> str:
-        lines = [f"{len(self.queries)} queries for {self.total} together, for {self.rows:,} rows; nothing is spent yet"]
-        for query in self.queries:
-            text = " ".join(query.text.split())
-            lines.append(f"{query.spend}: {text if len(text) <= 80 else text[:77] + '...'}")
-            lines += [f"    {name}  +- {figure(width)}" for name, width in query.widths]
-            lines.append(f"    worst error {query.error:.2%} of its range")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self), quote=False)}</pre>"

@@ -19,6 +19,9 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.estimators import Reading
+from sulq.answers.law_choice import BETA, LawName, nearest
+from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Part, Plan
 from sulq.answers.released import Released, kept_rows
 from sulq.errors import QuestionError
@@ -26,7 +29,7 @@ from sulq.language.domain import Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Cells, Integers
 from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Loss, Rho
-from sulq.language.question import Question
+from sulq.language.question import Question, Sums
 from sulq.language.relation import Table
 from sulq.language.rowfn.base import evaluate, numbers, walk
 from sulq.language.rowfn.vectors import to_grid
@@ -87,6 +90,14 @@ def supposed(
         groups = max(part.cells // fold, 1)
         found.append(_part(part, facts, max(rows // groups, 1) if whole else rows, lean, fold))
     return tuple(found)
+
+
+def reading_widths(oracle: Oracle, question: Sums, reading: Reading, spend: Loss | None) -> list[float]:
+    """How far off what is read of a question's sums would be for a spend, for as many rows as are declared."""
+    plan, facts = oracle.foresee(question, spend=spend), oracle.facts
+    (released,) = supposed(plan, facts, facts.size or UNDECLARED_SIZE_ROWS, whole=True)
+    low, high = reading.interval(released, BETA)
+    return [float(width) / 2 for width in np.ravel(high - low)]
 
 
 def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released:
@@ -216,6 +227,15 @@ class ErrorForecast:
         about = () if plan is None else kept_rows(plan.question, self.facts)
         return Explanation(self.compiled.text, plan, self.facts, columns, rows, beta, (*about, *notes))
 
+    def nearest(self, spend: Loss | None, law: LawName | None, beta: float) -> Loss | None:
+        """The spend that buys the named law of noise, or the one of least error of the query's columns."""
+        rows = self.facts.size or UNDECLARED_SIZE_ROWS
+
+        def widths(one: Loss | None) -> tuple[float, ...]:
+            return self.widths(self.plan(one), rows=rows, beta=beta, whole=True)
+
+        return nearest(spend, law, lambda: self.facts.budget, widths)
+
     def sure(self, plan: Plan | None, column: int, beta: float) -> bool:
         """Whether a column's accuracy is the same however many rows there are."""
         widths = tuple(
@@ -300,6 +320,7 @@ def _width(value: object) -> float:
 
 
 Priced = Epsilon | Rho
+Rows = Callable[[Plan], int]  # how many rows a group may be taken to have
 Off = Callable[[float], float]  # how far off, as a part of what is wished for, at a spend of so much
 
 MAX_ROUNDS: Final = 60
@@ -341,6 +362,36 @@ def price(off: Off, kind: type[Priced]) -> Priced:
     grain = Fraction(10) ** (math.floor(enough / math.log(10)) - 5)
     found = max(math.ceil(Fraction(math.exp(enough)) / grain) * grain, SMALLEST)
     return kind(min(found, Fraction(LARGEST)))
+
+
+def error_at(
+    forecast: ErrorForecast,
+    kind: type[Epsilon | Rho],
+    units: Mapping[int, float],
+    beta: float,
+    rows: Rows,
+    *,
+    priced: bool,
+) -> Off:
+    """How far off a query would be at a spend: its worst column, in units of what is wished for.
+
+    `priced`: every group has `rows` and values lie anywhere in their bounds; else all groups together have `rows`.
+    """
+
+    def off(spend: float) -> float:
+        try:
+            plan = forecast.plan(kind(spend))
+        except QuestionError as error:
+            if error.code != "too-little-noise":
+                raise
+            return 0.0 if priced and spend >= 1 else math.inf
+        if plan is None:
+            return 0.0
+        leans = LEANS if priced else LEANS[:1]
+        widths = forecast.widths(plan, rows=rows(plan), beta=beta, leans=leans, whole=not priced)
+        return max((widths[column] / unit for column, unit in units.items()), default=0.0)
+
+    return off
 
 
 def divided(offs: Sequence[Off], total: float, *, squared: bool) -> list[Fraction]:

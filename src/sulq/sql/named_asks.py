@@ -7,8 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
+import numpy as np
+
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.estimators import Reading
+from sulq.answers.law_choice import BETA, LawName, nearest
 from sulq.answers.oracle import Oracle
 from sulq.answers.quantiles import Quantile, Quantiles
 from sulq.errors import QuestionError
@@ -16,9 +19,10 @@ from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.privacy import Loss
-from sulq.language.question import WHOLE
+from sulq.language.question import WHOLE, Together
 from sulq.language.rowfn import Col, Each, OrMissing, RowFn
-from sulq.sql.released.columns import RowGroups, SumCollector, labels
+from sulq.sql.forecast import UNDECLARED_SIZE_ROWS, supposed
+from sulq.sql.released.columns import RowGroups, StatColumn, SumCollector, labels
 from sulq.sql.released.program import Stat
 from sulq.sql.released.questions import columns_of
 
@@ -33,21 +37,29 @@ def quantiles(
     by: tuple[RowFn, ...],
     spend: Loss | None,
     fresh: bool,
+    law: LawName | None = None,
 ) -> Answer:
     """Order statistics of a bounded number, all from one tree of counts."""
     kind = fn.kind(oracle.facts.schema)
     if isinstance(kind, Scalar) and kind.clock is not None:
         raise QuestionError("wrong-kind", "Quantiles of dates are asked in SQL.", "db.sql('SELECT MAX(visit) ...')")
-    return _asked(oracle, list(wanted), names, where=where, by=by, spend=spend, fresh=fresh)
+    return _asked(oracle, list(wanted), names, where=where, by=by, spend=spend, fresh=fresh, law=law)
 
 
 def count_distinct(
-    oracle: Oracle, fn: RowFn, *, where: RowFn | None, by: tuple[RowFn, ...], spend: Loss | None, fresh: bool
+    oracle: Oracle,
+    fn: RowFn,
+    *,
+    where: RowFn | None,
+    by: tuple[RowFn, ...],
+    spend: Loss | None,
+    fresh: bool,
+    law: LawName | None = None,
 ) -> Answer:
     """How many different values, or different people where the value is the person."""
     people = isinstance(fn, Col) and fn.name == oracle.facts.unit.column
     stat = Stat("persons") if people else Stat("count", (fn,), distinct=True)
-    return _asked(oracle, [stat], ("count",), where=where, by=by, spend=spend, fresh=fresh)
+    return _asked(oracle, [stat], ("count",), where=where, by=by, spend=spend, fresh=fresh, law=law)
 
 
 def _asked(
@@ -59,21 +71,37 @@ def _asked(
     by: tuple[RowFn, ...],
     spend: Loss | None,
     fresh: bool,
+    law: LawName | None = None,
 ) -> Answer:
     facts: Facts = oracle.facts
     if not isinstance(fresh, bool) or (where is not None and not isinstance(where, RowFn)):
         raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0, and fresh is True or False.")
-    asking = SumCollector(facts, spend)
     rows = RowGroups(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
-    columns = columns_of(asking, rows, stats)
-    question = asking.question()
-    if question is None:  # pragma: no cover - every statistic asks for something
-        raise QuestionError("bad-question", "Nothing is asked.")
+
+    def asked(paid: Loss | None) -> tuple[Together, Sequence[StatColumn], Reading]:
+        """The question, its columns and how they are read; all follow the law of the noise."""
+        asking = SumCollector(facts, paid)
+        columns = columns_of(asking, rows, stats)
+        question = asking.question()
+        if question is None:  # pragma: no cover - every statistic asks for something
+            raise QuestionError("bad-question", "Nothing is asked.")
+        readings = [column.reading for column in columns]
+        reading = cast("Reading", readings[0])
+        if all(isinstance(one, Quantile) for one in readings):
+            reading = Quantiles(tuple(one for one in readings if isinstance(one, Quantile)))
+        return question, columns, reading
+
+    def widths(paid: Loss | None) -> list[float]:
+        question, columns, reading = asked(paid)
+        folds = {part.question: part.fold for column in columns for part in column.slices}
+        plan = oracle.foresee(question, spend=paid)
+        released = supposed(plan, facts, facts.size or UNDECLARED_SIZE_ROWS, whole=True, folds=folds)
+        low, high = reading.interval(columns[0].released(released), BETA)
+        return [float(width) / 2 for width in np.ravel(high - low)]
+
+    spend = nearest(spend, law, lambda: facts.budget, widths)
+    question, columns, reading = asked(spend)
     answers = cast("Answers", oracle.ask(question, spend=spend, reuse=not fresh))
-    readings = [column.reading for column in columns]
-    reading = cast("Reading", readings[0])
-    if all(isinstance(one, Quantile) for one in readings):
-        reading = Quantiles(tuple(one for one in readings if isinstance(one, Quantile)))
     released = columns[0].released([answer.released for answer in answers])
     keys = tuple((_title(fn, i), labels(fn, facts.schema)[1]) for i, fn in enumerate(by))
     return replace(answers[0], released=released, reading=reading, keys=keys, columns=names)

@@ -6,35 +6,48 @@ gets wrong costs accuracy or money, never privacy (S0.29).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, cast
 
 from sulq.answers.answer import Answers
 from sulq.answers.estimators import Plain
-from sulq.answers.oracle import Oracle
-from sulq.answers.plan import Plan, affordable, probe
+from sulq.answers.law_choice import BETA, LawName, cheapest, kinds, nearest, parts_of
+from sulq.answers.oracle import ForecastingOracle, Oracle
+from sulq.answers.plan import Plan, affordable
 from sulq.answers.reuse import nothing
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, probability
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear, probability
 from sulq.language.question import Question, Sums, Together
 from sulq.language.relation import Table
 from sulq.language.rowfn import IsMissing, Lit, Not
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
-from sulq.sql.explain import Explanation, Planned, Workload
-from sulq.sql.forecast import LEANS, UNDECLARED_SIZE_ROWS, ErrorForecast, Off, amount, divided, price, slip, wished
+from sulq.sql.explain import Explanation
+from sulq.sql.forecast import UNDECLARED_SIZE_ROWS, ErrorForecast, error_at, price, slip, wished
 from sulq.sql.parse.text import reader
 from sulq.sql.released.program import GroupStatistics, TableProgram
 from sulq.sql.released.render import prepare, sources_of
 from sulq.sql.rows.values import both
+from sulq.sql.workload import Division, Workload
 
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy counts bought before a quotient is priced (SR7)
 REST: Final = "a total less the groups shown, so each group adds its noise"
 Within = float | Mapping[str, float] | None
 Rows = Callable[[Plan], int]  # how many rows a group may be taken to have
+
+
+@dataclass(frozen=True, slots=True)
+class SqlPay:
+    """What a query is paid with: a spend, or the accuracy that sets its price, and the law of noise if one is named."""
+
+    spend: Loss | None
+    within: Within
+    beta: float
+    at_most: Loss | None
+    law: LawName | None
 
 
 class Sql:
@@ -54,18 +67,21 @@ class Sql:
         at_most: Loss | None = None,
         fresh: bool = False,
         other: str | None = None,
+        law: LawName | None = None,
     ) -> SqlAnswer | Explanation:
         """Answer a query at one debit; of EXPLAIN SELECT only the explanation, free."""
         facts, beta = self._oracle.facts, probability(beta)
         forecast = self._forecast(text, facts, other)
         if forecast.compiled.explain:
-            return self._explained(forecast, spend, within, beta, at_most)
+            return self._explained(forecast, SqlPay(spend, within, beta, at_most, law))
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
         paid: tuple[str, ...] = ()
         if within is not None:
             one_price(spend)
-            spend, paid = self._price(forecast, within, beta, at_most)
+            spend, paid = self._price(forecast, SqlPay(spend, within, beta, at_most, law))
+        else:
+            spend = forecast.nearest(spend, law, beta)
         asked = prepare(forecast.program, facts, spend, other)
         if asked.question is None:
             table = asked.read([])
@@ -87,13 +103,25 @@ class Sql:
         beta: float = 0.05,
         at_most: Loss | None = None,
         other: str | None = None,
+        law: LawName | None = None,
     ) -> Explanation:
         """What a query would ask, cost and be worth; spends nothing, reads no row."""
         facts, beta = self._oracle.facts, probability(beta)
-        return self._explained(self._forecast(text, facts, other), spend, within, beta, at_most)
+        return self._explained(self._forecast(text, facts, other), SqlPay(spend, within, beta, at_most, law))
+
+    def foresee(self, text: str, *, spend: Loss | None = None, law: LawName | None = None) -> Plan | None:
+        """What a query would ask and cost; None where nothing private is asked."""
+        forecast = self._forecast(text, self._oracle.facts)
+        return forecast.plan(forecast.nearest(spend, law, BETA))
 
     def plan(
-        self, texts: Sequence[str], *, spend: Loss, beta: float = 0.05, known: Sequence[SqlAnswer | None] = ()
+        self,
+        texts: Sequence[str],
+        *,
+        spend: Loss,
+        beta: float = 0.05,
+        known: Sequence[SqlAnswer | None] = (),
+        law: LawName | None = None,
     ) -> Workload:
         """Divide a total over queries so that the worst error, relative to what values can be, is smallest."""
         facts, beta = self._oracle.facts, probability(beta)
@@ -105,28 +133,20 @@ class Sql:
             raise QuestionError("bad-question", "Give an answer, or None, for each query.")
         if not all(one is None or isinstance(one, SqlAnswer) for one in known):
             raise QuestionError("bad-question", "What is known already is an answer of db.sql, or None.")
-        rows = facts.size or UNDECLARED_SIZE_ROWS
         forecasts = [self._forecast(text, facts) for text in texts]
-        units = [_units(one, spend, rows, known[i] if known else None) for i, one in enumerate(forecasts)]
-        kind: type[Epsilon | Rho] = Epsilon if isinstance(spend, Epsilon) else Rho
-        errors = [
-            _error(one, kind, unit, beta, lambda _: rows, priced=False)
-            for one, unit in zip(forecasts, units, strict=True)
-        ]
-        whole = facts.counted(spend) if isinstance(spend, EpsilonDelta) else spend
-        parts = divided(errors, amount(whole), squared=kind is Rho)
-        made = []
-        for forecast, unit, part in zip(forecasts, units, parts, strict=True):
-            share = whole.share(part)
-            widths = forecast.widths(forecast.plan(share), rows=rows, beta=beta, whole=True)
-            error = max((width / unit[i] for i, width in enumerate(widths)), default=0.0)
-            shown = tuple((name, width) for name, width in zip(forecast.names, widths, strict=True) if width)
-            made.append(Planned(forecast.compiled.text, share, error, shown, forecast.explained(share, beta)))
+        divisions: dict[Loss, Division] = {}
 
-        def asker(text: str, share: Loss) -> SqlAnswer:
-            return cast("SqlAnswer", self.ask(text, spend=share))
+        def widths(one: Loss | None) -> list[float]:
+            total = cast("Epsilon | Rho | EpsilonDelta", one)
+            divisions[total] = Division.of(forecasts, total, beta, known)
+            return [max(query.error for query in divisions[total].queries)]
 
-        return Workload(tuple(made), spend, rows, asker)
+        total = cast("Loss", nearest(spend, law, lambda: facts.budget, widths))
+        if total not in divisions:
+            widths(total)
+        return Workload.of(
+            divisions[total], self._oracle, lambda text, share: cast("SqlAnswer", self.ask(text, spend=share))
+        )
 
     # -- what it would cost
 
@@ -136,71 +156,94 @@ class Sql:
 
         return ErrorForecast(compiled_of(text, facts, self._read), facts, foresee, other)
 
-    def _explained(
-        self, forecast: ErrorForecast, spend: Loss | None, within: Within, beta: float, at_most: Loss | None
-    ) -> Explanation:
+    def _explained(self, forecast: ErrorForecast, pay: SqlPay) -> Explanation:
         facts, other = forecast.facts, forecast.other
         last = (f"row {other[:80]!r}: {REST}",) if isinstance(other, str) else ()  # what is no text is refused below
         notes: tuple[str, ...] = ()
-        if within is not None:
+        spend, rows = pay.spend, facts.size or UNDECLARED_SIZE_ROWS
+        if pay.within is not None:
             one_price(spend)
-            kind, rows = _kind(facts, at_most), facts.size or UNDECLARED_SIZE_ROWS
-            wishes = wished(within, forecast.names)
-            spend = price(_error(forecast, kind, wishes, beta, lambda _: rows, priced=True), kind)
+            spend = self._cheapest(
+                forecast, replace(pay, at_most=None), kinds(facts.budget, pay.at_most, pay.law), rows
+            )
             notes = (f"priced for {rows:,} rows a group; asking buys a count first where it matters (SR7)",)
         elif spend is None and not isinstance(facts.budget, SubLinear):
             spend = example(facts)
             notes = (f"no spend was named: this is for {spend}",)
+        else:
+            spend = forecast.nearest(spend, pay.law, pay.beta)
         try:
-            return forecast.explained(spend, beta, (*notes, *last))
+            return self._left(forecast.explained(spend, pay.beta, (*notes, *last)))
         except QuestionError as error:
             if error.code != "open-keys" or not notes or not isinstance(facts.budget, EpsilonDelta):
                 raise
             spend = EpsilonDelta(facts.budget.exact / 10, facts.budget.exact_delta / 10)
-            return forecast.explained(spend, beta, (f"no spend was named: this is for {spend}", *last))
+            notes = (f"no spend was named: this is for {spend}", *last)
+            return self._left(forecast.explained(spend, pay.beta, notes))
 
-    def _price(
-        self, forecast: ErrorForecast, within: Within, beta: float, at_most: Loss | None
-    ) -> tuple[Loss, tuple[str, ...]]:
+    def _left(self, found: Explanation) -> Explanation:
+        """The explanation with what asking would leave of the budget."""
+        if found.plan is None or not isinstance(self._oracle, ForecastingOracle):
+            return found
+        (left,) = self._oracle.afford((found.plan.event,))
+        return replace(found, left=left, fits=left is not None)
+
+    def _price(self, forecast: ErrorForecast, pay: SqlPay) -> tuple[Loss, tuple[str, ...]]:
         """The smallest spend that is accurate enough, given counts that are declared or bought (SR7), and a note."""
-        kind = _kind(forecast.facts, at_most)
-        wishes = wished(within, forecast.names)
-        trial = forecast.plan(kind(1))
+        wanted = kinds(forecast.facts.budget, pay.at_most, pay.law)
+        trial = forecast.plan(wanted[0](1))
         count: int | None = UNDECLARED_SIZE_ROWS
         paid: tuple[str, ...] = ()
-        if any(not forecast.sure(trial, column, beta) for column in wishes):
+        if any(not forecast.sure(trial, column, pay.beta) for column in wished(pay.within, forecast.names)):
             count = _declared(forecast.program, forecast.facts)
             if count is None:
-                if at_most is None or isinstance(at_most, Queries):
+                if pay.at_most is None or isinstance(pay.at_most, Queries):
                     remedy = "Give at_most=; a tenth of it buys a count first."
                     raise QuestionError("spend-missing", "No count is known here.", remedy)
-                count, cost = self._bought(forecast.program, at_most, beta)
-                paid = (f"a count that set the price cost {cost} besides",)
-                at_most = at_most.share(1 - COUNT_FIRST)
+                first, rest = parts_of(pay.at_most, COUNT_FIRST)
+                count, cost = self._bought(forecast.program, first, pay.beta)
+                paid, pay = (f"a count that set the price cost {cost} besides",), replace(pay, at_most=rest)
+        return self._cheapest(forecast, pay, wanted, count or 0, bought=True), paid
+
+    def _cheapest(
+        self,
+        forecast: ErrorForecast,
+        pay: SqlPay,
+        wanted: tuple[type[Epsilon | Rho], ...],
+        rows: int,
+        *,
+        bought: bool = False,
+    ) -> Epsilon | Rho:
+        """The price by the law that takes the least of what is left.
+
+        `rows`: how many a group has; where they were `bought`, less what noise may have added to their number.
+        """
+        wishes = wished(pay.within, forecast.names)
 
         def left(plan: Plan) -> int:
-            return max((count or 0) - slip(plan, beta), 0)
+            return max(rows - slip(plan, pay.beta), 0) if bought else rows
 
-        return affordable(price(_error(forecast, kind, wishes, beta, left, priced=True), kind), at_most), paid
+        def priced(kind: type[Epsilon | Rho]) -> Epsilon | Rho:
+            found = price(error_at(forecast, kind, wishes, pay.beta, left, priced=True), kind)
+            return affordable(found, pay.at_most, forecast.facts)
 
-    def _bought(self, program: TableProgram, at_most: Epsilon | Rho | EpsilonDelta, beta: float) -> tuple[int, Loss]:
-        """A lower bound on the number of values in every group that has any, for a part of at_most; what it cost.
+        def event(loss: Loss) -> Event:
+            plan = forecast.plan(loss)
+            return Event(None, Fraction(0)) if plan is None else plan.event
+
+        return cheapest(forecast.facts, wanted, priced, event)
+
+    def _bought(self, program: TableProgram, spend: Loss, beta: float) -> tuple[int, Loss]:
+        """A lower bound on the number of values in every group that has any; what it cost.
 
         A group of which not even one row is sure (the one of missing keys, most often) is
         left out: no price makes its quotients accurate, and its error bars say so.
         """
         questions = tuple(_counts(groups) for groups in sources_of(program) if groups.stats)
-        answers = cast("Answers", self._oracle.ask(Together(questions), spend=at_most.share(COUNT_FIRST), reuse=True))
+        answers = cast("Answers", self._oracle.ask(Together(questions), spend=spend, reuse=True))
         draws = sum(answer.released.draws for answer in answers)
         lows = [low for answer in answers for low in Plain().interval(answer.released, beta / draws)[0].ravel()]
         return int(min((low for low in lows if low >= 1), default=0)), answers[0].spent
-
-
-def _kind(facts: Facts, at_most: Loss | None) -> type[Epsilon | Rho]:
-    """The kind of loss a price is looked for in."""
-    if isinstance(facts.budget, SubLinear):
-        raise QuestionError("spend-kind", "Under SubLinear the noise is fixed; within= has no price.")
-    return type(probe(facts.budget, at_most))
 
 
 def one_price(spend: Loss | None) -> None:
@@ -240,44 +283,3 @@ def _counts(groups: GroupStatistics) -> Sums:
     there = (both(*(Not(IsMissing(arg)) for arg in stat.args), stat.where) for stat in groups.stats)
     values = tuple(Lit(1) if fn is None else fn for fn in there)
     return Sums(values, groups.where, groups.keys, (), groups.over)
-
-
-def _units(forecast: ErrorForecast, spend: Loss, rows: int, known: SqlAnswer | None) -> dict[int, float]:
-    """What each column's error is measured by: an answer already released, or the range declared bounds allow."""
-    declared = dict(enumerate(forecast.scales(forecast.plan(spend), rows=rows)))
-    table = {} if known is None else known.to_dict()
-    released = [
-        max((abs(float(v)) for v in table.get(name, []) if isinstance(v, (int, float))), default=0.0)
-        for name in forecast.names
-    ]
-    return {i: released[i] or scale for i, scale in declared.items()}
-
-
-def _error(
-    forecast: ErrorForecast,
-    kind: type[Epsilon | Rho],
-    units: Mapping[int, float],
-    beta: float,
-    rows: Rows,
-    *,
-    priced: bool,
-) -> Off:
-    """How far off a query would be at a spend: its worst column, in units of what is wished for.
-
-    `priced`: every group has `rows` and values lie anywhere in their bounds; else all groups together have `rows`.
-    """
-
-    def off(spend: float) -> float:
-        try:
-            plan = forecast.plan(kind(spend))
-        except QuestionError as error:
-            if error.code != "too-little-noise":
-                raise
-            return 0.0 if priced and spend >= 1 else math.inf
-        if plan is None:
-            return 0.0
-        leans = LEANS if priced else LEANS[:1]
-        widths = forecast.widths(plan, rows=rows(plan), beta=beta, leans=leans, whole=not priced)
-        return max((widths[column] / unit for column, unit in units.items()), default=0.0)
-
-    return off

@@ -353,7 +353,7 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     """The public calls are these, and none takes anything back that was charged (T60)."""
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "again", "agrees", "book", "budget", "close", "cover", "debit", "declarations",
+        "abandon", "after", "again", "agrees", "book", "budget", "close", "cover", "debit", "declarations",
         "declared_estimators", "declared_public", "durable", "flush", "give_up", "hash_key", "head", "keep", "kept",
         "kept_source", "open", "proved", "public_key", "raise_to", "receipt", "redeem", "register", "registered",
         "remaining", "rho_left", "seal", "share", "space", "spent", "split", "standing", "standings", "synthetic",

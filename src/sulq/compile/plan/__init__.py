@@ -21,7 +21,6 @@ from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.language.facts import Facts
 from sulq.language.privacy import (
-    BASIC_ASKS,
     Budget,
     Draw,
     Epsilon,
@@ -31,7 +30,7 @@ from sulq.language.privacy import (
     Queries,
     Rho,
     SubLinear,
-    epsilon_of,
+    check_kind,
 )
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
 from sulq.language.sublinear import noise_for
@@ -39,12 +38,6 @@ from sulq.language.tally import Tally
 
 STEPS: Final[tuple[Callable[[PlanDraft], PlanDraft], ...]] = (bind, bound, contribution, sensitivity, calibrate)
 RHO_PARTS: Final = 2**100  # a sum of rhos is rounded up to so small a part of one
-
-HELD: Final[dict[type, tuple[type, ...]]] = {
-    Epsilon: (Epsilon,),
-    Rho: (Rho, Epsilon),
-    EpsilonDelta: (Epsilon, Rho, EpsilonDelta),
-}
 
 
 def draw(
@@ -127,9 +120,7 @@ def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
     if not isinstance(spend, (Epsilon, Rho, EpsilonDelta, Queries)):
         kind = type(spend).__name__
         raise QuestionError("bad-loss", f"spend is a loss such as Epsilon(0.1) or Rho(0.005), not a {kind}.")
-    if not isinstance(spend, HELD[type(budget)]):
-        kind = type(spend).__name__
-        raise QuestionError("spend-kind", f"A budget of {type(budget).__name__} cannot hold a spend of {kind}.")
+    check_kind(spend, budget)
     return spend
 
 
@@ -151,13 +142,7 @@ def _event(
         return Event(None, Fraction(0), queries=paid.queries, draws=draws, versions=versions)
     rho = paid.exact if isinstance(paid, Rho) else paid.rho
     keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
-    event = Event(None, rho, keys, draws=draws, versions=versions)
-    if facts.split is None or not facts.split.basic_delta:
-        return event
-    delta = facts.split.basic_delta / BASIC_ASKS
-    delta = min(delta, paid.exact_delta) if isinstance(paid, EpsilonDelta) else delta
-    basic = epsilon_of(rho, delta)
-    return replace(event, basic=basic, delta=delta) if basic <= facts.budget.exact else event  # past it none would fit
+    return facts.paired(Event(None, rho, keys, draws=draws, versions=versions), paid)
 
 
 def _rho_of(draws: tuple[Draw, ...]) -> Fraction:

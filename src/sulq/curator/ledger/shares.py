@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from sulq.answers.budget import BudgetLeft
 from sulq.errors import QuestionError, SetupError
 from sulq.kernel.facts import GRAIN, LARGEST, Epsilon, EpsilonDelta, Event, Rho, SubLinear, plain, rho_within
 from sulq.kernel.ledger.filter import WHOLE, Filter, Totals, units
@@ -289,6 +290,21 @@ class Accounts:
                 left[i] = min(left[i], within_room(rule, free) if blended else free)
                 left[2:] = [min(left[2], free), 0] if blended else left[2:]  # reserves are kept in that branch
         return tuple(left)
+
+    def after(self, rule: Filter, analyst: str | None, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """What would be left after each of these, charged in order; None: it would be refused, and takes nothing."""
+        now, found = self, list[BudgetLeft | None]()
+        for event in events:
+            rule.check(event)
+            refuse_kind(rule, event)
+            then = now.charged(analyst or "", rule.cost(event))
+            if not then.hold(rule, analyst or ""):
+                found.append(None)
+                continue
+            now = then
+            left = left_of(rule, now.whole) if analyst is None else now.left(rule, analyst)
+            found.append(BudgetLeft(loss(rule, left), rho(rule, left)))
+        return tuple(found)
 
     def standing(self, rule: Filter, analyst: str) -> Standing:
         """One analyst's account."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Final
 
 from sulq.answers import wire
 from sulq.answers.answer import Receipt, SignedReceipt
+from sulq.answers.budget import BudgetLeft
 from sulq.curator.ledger import history, notes, shares
 from sulq.curator.ledger.history import Charge, Declaration, History, load
 from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
@@ -346,6 +347,11 @@ class LedgerView:
             with self._writer.looking() as (state, _):
                 return _standing(state, analyst)
         return _standing(self._writer.state, analyst)
+
+    def after(self, events: Sequence[Event], analyst: str | None = None) -> tuple[BudgetLeft | None, ...]:
+        """What would be left after each of these, in order; None: it would be refused. In step with the file."""
+        with self._writer.looking() as (state, _):
+            return history.of(state).mark.accounts.after(state.filter, analyst, events)
 
     def rho_left(self, analyst: str | None = None) -> Fraction | None:
         """The rho that asks may still share, as this process last knew it; None where there is no rho."""

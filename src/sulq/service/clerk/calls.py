@@ -216,6 +216,7 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
     "datasets": ClerkCall(ANYONE, False, datasets),
     "facts": ClerkCall(ANYONE, True, requests.facts),
     "foresee": ClerkCall(ASKERS, True, requests.foresee, ("question", "spend")),
+    "afford": ClerkCall(ASKERS, True, requests.afford, ("events",)),
     "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse")),
     "budget": ClerkCall(ANYONE, True, requests.budget),
     "transcript": ClerkCall(ANYONE, True, requests.transcript, ("after", "limit")),

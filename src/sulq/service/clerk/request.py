@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Final, Protocol, TypeVar, cast
 
 from sulq.answers import wire
-from sulq.answers.oracle import Oracle
+from sulq.answers.oracle import ForecastingOracle, Oracle
 from sulq.answers.wire import LOSSES
 from sulq.curator.ledger.ledger import Line
 from sulq.curator.ledger.shares import Share
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.language.privacy import Loss
+from sulq.language.privacy import Event, Loss
 from sulq.language.question import QUESTIONS, Question, Sums
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, Principal, nearest
 from sulq.service.clerk.dataset_manager import DatasetManager
@@ -143,6 +143,15 @@ def foresee(request: Request) -> Frame:
     """Price and accuracy; free, reads no row."""
     plan = request.held.oracle(request.who.name).foresee(request.question(), spend=request.spend())
     return {"plan": wire.to_json(plan)}
+
+
+def afford(request: Request) -> Frame:
+    """What would be left after each of these losses; free, reads no row."""
+    events = wire.from_json(request.body.get("events"))
+    if not isinstance(events, tuple) or not all(isinstance(event, Event) for event in events):
+        raise QuestionError("wire-format", "The field events holds a list of losses.")
+    oracle = cast("ForecastingOracle", request.held.oracle(request.who.name))
+    return {"left": wire.to_json(oracle.afford(events))}
 
 
 def ask(request: Request) -> Frame:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, TypeVar, cast
@@ -20,10 +20,11 @@ from starlette.concurrency import run_in_threadpool
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.plan import Plan
 from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.language.facts import Facts
-from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, Loss, Queries, Rho
+from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho
 from sulq.language.question import Question
 from sulq.service.clerk.access import hashed
 from sulq.service.ipc import opened
@@ -102,6 +103,11 @@ class ClerkOracle:
         """Price, sensitivity, mechanism and accuracy; free."""
         body = {"question": wire.to_json(question), "spend": wire.to_json(spend)}
         return cast("Plan", wire.from_json(self.clerk.ask("foresee", body, dataset=self.dataset)["plan"]))
+
+    def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """What would be left after each of these losses; None: it would be refused. Free."""
+        told = self.clerk.ask("afford", {"events": wire.to_json(tuple(events))}, dataset=self.dataset)
+        return cast("tuple[BudgetLeft | None, ...]", wire.from_json(told["left"]))
 
 
 def _short(*names: str) -> dict[str, object]:

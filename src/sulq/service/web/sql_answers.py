@@ -21,10 +21,13 @@ from sulq.answers import wire
 from sulq.answers.oracle import Oracle
 from sulq.answers.reuse import nothing
 from sulq.api.named_asks import NamedAsks
+from sulq.errors import QuestionError
 from sulq.language.privacy import Loss
-from sulq.service.web.routes.asking import LEVEL, ExplainBody, PlanBody, SqlBody
+from sulq.service.web.requests import loss_of
+from sulq.service.web.routes.asking import LEVEL, AffordAsk, AffordBody, ExplainBody, PlanBody, SqlBody
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.explain import Explanation, Workload
+from sulq.sql.explain import Explanation
+from sulq.sql.workload import Workload
 
 
 def answered(oracle: Oracle, body: SqlBody) -> dict[str, object]:
@@ -38,9 +41,35 @@ def explained(oracle: Oracle, body: ExplainBody) -> dict[str, object]:
     return explained_json(NamedAsks(oracle).explain(body.sql, **body.price(), beta=body.beta, other=body.other))
 
 
+def afforded(oracle: Oracle, body: AffordBody) -> dict[str, object]:
+    """What a run of asks would leave."""
+    asks = [_ask(one) for one in body.asks for _ in range(one.times)]
+    found = NamedAsks(oracle).afford(asks, law=body.law)
+    lines = [
+        {"price": wire.to_json(price), "left": wire.to_json(left)}
+        for price, left in zip(found.prices, found.left, strict=True)
+    ]
+    after = found.after
+    return {"fits": found.fits, "asks": lines, "remaining": wire.to_json(after.remaining), "buys": after.buys}
+
+
+def _ask(one: AffordAsk) -> object:
+    """An ask of a run as Python has it."""
+    spend = loss_of(one.spend)
+    whats = [what for what in (one.sql, one.question, one.event) if what is not None]
+    if len(whats) > 1 or (not whats and spend is None) or (one.event is not None and spend is not None):
+        raise QuestionError("bad-request", "An ask is sql or question with a spend, a spend alone, or an event.")
+    if not whats:
+        return spend
+    what = one.sql if one.sql is not None else wire.from_json(whats[0])
+    if one.event is not None or spend is None:
+        return what
+    return what, spend
+
+
 def planned(oracle: Oracle, body: PlanBody) -> dict[str, object]:
     """A total, divided over queries."""
-    return workload_json(NamedAsks(oracle).plan(body.queries, spend=body.total(), beta=body.beta))
+    return workload_json(NamedAsks(oracle).plan(body.queries, spend=body.total(), beta=body.beta, law=body.law))
 
 
 def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str, object]:
@@ -79,6 +108,9 @@ def explained_json(found: Explanation) -> dict[str, object]:
         "text": str(found),
         "price": wire.to_json(found.price),
         "remaining": wire.to_json(found.facts.remaining),
+        "left": None if found.left is None else wire.to_json(found.left.remaining),
+        "fits": found.fits,
+        "buys": None if found.after is None else found.after.buys,
         "beta": found.beta,
         "rows": list(found.rows),
         "columns": [

@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, Response
 from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
+from sulq.language.privacy import Budget, EpsilonDelta
 from sulq.service.console.api import Refusal, Tree
 from sulq.service.console.forms import CONFIDENCES, price_fields, terms
 from sulq.service.console.guard import Fields
@@ -20,7 +20,6 @@ from sulq.service.console.views.answer import AnswerTable, Forecast, to_csv, to_
 from sulq.service.console.visit import Visit, attachment
 
 MAX_DOWNLOAD_BYTES = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
-_ALIKE = {(Epsilon, Epsilon), (Epsilon, EpsilonDelta), (Rho, Rho), (Queries, SubLinear)}
 FILES = {"csv": ("text/csv; charset=utf-8", to_csv), "parquet": ("application/vnd.apache.parquet", to_parquet)}
 
 
@@ -97,6 +96,7 @@ def _page(
         sure=fields.text("sure") or "0.05",
         sureness=CONFIDENCES,
         other=fields.get("other", ""),
+        law=fields.text("law"),
         groups=isinstance(known.budget, EpsilonDelta),
         examples=examples(known),
         answered=answered,
@@ -107,20 +107,18 @@ def _page(
 
 def _body(fields: Fields, budget: Budget) -> dict[str, object]:
     body: dict[str, object] = {"sql": fields.get("sql", "").replace("\r\n", "\n")} | terms(fields, budget)
-    if fields.text("other"):
-        body["other"] = fields.text("other")
+    body |= {name: fields.text(name) for name in ("other", "law") if fields.text(name)}
     return body
 
 
 def _left(known: Facts, foreseen: Forecast | None) -> dict[str, Any]:
-    """What is left now, and what would be left after; that is not said where price and budget count differently."""
+    """What is left now, and what would be left after."""
     now = words.left(known.remaining, known.budget)
-    price = None if foreseen is None else foreseen.price
-    alike = (type(price), type(known.budget)) in _ALIKE
-    after = max(now - words.size(price) / (words.size(known.budget) or 1.0), 0.0) if alike else None
-    over = alike and words.size(price) > words.size(known.remaining) * (1 + 1e-9)
-    left = {"remaining": known.remaining, "budget": known.budget, "left": now, "after": after, "over": over}
-    return left | {"unit": known.unit}
+    left = None if foreseen is None else foreseen.left
+    after = None if left is None else words.left(left, known.budget)
+    over = foreseen is not None and not foreseen.fits
+    told = {"remaining": known.remaining, "budget": known.budget, "left": now, "after": after, "over": over}
+    return told | {"unit": known.unit, "then": left, "buys": None if foreseen is None else foreseen.buys}
 
 
 def _answered(told: Tree, fields: Fields, visit: Visit) -> dict[str, object]:

@@ -229,12 +229,16 @@ class Forecast:
     level: float
     notes: list[str]
     text: str
+    left: Loss | Budget | None  # after asking; None where it would be refused
+    fits: bool
+    buys: str | None
 
     @classmethod
     def of(cls, tree: Tree) -> Forecast:
         """Read what /explain says."""
         columns = [_forecast_column(item, tree["rows"]) for item in tree["columns"]]
-        return cls(loss(tree["price"]), columns, 1 - tree["beta"], tree["notes"], tree["text"])
+        left = (loss(tree["left"]), tree["fits"], tree["buys"])
+        return cls(loss(tree["price"]), columns, 1 - tree["beta"], tree["notes"], tree["text"], *left)
 
 
 def _forecast_column(item: Tree, rows: list[int]) -> dict[str, object]:

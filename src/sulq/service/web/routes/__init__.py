@@ -41,6 +41,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] 
     ("POST", f"{ONE}/sql", asking.sql, "asking", Documented(asking.SqlReply, asking.SqlBody, OF_A_DEBIT)),
     ("POST", f"{ONE}/explain", asking.explain, "asking", Documented(asking.ExplainReply, asking.ExplainBody)),
     ("POST", f"{ONE}/plan", asking.plan, "asking", Documented(asking.PlanReply, asking.PlanBody)),
+    ("POST", f"{ONE}/afford", asking.afford, "asking", Documented(asking.AffordReply, asking.AffordBody)),
     ("GET", f"{ONE}/budget", ledger.budget, "ledger", Documented(ledger.BudgetReply)),
     ("GET", f"{ONE}/transcript", ledger.transcript, "ledger", Documented(ledger.TranscriptReply)),
     ("GET", f"{ONE}/receipts/{{seq}}", ledger.receipt, "ledger", Documented(ledger.ReceiptReply)),

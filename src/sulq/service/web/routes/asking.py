@@ -8,7 +8,11 @@ from typing import Annotated, Any, Final, cast
 from pydantic import BaseModel, Field
 
 from sulq.answers import wire
-from sulq.language.privacy import Loss
+from sulq.answers.law_choice import LawName
+from sulq.answers.oracle import chosen
+from sulq.errors import QuestionError
+from sulq.language.privacy import EpsilonDelta, Loss
+from sulq.language.question import Question
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from sulq.service.web.requests import Asker, Body, Caller, ClerkOracle, Spend, Tree, loss_of
 from sulq.service.web.responses import Json
@@ -19,10 +23,14 @@ Cells = list[list[str | float | bool | None]]
 
 
 class ForeseeBody(Body):
-    """A question and what would be paid; a SubLinear budget needs no spend."""
+    """A question and what would be paid; a SubLinear budget needs no spend.
+
+    `law`: the noise, where an epsilon and a delta leave that open; by default the one of least foreseen error.
+    """
 
     question: Tree
     spend: Spend | None = None
+    law: LawName | None = None
 
 
 class AskBody(ForeseeBody):
@@ -60,10 +68,12 @@ class ExplainBody(Body):
     beta: Level = 0.05
     at_most: Spend | None = None
     other: str | None = None
+    law: LawName | None = None
 
     def price(self) -> dict[str, Any]:
         """What is named of the price, as a query takes it."""
-        return {"spend": loss_of(self.spend), "within": self.within, "at_most": loss_of(self.at_most)}
+        paid = {"spend": loss_of(self.spend), "within": self.within, "at_most": loss_of(self.at_most)}
+        return paid | {"law": self.law}
 
 
 class SqlBody(ExplainBody):
@@ -79,10 +89,44 @@ class PlanBody(Body):
     queries: Annotated[list[str], Field(min_length=1, max_length=MAX_PLANNED_QUERIES)]
     spend: Spend
     beta: Level = 0.05
+    law: LawName | None = None
 
     def total(self) -> Loss:
         """What is divided."""
         return cast("Loss", loss_of(self.spend))
+
+
+class AffordAsk(Body):
+    """One ask of a run: SQL, a question, or nothing but its spend; `event` is the loss of a plan, as it has it."""
+
+    sql: str | None = None
+    question: Tree | None = None
+    event: Tree | None = None
+    spend: Spend | None = None
+    times: Annotated[int, Field(ge=1, le=1000)] = 1
+
+
+class AffordBody(Body):
+    """A run of asks, in order."""
+
+    asks: Annotated[list[AffordAsk], Field(min_length=1, max_length=1000)]
+    law: LawName | None = None
+
+
+class AskLeft(BaseModel):
+    """What one ask would cost and leave; `left` is null where it would be refused."""
+
+    price: Tree | None
+    left: Tree | None
+
+
+class AffordReply(BaseModel):
+    """What a run of asks would leave; nothing was spent."""
+
+    fits: bool
+    asks: list[AskLeft]
+    remaining: Tree
+    buys: str
 
 
 class SqlReply(BaseModel):
@@ -112,11 +156,17 @@ class ColumnWidths(BaseModel):
 
 
 class ExplainReply(BaseModel):
-    """What a query would cost and be worth; nothing was spent."""
+    """What a query would cost and be worth; nothing was spent.
+
+    `left`: what would be left after it; null where `fits` is false, as it would be refused. `buys`: that, in words.
+    """
 
     text: str
     price: Tree | None
     remaining: Tree
+    left: Tree | None
+    fits: bool
+    buys: str | None
     beta: float
     rows: list[int]
     columns: list[ColumnWidths]
@@ -150,17 +200,35 @@ class PlanReply(BaseModel):
 async def ask(name: str, caller: Asker) -> Json:
     """Pay and answer; the debit is durable before a row is read."""
     body = await caller.body(AskBody, large=True)
-    spend = wire.to_json(loss_of(body.spend))
-    told = {"question": body.question, "spend": spend, "key": body.key, "reuse": body.reuse}
+    told = {"question": body.question, "spend": await _spend(name, caller, body), "key": body.key, "reuse": body.reuse}
     return await caller.reply("ask", told, dataset=name)
 
 
 async def foresee(name: str, caller: Asker) -> Json:
     """What an answer would cost and be worth; free, reads no row."""
     body = await caller.body(ForeseeBody, large=True)
-    return await caller.reply(
-        "foresee", {"question": body.question, "spend": wire.to_json(loss_of(body.spend))}, dataset=name
-    )
+    told = {"question": body.question, "spend": await _spend(name, caller, body)}
+    return await caller.reply("foresee", told, dataset=name)
+
+
+async def _spend(name: str, caller: Asker, body: ForeseeBody) -> object:
+    """The spend, which buys the law of noise that is named, or the one of least foreseen error."""
+    spend = loss_of(body.spend)
+    if not isinstance(spend, EpsilonDelta) and body.law is None:
+        return wire.to_json(spend)
+
+    def choose() -> Loss | None:
+        question = wire.from_json(body.question)
+        if not isinstance(question, Question):
+            raise QuestionError("wire-format", "The field question holds no question.")
+        return chosen(caller.oracle(name), question, spend, body.law)
+
+    return wire.to_json(await caller.work(choose))
+
+
+async def afford(name: str, caller: Asker) -> Json:
+    """What a run of asks would leave of the budget; spends nothing, reads no row."""
+    return await _compiled(name, caller, AffordBody, "afforded")
 
 
 async def sql(name: str, caller: Asker) -> Json:

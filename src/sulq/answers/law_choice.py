@@ -1,0 +1,140 @@
+"""Which law of noise an ask gets where its price leaves that open: the one of least foreseen error (SR3).
+
+An (epsilon, delta) is kept by Laplace noise for the epsilon alone, which uses no delta, and by Gaussian noise for
+both. Which is nearer follows from public facts: Laplace for few sums that one person moves together, Gaussian for many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Final, Literal, get_args
+
+from sulq.answers.plan import Plan, Priced, probe
+from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Rho, SubLinear
+
+LawName = Literal["laplace", "gaussian"]
+LAWS: Final = get_args(LawName)
+BETA: Final = 0.05  # errors are compared at 95%
+Widths = Callable[[Loss | None], Iterable[float]]  # how far off each number would be for a spend
+_LEFT_OUT: Final = ("open-keys", "too-little-noise")  # what one law cannot answer, and the other may
+
+
+def nearest(spend: Loss | None, law: str | None, budget: Callable[[], Budget], widths: Widths) -> Loss | None:
+    """The spend that buys the named law, or the law of least foreseen error; it keeps the same promise.
+
+    Errors are compared by their geometric mean over all numbers, so that no unit of measure counts more than another.
+
+    Raises:
+        QuestionError: `spend-kind`: the spend does not buy the named law.
+    """
+    found = _spends(spend, law, budget)
+    if len(found) == 1:
+        return found[0]
+    errors = []
+    for place, one in enumerate(found):
+        try:
+            errors.append((_error(widths(one)), place))
+        except QuestionError as error:
+            if error.code not in _LEFT_OUT:
+                raise
+    return found[min(errors)[1]] if errors else spend
+
+
+def _spends(spend: Loss | None, law: str | None, budget: Callable[[], Budget]) -> tuple[Loss | None, ...]:
+    """The spends that keep this one's promise, one for each law that may be had."""
+    _check(law)
+    if isinstance(spend, EpsilonDelta):
+        if law == "gaussian" or not isinstance(budget(), EpsilonDelta):  # another budget refuses it by itself
+            return (spend,)
+        return (Epsilon(spend.exact),) if law == "laplace" else (Epsilon(spend.exact), spend)
+    if law is not None:
+        own = {Epsilon: "laplace", Rho: "gaussian"}.get(type(spend))  # type: ignore[arg-type]
+        if own is None:
+            raise QuestionError("spend-kind", "The law of noise is not chosen here.", "Leave law out.")
+        if own != law:
+            told = f"{spend} buys {own.capitalize()} noise alone."
+            raise QuestionError("spend-kind", told, "Name spend=EpsilonDelta(epsilon, delta), or leave law out.")
+    return (spend,)
+
+
+def _check(law: object) -> None:
+    if law is not None and (not isinstance(law, str) or law not in LAWS):
+        raise QuestionError("bad-question", 'law is "laplace" or "gaussian"; left out, the better one is taken.')
+
+
+def _error(widths: Iterable[float]) -> tuple[int, float]:
+    """What errors are compared by: how many are endless, then the sum of the logarithms of the others."""
+    found = [width for width in widths if width > 0]
+    finite = [width for width in found if math.isfinite(width)]
+    return len(found) - len(finite), math.fsum(map(math.log, finite))
+
+
+def accuracies(plan: Plan) -> list[float]:
+    """How far off each column of a plan may be."""
+    return [float(width) for part in plan.accuracy(BETA) for width in part]
+
+
+def kinds(budget: Budget, at_most: Loss | None, law: str | None) -> tuple[type[Priced], ...]:
+    """The kinds of loss in which the price of an accuracy is looked for: one for each law that may be had."""
+    if isinstance(budget, SubLinear):
+        raise QuestionError("spend-kind", "Under SubLinear the noise is fixed; within= has no price.")
+    found: tuple[type[Priced], ...] = (type(probe(budget, at_most)),)
+    if isinstance(budget, EpsilonDelta) and (at_most is None or isinstance(at_most, EpsilonDelta)):
+        found = (Epsilon, Rho)
+    _check(law)
+    kept = tuple(kind for kind in found if law is None or kind is (Epsilon if law == "laplace" else Rho))
+    if not kept:
+        raise QuestionError("spend-kind", f"The price is in {found[0].__name__} here, which buys no {law} noise.")
+    return kept
+
+
+def portion(event: Event, facts: Facts) -> float:
+    """Which part of what is left an ask takes, in the way of adding up that takes least of it.
+
+    Its inverse is how many such asks what is left would hold; so the law of the smallest part is the cheapest.
+    """
+    split, left = facts.split, facts.remaining
+    epsilon = event.basic if event.epsilon is None else event.epsilon
+    parts = [math.inf]
+    if epsilon is not None and isinstance(left, Epsilon) and left.amount:
+        parts.append(float(epsilon / left.amount))
+    if split is not None and facts.rho:
+        renyi = event.rho if event.epsilon is None else min(event.rho, event.epsilon / split.alpha)
+        parts.append(float(renyi / facts.rho))
+    return min(parts)
+
+
+def parts_of(at_most: Epsilon | Rho | EpsilonDelta, first: Fraction) -> tuple[Loss, Epsilon | Rho | EpsilonDelta]:
+    """A part of the most that may be paid, and the rest of it; of an (epsilon, delta) the first part needs no delta."""
+    if isinstance(at_most, EpsilonDelta):
+        return Epsilon(at_most.exact * first), EpsilonDelta(at_most.exact * (1 - first), at_most.exact_delta)
+    return at_most.share(first), at_most.share(1 - first)
+
+
+def cheapest(
+    facts: Facts,
+    wanted: tuple[type[Priced], ...],
+    price: Callable[[type[Priced]], Priced],
+    event: Callable[[Loss], Event],
+) -> Priced:
+    """The price of an accuracy by the law that takes the least of what is left.
+
+    Raises:
+        QuestionError: `too-costly` and the like, where no law has a price; the first one's.
+    """
+    found: list[Priced] = []
+    refusals: list[QuestionError] = []
+    for kind in wanted:
+        try:
+            found.append(price(kind))
+        except QuestionError as error:
+            if len(wanted) == 1 or error.code not in ("too-costly", *_LEFT_OUT):
+                raise
+            refusals.append(error)
+    if not found:
+        raise refusals[0]
+    return found[0] if len(found) == 1 else min(found, key=lambda one: portion(event(one), facts))

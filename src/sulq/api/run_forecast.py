@@ -1,0 +1,87 @@
+"""What several asks would leave of the budget, before any of them is made; free, reads no row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from sulq.answers.budget import BudgetReport, RunForecast
+from sulq.answers.oracle import ForecastingOracle, Oracle
+from sulq.answers.plan import Plan
+from sulq.errors import QuestionError
+from sulq.language.facts import Facts
+from sulq.language.privacy import Epsilon, Event, Loss, Queries, Rho
+from sulq.language.question import Question
+from sulq.sql.explain import Explanation
+from sulq.sql.workload import Workload
+
+MAX_SHOWN_CHARACTERS = 60  # of a query, in a line of the forecast
+Foresee = Callable[[str | Question, Loss | None], Plan | None]
+
+
+class PricedAsk(NamedTuple):
+    """One ask of a run: what it is, what it costs, and the loss that would be debited."""
+
+    name: str
+    price: Loss
+    event: Event
+
+
+def run_forecast(oracle: Oracle, asks: object, spend: Loss | None, foresee: Foresee) -> RunForecast:
+    """What would be left after each of these asks.
+
+    Raises:
+        QuestionError: `bad-question`: what is listed is no ask; or whatever an ask itself would be refused for.
+    """
+    if not isinstance(asks, (list, tuple, Workload)) or not len(asks):
+        raise QuestionError("bad-question", "A forecast is made for a list of asks.", _REMEDY)
+    if not isinstance(oracle, ForecastingOracle):
+        raise QuestionError("not-available", "Nothing is debited here: there is no budget to forecast.")
+    facts = oracle.facts
+    listed = (asks,) if isinstance(asks, Workload) else asks
+    found = [one for ask in listed for one in _priced(ask, spend, facts, foresee)]
+    left = oracle.afford([one.event for one in found])
+    names, prices = tuple(one.name for one in found), tuple(one.price for one in found)
+    return RunForecast(names, prices, left, BudgetReport.of(facts))
+
+
+_REMEDY = 'db.afford(["SELECT COUNT(*) FROM t"], spend=Epsilon(0.1)), or db.afford([Epsilon(0.1)] * 10).'
+
+
+def _priced(ask: object, spend: Loss | None, facts: Facts, foresee: Foresee) -> Iterator[PricedAsk]:
+    match ask:
+        case Workload():
+            if ask.plan is not None:
+                yield PricedAsk(f"{len(ask)} queries", ask.plan.spend, ask.plan.event)
+                return
+            for query in ask.queries:
+                yield from _priced(query.explanation, None, facts, foresee)
+        case Explanation():
+            if ask.plan is not None:
+                yield PricedAsk(_short(ask.text), ask.plan.spend, ask.plan.event)
+        case Plan():
+            yield PricedAsk("", ask.spend, ask.event)
+        case Event():
+            yield PricedAsk("", _price(ask), ask)
+        case (what, price) if isinstance(price, Loss):
+            yield from _priced(what, price, facts, foresee)
+        case _ if isinstance(ask, (str, Question)):
+            plan = foresee(ask, spend)
+            if plan is not None:
+                yield PricedAsk(_short(ask) if isinstance(ask, str) else "", plan.spend, plan.event)
+        case _ if isinstance(ask, Loss):
+            yield PricedAsk("", ask, facts.event_of(ask))
+        case _:
+            raise QuestionError("bad-question", f"A {type(ask).__name__} is no ask.", _REMEDY)
+
+
+def _price(event: Event) -> Loss:
+    """What a loss is, in the unit that it is paid in."""
+    if event.queries:
+        return Queries(event.queries)
+    return Rho.total(event.rho) if event.epsilon is None else Epsilon.total(event.epsilon)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_SHOWN_CHARACTERS else f"{line[: MAX_SHOWN_CHARACTERS - 3]}..."
