@@ -50,7 +50,7 @@ audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0
 mutants: $(READY) ## plant the real bugs of other systems in a copy of the code and show which test notices each
 	@$(BIN)/python -m tools.mutants
 
-bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md, -peers.md
+bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md, -budget.md, -peers.md
 	@FULL=$(FULL) $(BIN)/python -m benchmarks
 
 format: $(READY) ## put the code in form

@@ -1,4 +1,4 @@
-"""`make bench`: run every comparison of this version and write docs/benchmarks.md, -learn.md and -release.md.
+"""`make bench`: run every comparison of this version and write docs/benchmarks.md, -learn, -release and -budget.
 
 With FULL=1 also every peer and size (benchmarks.versus): docs/benchmarks-peers.md.
 """
@@ -22,7 +22,7 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import data, graphs, learn, learn_kernels, local, noise, release, server, sql, start
+from benchmarks import budget, data, graphs, learn, learn_kernels, local, noise, release, server, sql, start
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from benchmarks.versus import __main__ as versus
@@ -191,6 +191,9 @@ def main() -> None:
     print("wrote docs/benchmarks-learn.md")
     release.PAGE.write_text(release.run(), encoding="utf-8")
     print("wrote docs/benchmarks-release.md")
+    text, missed = budget.run()
+    budget.PAGE.write_text(text, encoding="utf-8")
+    print(f"{missed} bars missed; wrote docs/benchmarks-budget.md")
     if os.environ.get("FULL"):
         versus.main(["--keep", str(KEPT)])
 
