@@ -12,8 +12,10 @@ import pyarrow as pa
 
 import sulq
 from sulq import Category, Epsilon, EpsilonDelta, Int, OpenSums, Real, Rho, Sums, Text, col, lit
+from sulq.answers.plan import Plan
 from sulq.api.database import Database
 from sulq.api.named_asks import NamedAsks
+from sulq.compile.plan import draw
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Question
@@ -63,6 +65,9 @@ class _Notebook:
     """An oracle that notes the question and answers nothing."""
 
     facts: Facts
+
+    def foresee(self, question: Question, *, spend: Loss) -> Plan:
+        return draw(question, self.facts, spend)
 
     def ask(self, question: Question, *, spend: Loss, **_: object) -> NoReturn:
         raise _NotedError(Priced(question, spend))

@@ -49,7 +49,7 @@ OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
 # What `sulq.connect` gives and what asking gives: not names of the package, but what its user holds.
 HELD: Final = (
     "sulq.api.database.Database", "sulq.answers.answer.Answer", "sulq.sql.answer.SqlAnswer",
-    "sulq.sql.explain.Explanation", "sulq.sql.explain.Workload", "sulq.answers.oracle.GraphTable",
+    "sulq.sql.explain.Explanation", "sulq.sql.workload.Workload", "sulq.answers.oracle.GraphTable",
     "sulq.testing.exact",
 )  # fmt: skip
 

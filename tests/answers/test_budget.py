@@ -69,7 +69,7 @@ def test_a_budget_that_is_gone_buys_nothing() -> None:
 def test_a_report_says_how_delta_is_divided() -> None:
     """As facts do, where there is a delta; the control has none."""
     with opened(EpsilonDelta(2, 1e-6)) as db:
-        line = "delta   9e-07 for asks summed at one order, 1e-07 for asks added one by one, 0 for open keys"
+        line = "delta   9.5e-07 for asks summed at one order, 5e-08 for asks added one by one, 0 for open keys"
         assert repr(db.budget).split("\n")[-1] == line
         assert line.replace("delta   ", "delta: ") in str(db.facts)
     with opened(Epsilon(2)) as db:

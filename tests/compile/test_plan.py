@@ -72,7 +72,7 @@ def test_a_plan_carries_its_price_event_and_unit():
 
 
 @pytest.mark.parametrize("together", [False, True])
-def test_a_pure_loss_of_many_draws_costs_the_sum_of_their_rhos(together: bool):
+def test_a_pure_loss_of_many_draws_costs_the_sum_of_their_rhos(*, together: bool):
     """Ten sums at a tenth of epsilon each: a tenth of the rho of one draw for all of it, in one question or ten."""
     values = tuple(Col("age") > i for i in range(10))
     question = Together(tuple(Sums((value,)) for value in values)) if together else Sums(values)
@@ -129,7 +129,7 @@ def test_a_loss_that_is_not_pure_has_a_pair_fixed_before_its_debit_SR26(spend: o
     share = split.basic_delta
     question = Sums((Vector(tuple(Col("age") > i for i in range(60))),))
     event = draw(question, replace(FACTS, split=split), spend).event
-    own = spend.exact_delta * Fraction(9, 10) if isinstance(spend, EpsilonDelta) else share
+    own = spend.exact_delta * Fraction(19, 20) if isinstance(spend, EpsilonDelta) else share
     assert event.delta == min(own, share / 16)
     assert converts(event.rho, event.basic, event.delta)
     assert not converts(

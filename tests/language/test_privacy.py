@@ -60,7 +60,7 @@ def test_the_part_for_basic_composition_is_read_as_it_was_written(told: object, 
     assert basic_share_of(told, budget) == basic_share_of(told) == part
     for open_keys in (False, True):
         split = divided(budget, open_keys=open_keys, basic=BASIC_SHARE if part is None else part)
-        assert basic_part(split) == (Fraction(1, 10) if part is None else part)
+        assert basic_part(split) == (BASIC_SHARE if part is None else part)
         assert split.delta + split.basic_delta + split.key_delta == budget.exact_delta
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import random
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.errors import SulqError
+from sulq.language.privacy import Event
 from sulq.service.clerk.calls import CALLS
 from sulq.testing import exact
 from tests.service.kills import question
@@ -51,6 +53,7 @@ def test_what_is_free_is_the_same_for_any_rows_and_counters_are_the_owners_T40(t
     """
     asked = {"question": wire.to_json(sulq.Sums((sulq.lit(1),), None, (sulq.col("city"),)))}
     asked["spend"] = wire.to_json(sulq.Epsilon(0.1))
+    losses = {"events": wire.to_json((Event(Fraction(1, 10), Fraction(1, 200)),))}
     told, counts = [], []
     for rows in (30, 30_000):
         folder = tmp_path / str(rows)
@@ -62,8 +65,8 @@ def test_what_is_free_is_the_same_for_any_rows_and_counters_are_the_owners_T40(t
         office = Office(folder, survey=database)
         try:
             found = {}
-            for call in sorted({"health", "whoami", "datasets", "facts", "foresee", "budget", "transcript"}):
-                body = asked if call == "foresee" else {}
+            for call in sorted({"health", "whoami", "datasets", "facts", "foresee", "afford", "budget", "transcript"}):
+                body = {"foresee": asked, "afford": losses}.get(call, {})
                 token, dataset = office.tokens["analyst"], "survey" if CALLS[call].dataset else None
                 found[call] = office.call({"call": call, "token": token, "dataset": dataset, "body": body})
                 assert "ok" in found[call], found[call]
@@ -195,8 +198,8 @@ def test_no_call_edits_or_deletes_what_was_spent_T60() -> None:
     """
     writes = {"add_principal", "revoke", "share", "register", "withdraw", "ask"}
     reads = {
-        "health", "whoami", "datasets", "facts", "foresee", "budget", "transcript", "receipt", "verify", "export",
-        "principals", "look", "metrics",
+        "health", "whoami", "datasets", "facts", "foresee", "afford", "budget", "transcript", "receipt", "verify",
+        "export", "principals", "look", "metrics",
     }  # fmt: skip
     assert set(CALLS) == writes | reads
     assert all("analyst" not in CALLS[name].roles for name in set(CALLS) & writes - {"ask"})

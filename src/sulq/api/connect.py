@@ -122,7 +122,7 @@ def connect(
         new_people: with `ledger=` naming a new one: begin it although another ledger covers this data, as the people
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
         basic_share: of an EpsilonDelta budget, the part of delta for asks that are added one by one, from 0 (none of
-            them may have a delta) to 0.9; a tenth by default. Fixed with the ledger (docs/guide/budget.md).
+            them may have a delta) to 0.9; a twentieth by default. Fixed with the ledger (docs/guide/budget.md).
     """
     for name, told in {"synthetic": synthetic, "renew": renew, "new_people": new_people, "insecure": insecure}.items():
         if not isinstance(told, bool):

@@ -40,22 +40,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-BASIC_SHARE: Final = Fraction(
-    1, 10
-)  # of delta: the blended branch keeps 98 to 99 percent of its room (docs/theory/filter.md)
+KEY_SHARE: Final = Fraction(1, 10)  # of delta, for open keys; of an ask's delta likewise, so that as many asks fit
+BASIC_SHARE: Final = Fraction(1, 20)  # of the rest: the blended branch keeps 99% of its room (docs/theory/filter.md)
 MAX_BASIC_SHARE: Final = Fraction(9, 10)
 MAX_BASIC_SHARE_DENOMINATOR: Final = 10**9
 BASIC_ASKS: Final = 16  # how many asks priced in rho share that delta
 
 
-def divided(budget: EpsilonDelta, *, open_keys: bool, basic: Fraction = BASIC_SHARE) -> Split:
+def divided(
+    budget: EpsilonDelta, *, open_keys: bool, basic: Fraction = BASIC_SHARE, keys: Fraction = KEY_SHARE
+) -> Split:
     """Divide delta between conversion, open keys and basic composition, and fix the order of Renyi losses.
 
     The order with the most room is fixed in advance, so plain addition is a filter (SR3); the kernel's filter takes no
-    more room than the order and the delta allow. Half of delta is for open keys where a table has them.
+    more room than the order and the delta allow. A part of delta is for open keys where a table has them.
     """
     whole = budget.exact_delta
-    keys = whole / 2 if open_keys else Fraction(0)
+    keys = whole * keys if open_keys else Fraction(0)
     basic *= whole - keys
     delta = whole - keys - basic
     alpha = best_order(float(budget.exact), float(delta))
@@ -90,6 +91,11 @@ def basic_share_of(told: object, budget: Budget | None = None) -> Fraction | Non
             "Leave basic_share out, or declare an EpsilonDelta budget.",
         )
     return part
+
+
+def key_part(split: Split) -> Fraction:
+    """The part of delta that a division has for open keys."""
+    return split.key_delta / (split.delta + split.key_delta + split.basic_delta)
 
 
 def basic_part(split: Split) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,7 @@ from sulq.kernel.mechanisms import cost_of
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.language.law import GaussianLaw, PassedLaw
+from sulq.language.privacy import divided
 from sulq.language.relation import Distinct, Select, Table
 from sulq.language.rowfn import Lit, Vector
 
@@ -54,22 +56,36 @@ def test_a_person_moves_up_to_k_groups_SR14(unit: Unit, people: int, value: int,
     assert first.threshold == plan.parts[0].people.threshold
     total = sum(cost_of(item).rho for item in plan.event.draws)
     assert plan.event.rho * Fraction(999, 1000) < total <= plan.event.rho
-    assert cost_of(first).key_delta <= plan.event.key_delta == Fraction(1, 10**6)
+    assert cost_of(first).key_delta <= plan.event.key_delta == SPEND.exact_delta / 10
 
 
-def test_half_of_the_spends_delta_goes_to_the_keys_SR3() -> None:
-    """The rest of delta buys the noise; several questions with open keys share the half (SR3, SR14)."""
+def test_the_budgets_part_of_the_spends_delta_goes_to_the_keys_SR3() -> None:
+    """The rest of delta buys the noise; several questions with open keys share the part (SR3, SR14, SR26)."""
     plan = planned(BY_NOTE, Unit())
-    assert plan.event.key_delta == SPEND.exact_delta / 2
-    assert plan.event.rho == rho_within(1.0, 1e-6)
+    assert plan.event.key_delta == SPEND.exact_delta / 10
+    assert plan.event.rho == rho_within(1.0, float(SPEND.exact_delta * 9 / 10))
     assert plan.event.epsilon is None
     assert plan.spend == SPEND
     several = planned(Together((BY_NOTE, Sums((Lit(1),)), BY_NOTE)), Unit())
     assert several.event.key_delta == plan.event.key_delta
     assert [part.people is None for part in several.parts] == [False, True, False]
     first, last = several.parts[0].people, several.parts[2].people
-    assert first.threshold == last.threshold == least_threshold(first.scale, SPEND.exact_delta / 4, 1)
+    assert first.threshold == last.threshold == least_threshold(first.scale, SPEND.exact_delta / 20, 1)
     assert planned(Sums((Lit(1),)), Unit()).event.key_delta == 0
+
+
+@pytest.mark.parametrize("part", [Fraction(1, 2), Fraction(1, 10), Fraction(3, 10)])
+def test_asks_with_open_keys_use_a_budget_up_together_with_its_delta_SR26(part: Fraction) -> None:
+    """Ten asks of a tenth of the budget's delta fit what it has for keys, whatever part that is; an eleventh does not.
+
+    Ledgers of format 1 have half of delta for keys.
+    """
+    budget = EpsilonDelta(10, 2e-6)
+    split = divided(budget, open_keys=True, keys=part)
+    known = replace(Facts(SCHEMA, Unit(), budget, budget, budget), split=split)
+    event = draw(BY_NOTE, known, EpsilonDelta(0.1, 2e-7)).event
+    assert event.key_delta == Fraction(2, 10**7) * part
+    assert 10 * event.key_delta == split.key_delta
 
 
 def test_a_spend_without_a_delta_is_refused_SR14() -> None:

@@ -33,7 +33,7 @@ def test_a_ledger_is_opened_for_what_it_was_begun_for_T56() -> None:
 
 def test_the_part_for_basic_composition_is_fixed_by_the_first_entry_SR26() -> None:
     """SR26: another part of delta is refused, and so is one of a budget without a division; saying nothing is not."""
-    for told, own in ((None, Fraction(1, 10)), (Fraction(0), Fraction(0)), (Fraction(2, 5), Fraction(2, 5))):
+    for told, own in ((None, Fraction(1, 20)), (Fraction(0), Fraction(0)), (Fraction(2, 5), Fraction(2, 5))):
         first = genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=True, synthetic=False, basic=told, time="t")
         state = load(SqliteFile.in_memory([Row(1, first, link(ORIGIN, 1, first))]), ())
         nothing = {"unit": None, "budget": None, "synthetic": None}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -21,6 +20,7 @@ from sulq.errors import QuestionError
 from sulq.kernel.mechanisms import cost_of
 from sulq.language.facts import Facts
 from sulq.language.privacy import (
+    KEY_SHARE,
     Budget,
     Draw,
     Epsilon,
@@ -31,6 +31,7 @@ from sulq.language.privacy import (
     Rho,
     SubLinear,
     check_kind,
+    key_part,
 )
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
 from sulq.language.sublinear import noise_for
@@ -61,7 +62,7 @@ def draw(
             "not-a-noisy-sum",
             "A choice, a threshold, a statistic of the whole, or a key that is not declared, is no noisy sum (SR8).",
         )
-    rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions))
+    rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions), facts)
     rest = facts.counted(rest) if isinstance(rest, EpsilonDelta) else rest
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
@@ -99,14 +100,18 @@ def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, ke
     return PlanDraft(item, facts, share, key_delta=key_delta if isinstance(item, OpenSums) else Fraction(0))
 
 
-def _keyed(paid: Loss, questions: int) -> tuple[Loss, Fraction]:
-    """Set half of the spend's delta aside for open keys, a part for each question that has them (SR14)."""
+def _keyed(paid: Loss, questions: int, facts: Facts) -> tuple[Loss, Fraction]:
+    """Set a part of the spend's delta aside for open keys, evenly for each question that has them (SR14).
+
+    It is the part that the budget has for them, so that asks and budget are used up together.
+    """
     if not questions:
         return paid, Fraction(0)
     if not isinstance(paid, EpsilonDelta):
         raise QuestionError("open-keys", f"Groups found in the data are shown only for a delta; {paid} has none.")
-    half = paid.exact_delta / 2
-    return EpsilonDelta(paid.exact, half), half / questions
+    part = KEY_SHARE if facts.split is None else key_part(facts.split) or KEY_SHARE
+    keys = paid.exact_delta * part
+    return EpsilonDelta(paid.exact, paid.exact_delta - keys), keys / questions
 
 
 def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:

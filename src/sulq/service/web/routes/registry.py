@@ -82,7 +82,7 @@ class RegisterBody(Body):
 
     One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
     whose rows are edges, the columns of both ends and of the weight, if there is one. `basic_share`: of an EpsilonDelta
-    budget, the part of delta for asks that are added one by one; a tenth if it is left out.
+    budget, the part of delta for asks that are added one by one; a twentieth if it is left out.
     """
 
     name: str
