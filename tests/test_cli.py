@@ -140,6 +140,22 @@ def test_explain_spends_nothing(folder: Path) -> None:
     assert "left epsilon 2" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
 
 
+def test_afford_foretells_a_run_and_spends_nothing(folder: Path) -> None:
+    """`sulq afford`: so many queries, or so many spends; which fit, and what is left."""
+    found = run("afford", "people.parquet", COUNTS, "--epsilon", "0.7", "--times", "3", folder=folder)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.startswith("2 of 3 asks fit; nothing is spent yet")
+    assert "epsilon 0.6 left after epsilon 0.7: SELECT city" in found.stdout
+    alone = run("afford", "people.parquet", "--epsilon", "0.5", "--times", "4", folder=folder).stdout
+    assert "4 of 4 asks fit" in alone
+    assert "left epsilon 2" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
+    refused = run("afford", "people.parquet", folder=folder)
+    assert refused.returncode == 2
+    assert "A forecast is made for a list of asks" in refused.stderr
+    law = run("explain", "people.parquet", COUNTS, "--epsilon", "0.5", "--law", "gaussian", folder=folder)
+    assert "buys Laplace noise alone" in law.stderr
+
+
 def test_other_is_an_option_of_both_commands_SR14(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--other LABEL` reaches the query, which says here that no group is hidden (SR14)."""
     monkeypatch.chdir(folder)

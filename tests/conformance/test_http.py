@@ -71,6 +71,11 @@ PROGRAMS: dict[str, Program] = {
     "explain": lambda db: db.explain("SELECT AVG(income) FROM survey WHERE age > 30", spend=PAY),
     "plan": lambda db: db.plan(["SELECT COUNT(*) FROM survey", "SELECT AVG(age) FROM survey"], spend=PAY),
     "plan, asked": lambda db: db.plan(["SELECT COUNT(*) FROM survey", "SELECT AVG(age) FROM survey"], spend=PAY).ask(),
+    "afford": lambda db: repr(
+        db.afford([("SELECT COUNT(*) FROM survey", PAY), sulq.Sums((sulq.lit(1),)), PAY], spend=PAY)
+    ),
+    "count by a named law": lambda db: db.count(OLD, spend=PAY, law="laplace"),
+    "count by a law that is not bought": lambda db: db.count(OLD, spend=PAY, law="gaussian"),
     "facts": lambda db: db.facts,
     "remaining": lambda db: db.remaining,
     "budget": lambda db: repr(db.budget).partition(" by ")[2].partition("\n")[2],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
+from sulq.answers.budget import BudgetLeft
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
 from sulq.compile.plan import draw
@@ -21,7 +23,7 @@ from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.private import Private
 from sulq.language.facts import Facts
 from sulq.language.kinds import Integers
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, SubLinear
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, SubLinear
 from sulq.language.question import OpenSums, Question, Together
 from sulq.language.tally import Groups
 
@@ -70,6 +72,11 @@ class ExactOracle:
         if any(isinstance(item, OpenSums) for item in asked):  # a delta, whether or not the budget has one to spend
             return draw(question, replace(facts, budget=DELTA), DELTA)
         return draw(question, facts, Epsilon(1))
+
+    def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
+        """Nothing is charged: the same is left after each."""
+        facts = self.facts
+        return tuple(BudgetLeft(facts.remaining, facts.rho) for _ in events)
 
     def ask(
         self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False

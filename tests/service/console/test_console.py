@@ -186,6 +186,25 @@ def test_the_price_is_shown_before_and_costs_nothing(visitor: Visitor) -> None:
     assert "Nothing is spent yet" in shown(quiet).words
 
 
+def test_the_price_says_what_would_be_left_and_the_noise_may_be_named(tmp_path: Path) -> None:
+    """What would be left after the ask, in epsilon and in counts; of an epsilon and a delta either noise is had."""
+    sql = "SELECT COUNT(*) AS n FROM survey"
+    with Visitor(Office(tmp_path, survey=survey(budget=sulq.EpsilonDelta(1, 1e-6)))) as visitor:
+        visitor.sign_in("analyst")
+        page = shown(visitor.send("/datasets/survey/price", piece=True, sql=sql, amount="0.25")).words
+        assert "ε 0.75 (75%) would be left after this: about 17 more counts" in page
+        much = shown(visitor.send("/datasets/survey/price", piece=True, sql=sql, amount="1.5")).words
+        assert "This is more than is left" in much
+        assert "would be left after this" not in much
+        assert "Which noise" in shown(visitor.get("/datasets/survey/ask")).words
+        both = {"sql": sql, "way": "both", "amount": "0.25", "delta": "1e-7"}
+        for law, words in (("", "Laplace"), ("gaussian", "Gaussian"), ("laplace", "Laplace")):
+            told = shown(visitor.send("/datasets/survey/price", piece=True, law=law, **both)).words
+            assert f"discrete {words} noise" in told
+        wrong = shown(visitor.send("/datasets/survey/price", piece=True, sql=sql, amount="0.25", law="gaussian")).words
+        assert "buys Laplace noise alone" in wrong
+
+
 def test_an_accuracy_may_be_named_instead_of_a_price(visitor: Visitor) -> None:
     """The price that a width costs is shown before, and paid; the bars are as sure as was wished; no more than the cap.
 

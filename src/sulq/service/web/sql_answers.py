@@ -22,7 +22,8 @@ from sulq.answers.oracle import Oracle
 from sulq.answers.reuse import nothing
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
-from sulq.language.privacy import Loss
+from sulq.language.privacy import Event, Loss
+from sulq.language.question import Question
 from sulq.service.web.requests import loss_of
 from sulq.service.web.routes.asking import LEVEL, AffordAsk, AffordBody, ExplainBody, PlanBody, SqlBody
 from sulq.sql.answer import SqlAnswer
@@ -61,10 +62,12 @@ def _ask(one: AffordAsk) -> object:
         raise QuestionError("bad-request", "An ask is sql or question with a spend, a spend alone, or an event.")
     if not whats:
         return spend
-    what = one.sql if one.sql is not None else wire.from_json(whats[0])
-    if one.event is not None or spend is None:
-        return what
-    return what, spend
+    what: object = one.sql
+    if one.sql is None:
+        what, kind = wire.from_json(whats[0]), Question if one.event is None else Event
+        if not isinstance(what, kind):
+            raise QuestionError("wire-format", "An ask's question holds a question, and its event a loss.")
+    return what if spend is None else (what, spend)
 
 
 def planned(oracle: Oracle, body: PlanBody) -> dict[str, object]:

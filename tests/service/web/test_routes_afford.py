@@ -1,0 +1,119 @@
+"""What a run of asks would leave, and which law an ask gets, over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sulq
+from sulq.answers import wire
+from sulq.answers.budget import BudgetLeft
+from sulq.api.client import Client
+from sulq.errors import QuestionError
+from tests.client.far import Loop
+from tests.service.door import Door
+from tests.service.office import Office, survey
+
+COUNT = "SELECT COUNT(*) AS n FROM survey"
+ONE = sulq.Sums((sulq.lit(1),))
+MANY = sulq.Sums((sulq.vector([sulq.col("age") > i for i in range(60)]),))
+AFFORD = "/v1/datasets/survey/afford"
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Door]:
+    office = Office(tmp_path, survey=survey(budget=sulq.EpsilonDelta(1, 1e-6)))
+    made = Door(office)
+    yield made
+    made.close()
+
+
+def test_a_run_is_foretold_as_it_happens(door: Door) -> None:
+    """SQL, a question, the loss of a plan and spends alone, in short form; then the same is left."""
+    plan = door.post("/v1/datasets/survey/foresee", {"question": wire.to_json(ONE), "spend": {"rho": 0.001}}, "analyst")
+    asks = [
+        {"sql": COUNT, "spend": {"epsilon": 0.1}, "times": 2},
+        {"question": wire.to_json(ONE), "spend": {"epsilon": 0.1}},
+        {"event": plan.json()["plan"]["event"]},
+        {"spend": {"epsilon": 0.9}},
+    ]
+    told = door.post(AFFORD, {"asks": asks}, "analyst").json()
+    left = [wire.from_json(line["left"]) for line in told["asks"]]
+    assert not told["fits"]
+    assert [isinstance(one, BudgetLeft) for one in left] == [True] * 4 + [False]
+    assert [left[i].remaining for i in range(3)] == [sulq.Epsilon(part) for part in (0.9, 0.8, 0.7)]
+    assert left[3].remaining == wire.from_json(told["remaining"])
+    assert "more counts within 50 rows" in told["buys"]
+    assert door.office.databases["survey"].spent == sulq.Epsilon.total(0)
+    explained = door.post("/v1/datasets/survey/explain", {"sql": COUNT, "spend": {"epsilon": 0.1}}, "analyst").json()
+    assert (explained["fits"], wire.from_json(explained["left"])) == (True, sulq.Epsilon(0.9))
+    assert "would be after this" in explained["text"]
+    much = door.post("/v1/datasets/survey/explain", {"sql": COUNT, "spend": {"epsilon": 1.1}}, "analyst").json()
+    assert (much["fits"], much["left"], much["buys"]) == (False, None, None)
+    answer = door.post("/v1/datasets/survey/sql", {"sql": COUNT, "spend": {"epsilon": 0.1}}, "analyst").json()
+    assert wire.from_json(answer["remaining"]) == left[0].remaining
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"asks": []}, "bad-request"),
+        ({"asks": [{}]}, "bad-request"),
+        ({"asks": [{"sql": COUNT, "question": {"kind": "Sums"}, "spend": {"epsilon": 1}}]}, "bad-request"),
+        ({"asks": [{"event": {"kind": "Epsilon", "epsilon": 1}}]}, "wire-format"),
+        ({"asks": [{"question": {"kind": "Epsilon", "epsilon": 1}}]}, "wire-format"),
+        ({"asks": [{"sql": COUNT}]}, "spend-missing"),
+        ({"asks": [{"spend": {"epsilon": 1}, "times": 1001}]}, "bad-request"),
+        ({"asks": [{"spend": {"epsilon": 1}, "times": 1000}] * 11}, "too-large"),
+        ({"asks": [{"spend": {"epsilon": 1}}], "law": "cauchy"}, "bad-request"),
+    ],
+)
+def test_what_is_no_run_is_refused_with_a_code(door: Door, body: dict, code: str) -> None:
+    """And nothing is spent."""
+    reply = door.post(AFFORD, body, "analyst")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (400, code), reply.text
+    assert door.office.databases["survey"].spent == sulq.Epsilon.total(0)
+
+
+@pytest.mark.parametrize("path", ["foresee", "ask"])
+def test_a_structured_question_gets_the_nearer_noise_or_the_named_one_SR3(door: Door, path: str) -> None:
+    """Without sulq at the far end the web process chooses, by the clerk's plans; a law not bought is refused."""
+
+    def law(question: object, **more: object) -> str:
+        body = {"question": wire.to_json(question), "spend": {"epsilon": 0.1, "delta": 1e-7}} | more
+        reply = door.post(f"/v1/datasets/survey/{path}", body, "analyst")
+        assert reply.status_code == 200, reply.text
+        found = wire.from_json(reply.json()["plan" if path == "foresee" else "answer"])
+        return found.event.draws[0].mechanism
+
+    assert law(ONE) == "laplace"
+    assert law(MANY) == "gaussian"
+    assert law(ONE, law="gaussian") == "gaussian"
+    assert law(MANY, law="laplace") == "laplace"
+    body = {"question": wire.to_json(ONE), "spend": {"epsilon": 0.1}, "law": "gaussian"}
+    refused = door.post(f"/v1/datasets/survey/{path}", body, "analyst")
+    assert refused.json()["error"]["code"] == "spend-kind"
+    wrong = door.post(f"/v1/datasets/survey/{path}", body | {"question": {"kind": "Unit"}}, "analyst")
+    assert wrong.json()["error"]["code"] in {"wire-format", "spend-kind"}
+
+
+def test_a_client_chooses_once_and_foretells_alike(tmp_path: Path) -> None:
+    """What sulq chose at the far end stays: a mean that was laid out for Gaussian noise gets that."""
+    office = Office(tmp_path, survey=survey(budget=sulq.EpsilonDelta(1, 1e-6)))
+    door = Door(office)
+    with Loop(door.app) as loop:
+        url, token = "http://localhost/survey", office.tokens["analyst"]
+        with Client(url, token, transport=loop.transport) as far:
+            near = office.databases["survey"]
+            spend = sulq.EpsilonDelta(0.1, 1e-7)
+            assert far.mean("income", spend=spend).event.epsilon is not None
+            assert far.mean("age", spend=spend, law="gaussian").event.epsilon is None
+            assert far.ask(MANY, spend=spend).event.epsilon is None
+            assert repr(far.afford([spend, (COUNT, sulq.Epsilon(0.1))])) == repr(
+                near.afford([spend, (COUNT, sulq.Epsilon(0.1))])
+            )
+            with pytest.raises(QuestionError, match="no ask"):
+                far.afford([7])
+    door.close()
