@@ -138,8 +138,10 @@ OTHERS: Final = (
         "OpenDP #2911",
         "permute-and-flip is charged as the exponential mechanism, a quarter of its price",
         "kernel/laws.py",
-        "        return (sensitivity / self.scale) ** 2 / 2",
-        "        return (sensitivity / self.scale) ** 2 / 8",
+        "        return sensitivity / (self.weight * self.scale**2) if self.weight "
+        "else (sensitivity / self.scale) ** 2 / 2",
+        "        return sensitivity / (self.weight * self.scale**2) if self.weight "
+        "else (sensitivity / self.scale) ** 2 / 8",
         (
             "tests/kernel/mechanisms/test_bulk_choose.py::test_permute_and_flip_is_not_priced_as_an_exponential_choice_SR4_T20",
         ),
@@ -216,8 +218,8 @@ OTHERS: Final = (
         "PySyft #6914",
         "less noise costs less",
         "kernel/laws.py",
-        "        return sensitivity / self.scale",
-        "        return sensitivity * self.scale",
+        '        return None if self.norm == "l2" else sensitivity / self.scale',
+        '        return None if self.norm == "l2" else sensitivity * self.scale',
         ("tests/cli/audit/test_laws.py::test_prices_cover_the_exact_losses_of_the_whole_table_T20",),
     ),
     Mutant(

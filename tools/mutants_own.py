@@ -16,6 +16,32 @@ FOLDS: Final = "tests/kernel"
 
 OWN: Final = (
     Mutant(
+        "sulq filter, normal pairs",
+        "discrete noise is taken to be as private as normal noise of the same variance, however coarse its grid",
+        "kernel/laws.py",
+        "    mu, most = math.sqrt(2.0 * float(rho * least / (least - 4))) * (1.0 + 1e-12), float(epsilon) - 1e-12",
+        "    mu, most = math.sqrt(2.0 * float(rho)) * (1.0 + 1e-12), float(epsilon) - 1e-12",
+        (f"{FOLDS}/test_laws_normal.py::test_a_pair_is_lower_by_some_percent_where_the_grid_is_fine",),
+    ),
+    Mutant(
+        "sulq filter, pairs of other draws",
+        "the pair of an event with other noise than Gaussian is believed by the normal law's curve",
+        "kernel/laws.py",
+        '    least = min((each.scale if each.mechanism in ("gaussian", "passed") else 0 for each in draws), '
+        "default=0) ** 2",
+        "    least = min((each.scale for each in draws), default=0) ** 2",
+        (f"{FOLDS}/test_laws_normal.py::test_only_gaussian_draws_are_read_so",),
+    ),
+    Mutant(
+        "sulq kernel, the rho of pure draws",
+        "of several pure draws only the last one's rho is counted",
+        "kernel/price.py",
+        "    return Cost(lost if pure else None, "
+        "max(_total(rho + epsilon**2 / 2 for epsilon, rho in way) for way in ways))",
+        "    return Cost(lost if pure else None, max(rho + epsilon**2 / 2 for way in ways for epsilon, rho in way))",
+        (f"{FOLDS}/test_price.py::test_the_rhos_of_pure_draws_add_up_and_their_epsilons_too",),
+    ),
+    Mutant(
         "sulq kernel, the L1 guard",
         "coordinates of opposite signs cancel in the length that a guard looks at",
         "kernel/matrix.py",

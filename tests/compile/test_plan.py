@@ -13,7 +13,7 @@ from sulq.answers import wire
 from sulq.compile import plan as planning
 from sulq.compile.plan import STEPS, draw
 from sulq.errors import QuestionError
-from sulq.kernel.facts import converts
+from sulq.kernel.laws import gaussian_holds
 from sulq.kernel.mechanisms import cost_of
 from sulq.language.domain import Bool, Category, Int, Schema
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Rho, Unit, divided
@@ -131,9 +131,8 @@ def test_a_loss_that_is_not_pure_has_a_pair_fixed_before_its_debit_SR26(spend: o
     event = draw(question, replace(FACTS, split=split), spend).event
     own = spend.exact_delta * Fraction(19, 20) if isinstance(spend, EpsilonDelta) else share
     assert event.delta == min(own, share / 16)
-    assert converts(event.rho, event.basic, event.delta)
-    assert not converts(
-        event.rho, event.basic * Fraction(999, 1000), event.delta
-    )  # control: not much more than must be
+    assert gaussian_holds(event.rho, event.draws, event.basic, event.delta)
+    less = event.basic * Fraction(999, 1000)  # control: not much more than must be
+    assert not gaussian_holds(event.rho, event.draws, less, event.delta)
     old = draw(question, FACTS, spend).event  # a ledger without such a share
     assert (old.basic, old.delta) == (None, 0)

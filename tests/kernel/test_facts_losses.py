@@ -103,14 +103,14 @@ def test_shares_compose_back_to_the_whole_S2_6() -> None:
 
 
 def test_the_split_of_a_budget_SR3() -> None:
-    """(2, 1e-6): order 12.3, room 1.086; open keys take half of delta."""
+    """(2, 1e-6): order 12.3, room 1.086; open keys take a tenth of delta."""
     whole = divided(EpsilonDelta(2.0, 1e-6), open_keys=False, basic=Fraction(0))
     assert float(whole.alpha) == pytest.approx(12.3, abs=0.05)
     assert float(whole.room) == pytest.approx(1.086, abs=0.001)
     assert whole.key_delta == 0
-    half = divided(EpsilonDelta(2.0, 1e-6), open_keys=True)
-    assert half.key_delta == half.delta + half.basic_delta == Fraction(1, 2 * 10**6)
-    assert half.room < whole.room
+    keyed = divided(EpsilonDelta(2.0, 1e-6), open_keys=True)
+    assert keyed.key_delta == (keyed.delta + keyed.basic_delta) / 9 == Fraction(1, 10**7)
+    assert keyed.room < whole.room
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ def test_losses_and_units_are_defined_once() -> None:
         "basic_share_of",
         "divided",
         "epsilon_of",
+        "normal_epsilon",
         "probability",
     }  # which no price and no ledger reads
     assert [name for name in shared if getattr(privacy, name) is not getattr(losses, name)] == []

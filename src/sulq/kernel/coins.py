@@ -51,8 +51,7 @@ def uniform(count: int, bound: int) -> Integers:
     """So many uniform whole numbers below one bound, exactly, from short words where these do."""
     if bound > 2**16:
         return below(np.full(count, bound))
-    drawn = _redrawn(short_words, count, np.uint32(2**32 - 1 - 2**32 % bound))
-    return (drawn % np.uint32(bound)).astype(np.int64)
+    return (_redrawn(short_words, count, np.uint32(2**32 - 1 - 2**32 % bound)) % np.uint32(bound)).astype(np.int64)
 
 
 def _redrawn(draw: Callable[[int], npt.NDArray[Any]], count: int, last: Any) -> npt.NDArray[Any]:  # noqa: ANN401

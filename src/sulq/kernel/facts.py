@@ -97,10 +97,8 @@ def best_order(epsilon: float, delta: float) -> float:
     golden = (math.sqrt(5.0) - 1.0) / 2.0
     for _ in range(200):  # what is held has one peak: golden-section search by the logarithm of alpha - 1
         left, right = high - golden * (high - low), low + golden * (high - low)
-        if _held(1.0 + math.exp(left), epsilon, delta) < _held(1.0 + math.exp(right), epsilon, delta):
-            low = left
-        else:
-            high = right
+        rises = _held(1.0 + math.exp(left), epsilon, delta) < _held(1.0 + math.exp(right), epsilon, delta)
+        low, high = (left, high) if rises else (low, right)
     return 1.0 + math.exp((low + high) / 2.0)
 
 

@@ -8,6 +8,7 @@ may be is told outside, by `sulq.language.law`, whose laws are these with their 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import ClassVar, Final, get_args
@@ -15,6 +16,7 @@ from typing import ClassVar, Final, get_args
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.kernel.facts import Draw
 
 SMALLEST_SCALE: Final = Fraction(1, 1024)  # a sensitivity of one unit at the largest epsilon there is (1000)
 LARGEST_SCALE: Final = Fraction(2**50)  # noise stays 2^12 scales away from the ends of 64 bits (T5)
@@ -48,15 +50,11 @@ class _Scaled:
 
     def epsilon(self, sensitivity: Fraction) -> Fraction | None:
         """Exact pure loss."""
-        if self.norm == "l2":
-            return None
-        return sensitivity / self.scale
+        return None if self.norm == "l2" else sensitivity / self.scale
 
     def rho(self, sensitivity: Fraction) -> Fraction:
         """Exact zero-concentrated loss."""
-        if self.weight:
-            return sensitivity / (self.weight * self.scale**2)
-        return (sensitivity / self.scale) ** 2 / 2
+        return sensitivity / (self.weight * self.scale**2) if self.weight else (sensitivity / self.scale) ** 2 / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +203,19 @@ class AboveLaw(_Scaled):
     kind: ClassVar[str] = "above"
 
 
+def gaussian_holds(rho: Fraction, draws: Sequence[Draw], epsilon: Fraction | int, delta: Fraction) -> bool:
+    """Whether draws that cost rho are discrete Gaussian noise that is known to be (epsilon, delta)-private.
+
+    Privacy: functions of normal noise of variance scale^2 - 4, but for a factor next to 1 (docs/theory/filter.md).
+    """
+    least = min((each.scale if each.mechanism in ("gaussian", "passed") else 0 for each in draws), default=0) ** 2
+    if rho <= 0 or least <= 5 or not 0 < epsilon <= 500 or delta > 1:
+        return False
+    mu, most = math.sqrt(2.0 * float(rho * least / (least - 4))) * (1.0 + 1e-12), float(epsilon) - 1e-12
+    near, far = (math.erfc((most / mu + side * mu / 2.0) / math.sqrt(2.0)) / 2.0 for side in (-1, 1))
+    return near * (1.0 + 1e-9) - math.exp(most) * far * (1.0 - 1e-9) <= delta
+
+
 Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
 MECHANISMS: Final[dict[str, type[Law]]] = {law.kind: law for law in get_args(Law)}
 
@@ -243,8 +254,7 @@ def gaussian_tail(scale: Fraction, t: int) -> float:
     f = math.exp(-0.5 * u * u)
     rest = (7.0 / 5760.0) * (u**3 - 3.0 * u) * f if u >= 3.33 else 3.6 / 384.0
     square = width * width
-    correction = (rest / square - u * f / 24.0) / square
-    return up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * correction)
+    return up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * ((rest / square - u * f / 24.0) / square))
 
 
 def up(probability: float) -> float:

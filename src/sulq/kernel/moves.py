@@ -65,8 +65,7 @@ class Moves:
         angle = 2 if right or all(a >= 0 or b <= 0 for a, b in ends) else 4  # so are vectors whose signs agree
         twice = Norms(2 * single.l1, angle * single.l2_squared, 2 * single.coordinate)
         pair = Norms(*map(min, twice, Norms.of([b - a for a, b in ends])))
-        pair = Norms(*map(max, pair, single)) if zero else pair
-        return cls(single.times(rows), pair.times(rows), low, high)
+        return cls(single.times(rows), (Norms(*map(max, pair, single)) if zero else pair).times(rows), low, high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,14 +126,12 @@ class Kernel:
         """Exact sums and their noise, for a request that was paid for, and once (SR24)."""
         if checked.by is not self or not self._redeem(receipt, digest, checked.event):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
-        exact = _attempt(lambda: _exact(checked), *ENGINE)
-        return tuple(map(self._released, checked.releases, exact))
+        return tuple(map(self._released, checked.releases, _attempt(lambda: _exact(checked), *ENGINE)))
 
     def _released(self, release: Release, exact: Private[Any]) -> Integers | Shown:
         source = release.source
         if source.groups:  # their sums, their people, noise and threshold, in one call (SR14)
-            columns = tuple(map(Columns, release.laws, source.widths))
-            return _attempt(lambda: self._reveal(columns, exact), *NOISE)
+            return _attempt(lambda: self._reveal(tuple(map(Columns, release.laws, source.widths)), exact), *NOISE)
         numbers = _attempt(lambda: exact.map(partial(_numbers, source)), *ENGINE)
         drawn = (self._draw(law, numbers.map(given)) for law, given in _inputs(release))
         return _attempt(lambda: np.concatenate(list(drawn), axis=1), *NOISE)

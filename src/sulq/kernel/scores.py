@@ -221,8 +221,7 @@ def _own(score: Weighted, blocks: Sequence[Bounded], cells: int, low: Whole, hig
     firsts = np.searchsorted(places, firsts)
     each = np.add.reduceat(np.maximum(most, -least), firsts)
     either = np.maximum.reduceat(most, firsts) - np.minimum.reduceat(least, firsts)
-    single = either if cells == 1 and score.sizes.size else np.minimum(each, either)
-    return int(single.max()), int(exchanged)
+    return int((either if cells == 1 and score.sizes.size else np.minimum(each, either)).max()), int(exchanged)
 
 
 def scores(score: Score, sums: Integers) -> Integers:

@@ -123,9 +123,7 @@ def _interned(known: dict[Fields, Node], pairs: list[tuple[str, Any]]) -> Node |
         for name, item in pairs
         if (item or (item == 0 and item is not False)) and name not in _PLACES
     )
-    if not fields or fields == _ORDER:
-        return None
-    return known.get(fields) or known.setdefault(fields, Node(fields))
+    return None if not fields or fields == _ORDER else known.get(fields) or known.setdefault(fields, Node(fields))
 
 
 def _fixed(items: list[Any]) -> tuple[Any, ...]:

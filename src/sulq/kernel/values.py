@@ -233,8 +233,7 @@ def _arithmetic(
 
 def _divides(_: Value, by: Value) -> bool:
     """Whether it is a constant, not 0, and no negative integer, since of the least the quotient by -1 fails."""
-    constant = by.bounded and by.low == by.high and not by.null
-    return constant and (by.low > 0 or (by.low < 0 and by.type == "DOUBLE"))
+    return by.bounded and by.low == by.high and not by.null and (by.low > 0 or (by.low < 0 and by.type == "DOUBLE"))
 
 
 def _modulo(left: Value, right: Value) -> Value:

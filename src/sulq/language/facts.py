@@ -23,7 +23,7 @@ from sulq.language.privacy import (
     Unit,
     basic_part,
     check_kind,
-    epsilon_of,
+    normal_epsilon,
     plain,
 )
 from sulq.language.sampling import SamplingReport, sampling_report
@@ -190,7 +190,7 @@ class Facts(Catalogue):
             return event
         delta = self.split.basic_delta / BASIC_ASKS
         delta = min(delta, paid.exact_delta) if isinstance(paid, EpsilonDelta) else delta
-        basic = epsilon_of(event.rho, delta)
+        basic = normal_epsilon(event.rho, event.draws, delta)
         return replace(event, basic=basic, delta=delta) if basic <= self.budget.exact else event  # past it none fits
 
     def event_of(self, spend: Loss) -> Event:

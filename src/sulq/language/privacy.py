@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -32,11 +32,12 @@ from sulq.kernel.facts import (
     exactly,
     plain,
 )
+from sulq.kernel.laws import gaussian_holds
 
 __all__ = [
     "CALIBRATIONS", "GRAIN", "LARGEST", "NEIGHBORS", "SMALLEST", "Budget", "Draw", "Epsilon", "EpsilonDelta",
     "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit",
-    "basic_part", "basic_share_of", "divided", "epsilon_of", "exactly", "plain", "probability",
+    "basic_part", "basic_share_of", "divided", "epsilon_of", "exactly", "normal_epsilon", "plain", "probability",
 ]  # fmt: skip
 
 
@@ -120,6 +121,18 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
         left, right = high - golden * (high - low), low + golden * (high - low)
         low, high = (left, high) if at(left) > at(right) else (low, right)
     return max(Fraction(max(at(low), at(high)) * (1.0 + 1e-9)), SMALLEST)
+
+
+def normal_epsilon(rho: Fraction, draws: Sequence[Draw], delta: Fraction) -> Fraction:
+    """Likewise of draws, which may be discrete Gaussian noise alone: then by the normal law's own curve."""
+    most = epsilon_of(rho, delta)
+    if not gaussian_holds(rho, draws, most, delta):
+        return most
+    low, high = 0.0, float(most)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if gaussian_holds(rho, draws, Fraction(middle), delta) else (middle, high)
+    return min(max(Fraction(high * (1.0 + 1e-6)), SMALLEST), most)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from sulq.curator.ledger.shares import Accounts
 from sulq.curator.ledger.sources import Cover, read_cover, read_registered
 from sulq.errors import BudgetExceeded, SetupError
 from sulq.kernel.facts import converts
+from sulq.kernel.laws import gaussian_holds
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row
 from sulq.kernel.ledger.entries import Body, Draft, State
@@ -125,10 +126,12 @@ class History:
 
     def _debit(self, state: State, row: Row, body: Body, event: Event) -> None:
         if self._thorough:
-            drawn = {draw.mechanism for draw in notes.read_event(body).draws}
-            if self._mechanisms and not drawn <= self._mechanisms:
+            whole = notes.read_event(body)
+            if self._mechanisms and not {draw.mechanism for draw in whole.draws} <= self._mechanisms:
                 raise damaged(f"entry {row.seq}", "was drawn by a mechanism that has no row")
-            if event.basic is not None and not converts(event.rho, event.basic, event.delta):
+            pair = whole.basic or 0, whole.delta
+            known = converts(whole.rho, *pair) or gaussian_holds(whole.rho, whole.draws, *pair)
+            if whole.basic is not None and not known:
                 raise damaged(f"entry {row.seq}", "has an epsilon and delta that are less than its loss")
         analyst = notes.optional(body, "analyst") or ""
         accounts = self.accounts.charged(analyst, state.filter.cost(event))

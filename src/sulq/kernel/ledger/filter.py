@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from sulq.errors import QuestionError
 from sulq.kernel.facts import GRAIN, Budget, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost, converts
+from sulq.kernel.laws import gaussian_holds
 
 WHOLE: Final = Fraction(1)
 SLACK: Final = Fraction(5, 10**13)
@@ -94,7 +95,8 @@ class Filter:
             raise QuestionError("bad-loss", "An answer that depends on a person cannot cost nothing.")
         pure = event.epsilon is not None or event.queries > 0
         paired = event.basic is not None or event.delta > 0
-        if paired and (pure or not converts(event.rho, event.basic or 0, event.delta)):
+        pair = event.basic or 0, event.delta
+        if paired and (pure or not (converts(event.rho, *pair) or gaussian_holds(event.rho, event.draws, *pair))):
             raise QuestionError("bad-loss", "This epsilon and delta are less than the loss they stand for.")
 
     def holds(self, totals: Totals, part: Fraction = WHOLE) -> bool:
