@@ -9,9 +9,11 @@ from fractions import Fraction
 
 import pytest
 
+from sulq.answers.budget import BudgetLeft
 from sulq.compile.plan import draw
 from sulq.curator.ledger import shares
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.shares import Share
 from sulq.errors import BudgetExceeded
 from sulq.kernel.ledger import filter as filters
 from sulq.kernel.ledger.filter import Filter, Totals, whole_units
@@ -106,10 +108,13 @@ def check_ask(ledger: Ledger, facts: Facts, spend: Loss, question: Sums | OpenSu
     """The totals grow by the price foreseen or not at all, and what is spent grows by what is left less."""
     event = draw(question, facts, spend).event
     before, spent, left = ledger.totals, ledger.spent.amount, ledger.remaining.amount
+    (foretold,) = ledger.after([event])
     if refused(ledger, event):
+        assert foretold is None
         assert ledger.totals == before
         assert event.epsilon is None or isinstance(facts.budget, Rho) or event.epsilon > left  # as was shown
         return
+    assert foretold == BudgetLeft(ledger.remaining, ledger.rho_left())
     price = foreseen(event, Fraction(0) if ledger.split is None else ledger.split.alpha)
     assert grown(before, ledger.totals) == price._replace(pure=before.pure and price.pure)
     fell = left - ledger.remaining.amount
@@ -170,3 +175,24 @@ def test_a_unit_more_than_is_left_does_not_agree_T52(kind: str, monkeypatch: pyt
     monkeypatch.setattr(shares, "left_of", lambda *told: (honest(*told)[0] + 1, *honest(*told)[1:]))
     with pytest.raises(AssertionError, match="Fraction"):
         play_all(kind)
+
+
+def test_a_run_is_foretold_for_each_analyst_as_it_is_made_T54() -> None:
+    """Shares, reserves and refusals in between: the forecast of the whole run is what happens, ask by ask."""
+    chance = random.Random(54)
+    for kind in KINDS:
+        budget, open_keys = budget_of(kind, chance), kind == "open keys"
+        with Ledger.open(None, unit=Unit(), budget=budget, mechanisms=MECHANISMS, open_keys=open_keys) as ledger:
+            ledger.share("ann", Share.of("1/2", "1/4"))
+            ledger.share("bob", Share.of("3/4"))
+            facts = Facts(SCHEMA, Unit(), budget, ledger.spent, ledger.remaining, split=ledger.split)
+            for name in ("ann", "bob", "carl", "ann"):
+                spends = [spend_of(budget, chance, open_keys=False) for _ in range(5)]
+                events = [draw(COUNT, facts, spend).event for spend in spends]
+                for event, left in zip(events, ledger.after(events, name), strict=True):
+                    try:
+                        ledger.debit(event, question="how many?", plan_digest="plan", analyst=name)
+                    except BudgetExceeded:
+                        assert left is None
+                    else:
+                        assert left == BudgetLeft(ledger.standing(analyst=name)[2], ledger.rho_left(name))

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from sulq.curator.ledger.notes import widened
 from sulq.curator.ledger.shares import left_of, proved, refuse_kind, remaining, spent_of
 from sulq.errors import QuestionError
-from sulq.kernel.facts import converts, rho_within
+from sulq.kernel.facts import Draw, converts, rho_within
 from sulq.kernel.ledger.filter import Filter, Totals, units, whole_units
 from sulq.language.privacy import (
     BASIC_SHARE,
@@ -36,6 +36,7 @@ from sulq.language.privacy import (
     SubLinear,
     divided,
     epsilon_of,
+    normal_epsilon,
 )
 from tests import counts
 from tests.counts import count
@@ -540,28 +541,54 @@ def leak(epsilon: float, delta: float) -> Kind:
     return event, laws
 
 
-def game(draw: random.Random) -> tuple[EpsilonDelta, list[Kind]]:
-    """A small budget and three kinds of asks: a pure one, a Gaussian tail with its own pair, and a leak."""
+FINE = (Draw("gaussian", "add_remove", "l2", Fraction(1), Fraction(10**9), Fraction(1), 1),)  # as good as normal
+
+
+def shown(kind: Kind, chance: float) -> Kind:
+    """The same ask with open keys: with this probability it tells everything instead."""
+    event, ((p, q), (rest_p, rest_q)) = kind
+    least = (1 - chance) * rest_p, (1 - chance) * rest_q + chance  # where the neighbour tells everything
+    return replace(event, key_delta=Fraction(repr(chance))), [
+        (chance, NEVER),
+        ((1 - chance) * p, (1 - chance) * q),
+        least,
+    ]
+
+
+def game(draw: random.Random, *, keys: bool) -> tuple[EpsilonDelta, list[Kind]]:
+    """A small budget and three kinds of asks: a pure one or one with open keys, a Gaussian tail, and a leak.
+
+    The tail has the least pair that the kernel believes of normal noise.
+    """
     epsilon, delta = round(draw.uniform(0.3, 2), 6), round(10 ** draw.uniform(-2, -0.7), 6)
     event, laws = tail(round(epsilon**2 / draw.uniform(5, 80), 9), cut=draw.uniform(0.5, 2.5))
     share = Fraction(repr(round(delta * draw.choice((0.004, 0.02, 0.05)), 9)))
-    pair = replace(event, basic=epsilon_of(event.rho, share), delta=share), laws
+    pair = replace(event, basic=normal_epsilon(event.rho, FINE, share), delta=share), laws
     told = leak(round(epsilon / draw.uniform(4, 30), 6), round(delta * draw.uniform(0.02, 0.1), 9))
-    return EpsilonDelta(epsilon, delta), [coin(round(epsilon / draw.uniform(1.5, 9), 6)), pair, told]
+    first = coin(round(epsilon / draw.uniform(1.5, 9), 6))
+    if keys:
+        first = shown(pair, round(delta * draw.uniform(0.01, 0.08), 9))
+    return EpsilonDelta(epsilon, delta), [first, pair, told]
 
 
-def test_no_game_of_adaptive_analysts_passes_both_branches_SR26() -> None:
-    """On random small games every strategy stays within (E, D). Control: without a limit on deltas some do not."""
-    draw, past = counts.generator(11), 0
-    games = count("T53 games of adaptive analysts", short=12, long=1_000)
+@pytest.mark.parametrize("keys", [False, True])
+def test_no_game_of_adaptive_analysts_passes_both_branches_SR26(*, keys: bool) -> None:
+    """On random small games every strategy stays within (E, D), with open keys and without (SR3, SR14).
+
+    Control: without a limit on the deltas of pairs, or of keys, some do not.
+    """
+    draw, past = counts.generator(11 + keys), 0
+    games = count(f"T53 games of adaptive analysts, {'with' if keys else 'without'} open keys", short=6, long=500)
     for _ in range(games):
-        budget, kinds = game(draw)
+        budget, kinds = game(draw, keys=keys)
         epsilon, delta = float(budget.exact), float(budget.exact_delta)
-        assert worst_delta(filter_for(budget), kinds, depth=8, level=epsilon, check=False) <= delta
+        held = filter_for(budget, open_keys=keys)
+        assert worst_delta(held, kinds, depth=8, level=epsilon, check=False) <= delta
         if not past:
-            loose = filter_for(budget)
-            loose.basic_limit = GRAIN
-            past += worst_delta(loose, [kinds[2]], depth=60, level=epsilon, check=False) > delta
+            loose = filter_for(budget, open_keys=keys)
+            loose.basic_limit, loose.key_limit = GRAIN, GRAIN if keys else 0
+            again = shown(kinds[1], delta / 6) if keys else leak(epsilon / 12, delta / 6)
+            past += worst_delta(loose, [again], depth=12, level=epsilon, check=False) > delta
     assert past
 
 
