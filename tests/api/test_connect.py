@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import sulq
-from sulq import Certificate, Epsilon, EpsilonDelta, Int, Real, Rho, Unit, col, lit
+from sulq import Certificate, Epsilon, EpsilonDelta, Int, OpenSums, Real, Rho, Text, Unit, col, lit
 from sulq.curator.ledger.ledger import Ledger, verify
-from sulq.errors import SetupError, SulqError
+from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.language.privacy import DELTA_SHARES, key_part
 from sulq.language.question import Sums
 from sulq.testing import exact
 
@@ -245,35 +246,59 @@ def test_a_ledger_of_others_is_refused(tmp_path: Path) -> None:
     assert refused.value.code in {"missing-file", "ledger-failed", "ledger-damaged"}
 
 
-def test_an_owner_sets_the_part_of_delta_for_asks_added_one_by_one_SR26(tmp_path: Path) -> None:
-    """It is fixed when the ledger is begun: the same and none are opened, another is refused; nothing is spent."""
+@pytest.mark.parametrize(
+    ("name", "delta", "line"),
+    [("basic_share", "basic_delta", "for asks added one by one"), ("key_share", "key_delta", "for open keys")],
+)
+def test_an_owner_sets_the_parts_of_delta_SR26(tmp_path: Path, name: str, delta: str, line: str) -> None:
+    """They are fixed when the ledger is begun: the same and none are opened, another is refused; nothing is spent."""
     path, budget = parquet(tmp_path), EpsilonDelta(1, 1e-6)
-    with sulq.connect(path, columns=COLUMNS, budget=budget, basic_share=0.3) as db:
-        assert (db.facts.split.delta, db.facts.split.basic_delta) == (Fraction(7, 10**7), Fraction(3, 10**7))
-        assert "3e-07 for asks added one by one" in str(db.facts)
-    for same in ({}, {"basic_share": 0.3}, {"basic_share": Fraction(3, 10)}, {"budget": None, "basic_share": 0.3}):
+    with sulq.connect(path, columns=COLUMNS, budget=budget, **({"basic_share": 0} | {name: 0.3})) as db:
+        assert (db.facts.split.delta, getattr(db.facts.split, delta)) == (Fraction(7, 10**7), Fraction(3, 10**7))
+        assert f"3e-07 {line}" in str(db.facts)
+    for same in ({}, {name: 0.3}, {name: Fraction(3, 10)}, {"budget": None, name: 0.3}):
         with sulq.connect(path, columns=COLUMNS, **({"budget": budget} | same)) as db:
-            assert db.facts.split.basic_delta == Fraction(3, 10**7)
+            assert getattr(db.facts.split, delta) == Fraction(3, 10**7)
     for other in (0.1, 0, 0.300000001):
-        with pytest.raises(SetupError, match=r"begun with basic_share 0\.3, not 0") as refusal:
-            sulq.connect(path, columns=COLUMNS, budget=budget, basic_share=other)
+        with pytest.raises(SetupError, match=rf"begun with {name} 0\.3, not 0") as refusal:
+            sulq.connect(path, columns=COLUMNS, budget=budget, **{name: other})
         assert refusal.value.code == "budget-mismatch"
-        assert refusal.value.remedy.startswith("Leave basic_share out")
+        assert refusal.value.remedy.startswith(f"Leave {name} out")
 
 
-def test_a_ledger_is_not_begun_with_a_part_of_no_delta(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", DELTA_SHARES)
+def test_a_ledger_is_not_begun_with_a_part_of_no_delta(tmp_path: Path, name: str) -> None:
     """Of a budget that is not divided, or no part at all: refused, and no ledger is left behind."""
     path = parquet(tmp_path)
-    for told in ({"budget": Epsilon(1), "basic_share": 0.1}, {"budget": EpsilonDelta(1, 1e-6), "basic_share": 0.95}):
-        with pytest.raises(SetupError, match="basic_share") as refusal:
+    for told in ({"budget": Epsilon(1), name: 0.1}, {"budget": EpsilonDelta(1, 1e-6), name: 0.95}):
+        with pytest.raises(SetupError, match=name) as refusal:
             sulq.connect(path, columns=COLUMNS, **told)
         assert refusal.value.code == "bad-declaration"
         assert not (tmp_path / "people.ledger").exists()
     sulq.connect(path, columns=COLUMNS, budget=Epsilon(1)).close()
     with pytest.raises(SetupError, match="has none to divide"):
-        sulq.connect(path, columns=COLUMNS, basic_share=0.1)
+        sulq.connect(path, columns=COLUMNS, **{name: 0.1})
     with pytest.raises(SetupError, match="its own declarations"):
-        sulq.connect("http://127.0.0.1:1/x", token="t", basic_share=0.1)
+        sulq.connect("http://127.0.0.1:1/x", token="t", **{name: 0.1})
+
+
+def test_open_keys_have_the_part_that_the_owner_sets_SR14() -> None:
+    """A named part holds with and without such columns, and asks divide their delta alike; with 0 they are refused."""
+    table, question = pa.table({"x": [1, 2], "word": ["a", "b"]}), OpenSums((), None, (col("word"),))
+    spend, budget = EpsilonDelta(0.5, 1e-7), EpsilonDelta(1, 1e-6)
+    columns = {"x": Int(0, 9), "word": Text()}
+    for told, part in (({}, Fraction(1, 10)), ({"key_share": 0.25}, Fraction(1, 4))):
+        with sulq.connect(table, columns=columns, budget=budget, **told) as db:
+            assert key_part(db.facts.split) == part
+            db.ask(question, spend=spend)
+            assert db.transcript()[-1]["event"].key_delta == spend.exact_delta * part
+    with sulq.connect(table, columns=columns, budget=budget, key_share=0) as db:
+        text = "SELECT word, COUNT(*) FROM data GROUP BY word"
+        for act in (lambda: db.ask(question, spend=spend), lambda: db.sql(text, spend=spend)):
+            with pytest.raises(QuestionError, match="Nothing of this budget's delta was set aside") as refusal:
+                act()
+            assert (refusal.value.code, "key_share" in refusal.value.remedy) == ("open-keys", True)
+        db.sum("x", spend=spend, law="gaussian")
 
 
 def test_without_a_part_no_ask_with_a_delta_is_added_one_by_one_SR26() -> None:

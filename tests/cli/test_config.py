@@ -12,7 +12,7 @@ from sulq.cli.settings import SETTINGS
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate, Property, Stated, Utility
-from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.privacy import DELTA_SHARES, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.service.settings import Service
 
 SURVEY = """
@@ -113,14 +113,15 @@ def test_each_budget_is_read(tmp_path: Path, line: str, budget: object) -> None:
     assert read(write(tmp_path, with_dataset(f"budget = {line}"))).datasets["a"].budget == budget
 
 
-def test_the_part_of_delta_for_asks_added_one_by_one_is_read_exactly(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", DELTA_SHARES)
+def test_a_part_of_delta_is_read_exactly(tmp_path: Path, name: str) -> None:
     """0.2 is one fifth, and is handed on to `connect` and a server; left out it is none."""
     text = with_dataset("budget = { epsilon = 1, delta = 1e-6 }")
-    found = read(write(tmp_path, f"{text}\nbasic_share = 0.2")).datasets["a"]
-    assert found.basic_share == found.words()["basic_share"] == Fraction(1, 5)
-    assert read(write(tmp_path, text)).datasets["a"].words()["basic_share"] is None
-    error = refusal(tmp_path, f"{text}\nbasic_share = 0.95")
-    assert (error.code, "[dataset.a] basic_share: " in error.message) == ("bad-declaration", True)
+    found = read(write(tmp_path, f"{text}\n{name} = 0.2")).datasets["a"]
+    assert getattr(found, name) == found.words()[name] == Fraction(1, 5)
+    assert read(write(tmp_path, text)).datasets["a"].words()[name] is None
+    error = refusal(tmp_path, f"{text}\n{name} = 0.95")
+    assert (error.code, f"[dataset.a] {name}: " in error.message) == ("bad-declaration", True)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +206,7 @@ def test_an_unknown_key_is_refused_with_the_nearest(tmp_path: Path, text: str, u
         ("unit = { column = 'x', fold = 'upper' }", "bad-declaration"),
         ("basic_share = 0.1", "bad-declaration"),  # of Epsilon(1)
         ("basic_share = '0.1'", "bad-declaration"),
+        ("key_share = 0.1", "bad-declaration"),  # of Epsilon(1)
         ("size = -1", "bad-config"),
         ("size = true", "bad-config"),
         ("synthetic = 1", "bad-config"),

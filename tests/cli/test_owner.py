@@ -17,7 +17,7 @@ data = "people.parquet"
 budget = {budget}
 columns = {{ x = [0, 9] }}
 """
-DIVIDED = "{ epsilon = 1, delta = 1e-6 }\nbasic_share = 0.4"
+DIVIDED = "{ epsilon = 1, delta = 1e-6 }\nbasic_share = 0.4\nkey_share = 0.25"
 
 
 def run(*words: str) -> str:
@@ -32,8 +32,9 @@ def test_the_report_of_a_budget_says_how_delta_is_divided(tmp_path: Path, budget
     pq.write_table(pa.table({"x": [1, 2, 3]}), data)
     declared.write_text(DECLARED.format(budget=budget), encoding="utf-8")
     assert "is prepared" in run("prepare", str(data))
-    line = "6e-07 for asks summed at one order, 4e-07 for asks added one by one, 0 for open keys"
+    line = "4.5e-07 for asks summed at one order, 3e-07 for asks added one by one, 2.5e-07 for open keys"
     assert (line in run("budget", str(data))) == (budget == DIVIDED)
     if budget == DIVIDED:
-        declared.write_text(DECLARED.format(budget=budget.replace("0.4", "0.3")), encoding="utf-8")
-        assert "begun with basic_share 0.4, not 0.3" in run("prepare", str(data))
+        for name, own in (("basic_share", "0.4"), ("key_share", "0.25")):
+            declared.write_text(DECLARED.format(budget=budget.replace(own, "0.3")), encoding="utf-8")
+            assert f"begun with {name} {own}, not 0.3" in run("prepare", str(data))

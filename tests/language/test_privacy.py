@@ -13,7 +13,7 @@ from sulq import Epsilon, EpsilonDelta, Rho, SubLinear
 from sulq.errors import SetupError
 from sulq.kernel import facts as losses
 from sulq.language import privacy
-from sulq.language.privacy import BASIC_SHARE, basic_part, basic_share_of, divided
+from sulq.language.privacy import BASIC_SHARE, DELTA_SHARES, KEY_SHARE, basic_part, delta_share_of, divided, key_part
 
 
 def test_losses_and_units_are_defined_once() -> None:
@@ -23,9 +23,10 @@ def test_losses_and_units_are_defined_once() -> None:
         "Loss",
         "Queries",
         "basic_part",
-        "basic_share_of",
+        "delta_share_of",
         "divided",
         "epsilon_of",
+        "key_part",
         "normal_epsilon",
         "probability",
     }  # which no price and no ledger reads
@@ -55,31 +56,40 @@ def test_queries_say_nothing_of_groups() -> None:
     ],
     ids=repr,
 )
-def test_the_part_for_basic_composition_is_read_as_it_was_written(told: object, part: Fraction | None) -> None:
-    """0.1 is one tenth, and the division has exactly that part of what is not for open keys."""
+def test_a_part_of_delta_is_read_as_it_was_written(told: object, part: Fraction | None) -> None:
+    """0.1 is one tenth, and the division has exactly that part: for open keys of delta, for pairs of the rest.
+
+    One that is named holds whether or not a table has open keys; one that is not is the default.
+    """
     budget = EpsilonDelta(1, 1e-6)
-    assert basic_share_of(told, budget) == basic_share_of(told) == part
+    for name in DELTA_SHARES:
+        assert delta_share_of(name, told, budget) == delta_share_of(name, told) == part
     for open_keys in (False, True):
-        split = divided(budget, open_keys=open_keys, basic=BASIC_SHARE if part is None else part)
-        assert basic_part(split) == (BASIC_SHARE if part is None else part)
-        assert split.delta + split.basic_delta + split.key_delta == budget.exact_delta
+        usual = KEY_SHARE if open_keys else Fraction(0)
+        for basic, keys in ((part, None), (None, part), (part, part)):
+            split = divided(budget, open_keys=open_keys, basic=basic, keys=keys)
+            assert basic_part(split) == (BASIC_SHARE if basic is None else basic)
+            assert key_part(split) == (usual if keys is None else keys)
+            assert split.delta + split.basic_delta + split.key_delta == budget.exact_delta
 
 
+@pytest.mark.parametrize("name", DELTA_SHARES)
 @pytest.mark.parametrize(
     "told",
     [0.91, 1, -0.1, True, "0.1", float("nan"), float("inf"), Decimal("1e-500"), 1e-10, Fraction(1, 10**9 + 7), [0]],
 )
-def test_what_is_no_part_for_basic_composition_is_refused_T51(told: object) -> None:
+def test_what_is_no_part_of_delta_is_refused_T51(told: object, name: str) -> None:
     """Too much, too little to be counted, and what is no number (T51)."""
-    with pytest.raises(SetupError, match=r"from 0 to 0\.9") as refusal:
-        basic_share_of(told, EpsilonDelta(1, 1e-6))
+    with pytest.raises(SetupError, match=rf"{name} is a number from 0 to 0\.9") as refusal:
+        delta_share_of(name, told, EpsilonDelta(1, 1e-6))
     assert refusal.value.code == "bad-declaration"
 
 
+@pytest.mark.parametrize("name", DELTA_SHARES)
 @pytest.mark.parametrize("budget", [Epsilon(1), Rho(1), SubLinear(1, 1e-6, 9)], ids=str)
-def test_a_budget_that_is_not_divided_has_no_part_for_basic_composition(budget: object) -> None:
+def test_a_budget_that_is_not_divided_has_no_part_of_delta(budget: object, name: str) -> None:
     """A setting is refused and says why. Control: no setting is none to refuse."""
-    with pytest.raises(SetupError, match="has none to divide") as refusal:
-        basic_share_of(0.1, budget)
+    with pytest.raises(SetupError, match=f"{name} divides .* has none to divide") as refusal:
+        delta_share_of(name, 0.1, budget)
     assert refusal.value.code == "bad-declaration"
-    assert basic_share_of(None, budget) is None
+    assert delta_share_of(name, None, budget) is None

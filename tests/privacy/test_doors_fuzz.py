@@ -347,7 +347,7 @@ def test_connect_ends_in_no_foreign_exception() -> None:
         "table": ("data", None), "columns": (COLUMNS, {"x": (0, 9), "c": ["a"]}), "unit": (Unit(), Unit("id", rows=2)),
         "budget": (Epsilon(1), EpsilonDelta(1, 1e-6)), "size": (None, 4), "keys": (None,), "public": (None, ()),
         "ledger": (None,), "anchor": (None,), "synthetic": (False, True), "engine": ("duckdb", "memory"),
-        "prepared": (None, False), "renew": (False,), "basic_share": (None, 0.2),
+        "prepared": (None, False), "renew": (False,), "basic_share": (None, 0.2), "key_share": (None, 0.2),
     }  # fmt: skip
     foreign = []
     for _ in range(counts.count("odd declarations", short=300, long=20_000)):

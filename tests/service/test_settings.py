@@ -10,6 +10,7 @@ import pytest
 
 import sulq
 from sulq.errors import SetupError
+from sulq.language.privacy import DELTA_SHARES
 from sulq.service.clerk.registration import declare
 from sulq.service.settings import DatasetSettings, Service
 
@@ -44,7 +45,7 @@ def test_a_dataset_comes_back(tmp_path: Path) -> None:
     one = declare(
         "survey", tmp_path / "a.csv.gz", {"x": sulq.Int(0, 9), "y": ["a", "b"]}, budget=sulq.EpsilonDelta(1, 1e-6),
         unit=sulq.Unit("p", rows=3), shares={"alice": (0.5, 0.1)}, anchor=tmp_path / "anchor", schedule=1.5, size=10,
-        basic_share=0.3,
+        basic_share=0.3, key_share=0.2,
     )  # fmt: skip
     assert one.ledger == str(tmp_path / "a.ledger")
     assert one.prepared == tmp_path / "a.survey.prepared"
@@ -57,9 +58,10 @@ def test_a_dataset_comes_back(tmp_path: Path) -> None:
     assert [table.inside for table in two.tables] == [None, "codes"]
     for declared in (one, two):
         assert DatasetSettings.from_json(json.loads(json.dumps(declared.to_json()))) == declared
-    assert (one.basic_share, two.basic_share) == (Fraction(3, 10), None)
-    before = {name: value for name, value in two.to_json().items() if name != "basic_share"}
-    assert DatasetSettings.from_json(before) == two, "a file that was written before there was such a setting"
+    assert (one.basic_share, one.key_share) == (Fraction(3, 10), Fraction(1, 5))
+    assert (two.basic_share, two.key_share) == (None, None)
+    before = {name: value for name, value in two.to_json().items() if name not in DELTA_SHARES}
+    assert DatasetSettings.from_json(before) == two, "a file that was written before there were such settings"
 
 
 def test_a_worker_is_told_nothing_of_the_ledger(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from sulq.api.declarations import (
 )
 from sulq.errors import SetupError
 from sulq.language.domain import is_text
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Number, Rho, SubLinear, Unit, basic_share_of
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Number, Rho, SubLinear, Unit, delta_share_of
 
 if TYPE_CHECKING:
     from sulq.api.client import Client
@@ -53,6 +53,7 @@ def connect(
     estimators: Mapping[str, object] | None = None,
     new_people: bool = False,
     basic_share: Number | None = None,
+    key_share: Number | None = None,
 ) -> Database: ...
 def connect(
     data: object,
@@ -79,6 +80,7 @@ def connect(
     estimators: Mapping[str, object] | None = None,
     new_people: bool = False,
     basic_share: Number | None = None,
+    key_share: Number | None = None,
 ) -> Database | Client:
     """Open private data with its public facts, protected unit and budget.
 
@@ -123,6 +125,8 @@ def connect(
             are others by your word, which is written down. Without it such a ledger is refused (`covered-source`).
         basic_share: of an EpsilonDelta budget, the part of delta for asks that are added one by one, from 0 (none of
             them may have a delta) to 0.9; a twentieth by default. Fixed with the ledger (docs/guide/budget.md).
+        key_share: likewise the part of delta for open keys, groups that are found in the data, from 0 (no such group is
+            shown) to 0.9; by default a tenth where a table has open keys, else 0. `basic_share` is of the rest.
     """
     for name, told in {"synthetic": synthetic, "renew": renew, "new_people": new_people, "insecure": insecure}.items():
         if not isinstance(told, bool):
@@ -130,13 +134,14 @@ def connect(
     if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
         declared = (table, columns, unit, budget, size, ledger, anchor, prepared, progress, keys, public, persons)
         changed = synthetic or renew or new_people or engine != "duckdb"
-        declares = changed or any(item is not None for item in (*declared, references, graph, estimators, basic_share))
+        more = (references, graph, estimators, basic_share, key_share)
+        declares = changed or any(item is not None for item in (*declared, *more))
         return _remote(data, token, insecure=insecure, told=declares)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
-    part = basic_share_of(basic_share, budget)
+    basic, keyed = delta_share_of("basic_share", basic_share, budget), delta_share_of("key_share", key_share, budget)
     _check_paths(ledger=ledger, anchor=anchor, prepared=prepared)
     tables: list[OwnedTable]
     if isinstance(data, Mapping):
@@ -176,7 +181,8 @@ def connect(
         progress=progress,
         covered=covered,
         new_people=new_people,
-        basic_share=part,
+        basic_share=basic,
+        key_share=keyed,
     )
 
 

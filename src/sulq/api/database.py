@@ -63,6 +63,7 @@ class Database(NamedAsks):
         covered: Sequence[Source] = (),
         new_people: bool = False,
         basic_share: Fraction | None = None,
+        key_share: Fraction | None = None,
     ) -> None:
         given = [_given(table) for table in tables]
         first = given[0].facts
@@ -76,6 +77,7 @@ class Database(NamedAsks):
             synthetic=synthetic,
             open_keys=open_keys(item.facts.schema for item in given),
             basic_share=basic_share,
+            key_share=key_share,
             mechanisms=tuple(MECHANISMS),
             anchor=anchor,
         )

@@ -33,6 +33,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -40,7 +41,7 @@ from typing import Any, Final, Literal
 from sulq.cli.settings import SETTINGS, ConfigPlace, TableConfig, section
 from sulq.errors import SetupError
 from sulq.language.domain import Column
-from sulq.language.privacy import Budget, Unit, basic_share_of
+from sulq.language.privacy import DELTA_SHARES, Budget, Unit, delta_share_of
 from sulq.service.settings import Service
 
 SUFFIX: Final = ".sulq.toml"
@@ -73,6 +74,7 @@ class DatasetConfig:
     graph: tuple[str, ...] | None = None
     estimators: Mapping[str, object] | None = None
     basic_share: Fraction | None = None
+    key_share: Fraction | None = None
 
     @property
     def files(self) -> tuple[Path | str, ...]:
@@ -83,7 +85,7 @@ class DatasetConfig:
         """Its declarations, as `sulq.connect` and a server take them by name."""
         told: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("data", "columns", "budget", "unit", "table", "size", "synthetic", "anchor", "basic_share")
+            for name in ("data", "columns", "budget", "unit", "table", "size", "synthetic", "anchor", *DELTA_SHARES)
         }
         if not self.tables:
             return told | {"graph": self.graph, "estimators": self.estimators}
@@ -188,8 +190,9 @@ def _dataset(name: str, value: object, path: Path) -> DatasetConfig:
         if several and alone in table:
             raise place.bad(f"has several tables; {alone!r} belongs to each of them")
     found = {"name": name, "table": name} | section("dataset", table, place)
-    share = place.at("basic_share").declared(lambda: basic_share_of(table.get("basic_share"), found["budget"]))
-    found |= {"basic_share": share}
+    for share in DELTA_SHARES:
+        read = partial(delta_share_of, share, table.get(share), found["budget"])
+        found |= {share: place.at(share).declared(read)}
     if several:
         first = next((part for part in found["tables"].values() if not part.public), None)
         if first is None:

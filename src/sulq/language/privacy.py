@@ -37,36 +37,44 @@ from sulq.kernel.laws import gaussian_holds
 __all__ = [
     "CALIBRATIONS", "GRAIN", "LARGEST", "NEIGHBORS", "SMALLEST", "Budget", "Draw", "Epsilon", "EpsilonDelta",
     "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit",
-    "basic_part", "basic_share_of", "divided", "epsilon_of", "exactly", "normal_epsilon", "plain", "probability",
+    "basic_part", "delta_share_of", "divided", "epsilon_of", "exactly", "key_part", "normal_epsilon", "plain",
+    "probability",
 ]  # fmt: skip
 
 
 KEY_SHARE: Final = Fraction(1, 10)  # of delta, for open keys; of an ask's delta likewise, so that as many asks fit
 BASIC_SHARE: Final = Fraction(1, 20)  # of the rest: the blended branch keeps 99% of its room (docs/theory/filter.md)
-MAX_BASIC_SHARE: Final = Fraction(9, 10)
-MAX_BASIC_SHARE_DENOMINATOR: Final = 10**9
+DELTA_SHARES: Final = {  # the parts of delta that an owner may set, and what they are where the owner sets none
+    "basic_share": plain(BASIC_SHARE),
+    "key_share": f"{plain(KEY_SHARE)} where a table has open keys, else 0",
+}
+MAX_DELTA_SHARE: Final = Fraction(9, 10)
+MAX_DELTA_SHARE_DENOMINATOR: Final = 10**9
 BASIC_ASKS: Final = 16  # how many asks priced in rho share that delta
 
 
 def divided(
-    budget: EpsilonDelta, *, open_keys: bool, basic: Fraction = BASIC_SHARE, keys: Fraction = KEY_SHARE
+    budget: EpsilonDelta, *, open_keys: bool, basic: Fraction | None = None, keys: Fraction | None = None
 ) -> Split:
     """Divide delta between conversion, open keys and basic composition, and fix the order of Renyi losses.
 
     The order with the most room is fixed in advance, so plain addition is a filter (SR3); the kernel's filter takes no
-    more room than the order and the delta allow. A part of delta is for open keys where a table has them.
+    more room than the order and the delta allow. `keys` is the part for open keys; None is the usual one where a table
+    has them (`open_keys`), else 0. Of the rest `basic` is the part for basic composition; None is the usual one.
     """
+    if keys is None:
+        keys = KEY_SHARE if open_keys else Fraction(0)
     whole = budget.exact_delta
-    keys = whole * keys if open_keys else Fraction(0)
-    basic *= whole - keys
+    keys *= whole
+    basic = (whole - keys) * (BASIC_SHARE if basic is None else basic)
     delta = whole - keys - basic
     alpha = best_order(float(budget.exact), float(delta))
     room = float(budget.exact) - conversion_cost(alpha, float(delta))
     return Split(Fraction(alpha), max(Fraction(room), Fraction(0)), delta, keys, basic)
 
 
-def basic_share_of(told: object, budget: Budget | None = None) -> Fraction | None:
-    """Read the part of delta that an owner sets aside for basic composition, as it was written: 0.1 is one tenth.
+def delta_share_of(name: str, told: object, budget: Budget | None = None) -> Fraction | None:
+    """Read a part of delta that an owner sets, `basic_share` or `key_share`, as it was written: 0.1 is one tenth.
 
     None is no setting. `budget`: the one it is set for, if that is known already.
 
@@ -76,20 +84,20 @@ def basic_share_of(told: object, budget: Budget | None = None) -> Fraction | Non
     if told is None:
         return None
     try:
-        part = exactly(told, "basic_share", smallest=Fraction(0), largest=1)
+        part = exactly(told, name, smallest=Fraction(0), largest=1)
     except QuestionError:
         part = None
-    if part is None or part > MAX_BASIC_SHARE or part.denominator > MAX_BASIC_SHARE_DENOMINATOR:
+    if part is None or part > MAX_DELTA_SHARE or part.denominator > MAX_DELTA_SHARE_DENOMINATOR:
         raise SetupError(
             "bad-declaration",
-            "basic_share is a number from 0 to 0.9, with at most nine decimals.",
-            f"Write 0.2, say, or leave it out for {plain(BASIC_SHARE)}.",
+            f"{name} is a number from 0 to 0.9, with at most nine decimals.",
+            f"Write 0.2, say, or leave it out for {DELTA_SHARES[name]}.",
         )
     if budget is not None and not isinstance(budget, EpsilonDelta):
         raise SetupError(
             "bad-declaration",
-            f"basic_share divides the delta of an EpsilonDelta budget; {budget} has none to divide.",
-            "Leave basic_share out, or declare an EpsilonDelta budget.",
+            f"{name} divides the delta of an EpsilonDelta budget; {budget} has none to divide.",
+            f"Leave {name} out, or declare an EpsilonDelta budget.",
         )
     return part
 

@@ -15,7 +15,7 @@ from typing import Final, Literal, cast
 
 from sulq.answers import wire
 from sulq.language.facts import TableFacts
-from sulq.language.privacy import Budget, Unit
+from sulq.language.privacy import DELTA_SHARES, Budget, Unit
 
 Tree = Mapping[str, object]
 WORKERS: Final = 2
@@ -99,13 +99,14 @@ class DatasetSettings:
     schedule: float | None = None
     renew: bool = False
     basic_share: Fraction | None = None  # the part of delta for basic composition; None: what the ledger has
+    key_share: Fraction | None = None  # likewise for open keys
 
     def for_worker(self) -> DatasetSettings:
         """What a worker needs of it: not where the ledger lies, whose address may hold a password, nor of analysts.
 
         A worker whose tables lie in the database of the ledger could come to it all the same, by the tables' address.
         """
-        return replace(self, ledger="", shares={}, anchor=None, schedule=None, basic_share=None)
+        return replace(self, ledger="", shares={}, anchor=None, schedule=None, basic_share=None, key_share=None)
 
     @property
     def certified(self) -> bool:
@@ -128,7 +129,7 @@ class DatasetSettings:
             for name in ("name", "ledger", "prepared", "alone", "synthetic", "anchor", "schedule", "renew")
         }
         shares = {name: list(pair) for name, pair in self.shares.items()}
-        values = {name: wire.to_json(getattr(self, name)) for name in ("unit", "budget", "basic_share")}
+        values = {name: wire.to_json(getattr(self, name)) for name in ("unit", "budget", *DELTA_SHARES)}
         return {**plain, **values, "tables": tables, "shares": shares}
 
     @classmethod
@@ -137,7 +138,7 @@ class DatasetSettings:
         told = dict(tree)
         told["tables"] = tuple(_table(tree) for tree in cast("list[dict[str, object]]", told["tables"]))
         told["unit"], told["budget"] = wire.from_json(told["unit"]), wire.from_json(told["budget"])
-        told["basic_share"] = wire.from_json(told.get("basic_share"))  # files of earlier versions do not name it
+        told |= {name: wire.from_json(told.get(name)) for name in DELTA_SHARES}  # earlier versions do not name them
         told["shares"] = {name: tuple(pair) for name, pair in cast("dict[str, list[float]]", told["shares"]).items()}
         told["prepared"] = Path(str(told["prepared"])) if told["prepared"] else told["prepared"]
         told["anchor"] = None if told["anchor"] is None else Path(str(told["anchor"]))

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -25,7 +26,8 @@ from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import chain, entries
 from sulq.kernel.ledger.filter import Totals
-from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit, basic_part, epsilon_of
+from sulq.language import privacy
+from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, SubLinear, Unit, epsilon_of
 from tests import counts
 from tests.counts import count
 from tests.curator.ledger.cases import MECHANISMS, ask, gaussian, memory_folder, opened, pure, queries
@@ -415,14 +417,15 @@ def test_a_raised_epsilon_delta_budget_has_more_room_SR3(folder: Path) -> None:
         ledger.verify()
 
 
-def test_a_raised_budget_keeps_its_part_for_basic_composition_SR26(folder: Path) -> None:
+@pytest.mark.parametrize(("name", "part_of"), [("basic_share", privacy.basic_part), ("key_share", privacy.key_part)])
+def test_a_raised_budget_keeps_the_parts_of_its_delta_SR26(folder: Path, name: str, part_of: Callable) -> None:
     """The part that the owner set is the same after a raise, and is still what the ledger is opened with (SR26)."""
     path, part = folder / "a.ledger", Fraction(3, 10)
-    with opened(path, EpsilonDelta(1, 1e-6), open_keys=True, basic_share=part) as ledger:
+    with opened(path, EpsilonDelta(1, 1e-6), open_keys=True, **{name: part}) as ledger:
         ledger.raise_to(EpsilonDelta(1.5, 7e-6))
-        assert basic_part(ledger.split) == part
-    opened(path, EpsilonDelta(1.5, 7e-6), basic_share=part).close()
-    refused("budget-mismatch", opened, path, EpsilonDelta(1.5, 7e-6), basic_share=Fraction(1, 10))
+        assert part_of(ledger.split) == part
+    opened(path, EpsilonDelta(1.5, 7e-6), **{name: part}).close()
+    refused("budget-mismatch", opened, path, EpsilonDelta(1.5, 7e-6), **{name: Fraction(1, 5)})
     opened(path, EpsilonDelta(1.5, 7e-6)).close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -14,7 +15,17 @@ from sulq.curator.ledger.notes import KEY_BYTES, compare, genesis, read_founding
 from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
-from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, basic_part
+from sulq.language.privacy import (
+    BASIC_SHARE,
+    KEY_SHARE,
+    Epsilon,
+    EpsilonDelta,
+    Rho,
+    SubLinear,
+    Unit,
+    basic_part,
+    key_part,
+)
 
 FIRST = genesis(Unit("id", 3), Epsilon(1), open_keys=False, synthetic=False, time="t")
 
@@ -31,23 +42,26 @@ def test_a_ledger_is_opened_for_what_it_was_begun_for_T56() -> None:
         assert refusal.value.code.endswith("-mismatch")
 
 
-def test_the_part_for_basic_composition_is_fixed_by_the_first_entry_SR26() -> None:
+@pytest.mark.parametrize(
+    ("name", "part_of", "usual"), [("basic", basic_part, BASIC_SHARE), ("keys", key_part, KEY_SHARE)]
+)
+def test_the_parts_of_delta_are_fixed_by_the_first_entry_SR26(name: str, part_of: Callable, usual: Fraction) -> None:
     """SR26: another part of delta is refused, and so is one of a budget without a division; saying nothing is not."""
-    for told, own in ((None, Fraction(1, 20)), (Fraction(0), Fraction(0)), (Fraction(2, 5), Fraction(2, 5))):
-        first = genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=True, synthetic=False, basic=told, time="t")
+    for told, own in ((None, usual), (Fraction(0), Fraction(0)), (Fraction(2, 5), Fraction(2, 5))):
+        first = genesis(Unit(), EpsilonDelta(1, 1e-6), open_keys=True, synthetic=False, time="t", **{name: told})
         state = load(SqliteFile.in_memory([Row(1, first, link(ORIGIN, 1, first))]), ())
         nothing = {"unit": None, "budget": None, "synthetic": None}
-        assert basic_part(state.filter.split) == own
+        assert part_of(state.filter.split) == own
         for same in (None, own):
-            compare(state, of(state).founding, **nothing, basic=same)
+            compare(state, of(state).founding, **nothing, **{name: same})
         with pytest.raises(SetupError, match="is fixed when the ledger is begun") as refusal:
-            compare(state, of(state).founding, **nothing, basic=Fraction(3, 10))
+            compare(state, of(state).founding, **nothing, **{name: Fraction(3, 10)})
         assert refusal.value.code == "budget-mismatch"
     with pytest.raises(SetupError, match="has none to divide"):
-        genesis(Unit(), Epsilon(1), open_keys=True, synthetic=False, basic=Fraction(1, 10), time="t")
+        genesis(Unit(), Epsilon(1), open_keys=True, synthetic=False, time="t", **{name: Fraction(1, 10)})
     state = load(SqliteFile.in_memory([Row(1, FIRST, link(ORIGIN, 1, FIRST))]), ())
     with pytest.raises(SetupError, match="has none to divide"):
-        compare(state, of(state).founding, unit=None, budget=None, synthetic=None, basic=Fraction(0))
+        compare(state, of(state).founding, unit=None, budget=None, synthetic=None, **{name: Fraction(0)})
 
 
 def test_names_and_keys_read_back() -> None:

@@ -509,11 +509,13 @@ def test_the_best_adaptive_analyst_stays_within_the_budget_SR3(epsilon: float, d
 
 
 @pytest.mark.parametrize("part", [Fraction(0), Fraction(1, 2), Fraction(9, 10)])
-def test_no_part_that_an_owner_sets_gives_an_adaptive_analyst_more_SR26(part: Fraction) -> None:
+@pytest.mark.parametrize("keys", [Fraction(0), Fraction(9, 10)])
+def test_no_part_that_an_owner_sets_gives_an_adaptive_analyst_more_SR26(part: Fraction, keys: Fraction) -> None:
     """(E, D) holds however delta is divided. Control: with a limit of twice delta for pairs it does not."""
     epsilon, delta = 1.0, 0.05
     budget = EpsilonDelta(epsilon, delta)
-    held = Filter(budget, divided(budget, open_keys=False, basic=part), MECHANISMS)
+    held = Filter(budget, divided(budget, open_keys=False, basic=part, keys=keys), MECHANISMS)
+    assert held.key_limit == whole_units(budget.exact_delta * keys)
     kinds = [coin(epsilon / 3), tail(epsilon**2 / 40), leak(epsilon / 12, delta / 6)]
     assert worst_delta(held, kinds, depth=8, level=epsilon, check=False) <= delta
     loose = Filter(budget, divided(budget, open_keys=False, basic=part), MECHANISMS)

@@ -249,24 +249,26 @@ def test_a_copy_of_a_file_has_no_second_budget_T98(running: Running) -> None:
     running.ask("owner", "register", {**body, "name": "others", "file": "others.csv"})
 
 
-def test_an_owner_sets_how_delta_is_divided_by_a_call_SR26(running: Running) -> None:
+@pytest.mark.parametrize(("name", "delta"), [("basic_share", "basic_delta"), ("key_share", "key_delta")])
+def test_an_owner_sets_how_delta_is_divided_by_a_call_SR26(running: Running, name: str, delta: str) -> None:
     """The part is fixed with the ledger: registered again with another it is refused, without one it is the same."""
-    (running.folder / "parts.csv").write_text("\n".join(["who,age", *(f"{i},{30 + i % 40}" for i in range(50))]))
+    file = f"{name}.csv"
+    (running.folder / file).write_text("\n".join(["who,age", *(f"{i},{30 + i % 40}" for i in range(50))]))
     budget = wire.to_json(sulq.EpsilonDelta(1, 1e-6))
-    body = {**DECLARED, "name": "parts", "file": "parts.csv", "budget": budget}
-    for told, refused in (({"basic_share": 0.95}, "0 to 0.9"), ({"basic_share": "0.1"}, "0 to 0.9")):
+    body = {**DECLARED, "name": "parts", "file": file, "budget": budget}
+    for told, refused in (({name: 0.95}, "0 to 0.9"), ({name: "0.1"}, "0 to 0.9")):
         with pytest.raises(SetupError, match=refused):
             running.ask("owner", "register", {**body, **told})
     with pytest.raises(SetupError, match="has none to divide"):
-        running.ask("owner", "register", {**body, "budget": DECLARED["budget"], "basic_share": 0.1})
-    for told, refused in (({"basic_share": 0.3}, None), ({"basic_share": 0.1}, "budget-mismatch"), ({}, None)):
+        running.ask("owner", "register", {**body, "budget": DECLARED["budget"], name: 0.1})
+    for told, refused in (({name: 0.3}, None), ({name: 0.1}, "budget-mismatch"), ({}, None)):
         if refused is not None:
             with pytest.raises(SetupError, match=refused):
                 running.ask("owner", "register", {**body, **told})
             continue
         running.ask("owner", "register", {**body, **told})
         facts = wire.from_json(running.ask("owner", "facts", {}, dataset="parts")["facts"])
-        assert facts.split.basic_delta == Fraction(3, 10**7)
+        assert getattr(facts.split, delta) == Fraction(3, 10**7)
         running.ask("owner", "withdraw", {}, dataset="parts")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +17,7 @@ from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
-from sulq.language.privacy import basic_part
+from sulq.language.privacy import basic_part, key_part
 from sulq.service import ipc
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.registration import Holdings, declare
@@ -78,17 +78,18 @@ def test_every_dataset_of_a_ledger_says_of_it_what_it_says_T56(
         assert not (tmp_path / "b.anchor").exists()
 
 
-def test_every_dataset_of_a_ledger_divides_delta_alike_SR26(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "part_of"), [("basic_share", basic_part), ("key_share", key_part)])
+def test_every_dataset_of_a_ledger_divides_delta_alike_SR26(tmp_path: Path, name: str, part_of: Callable) -> None:
     """Another part is refused for the second dataset as for the first; the same, and none, are taken on."""
     with manager(tmp_path) as (found, _):
         told = {"budget": sulq.EpsilonDelta(3, 1e-6)}
-        assert code(found, dataset(tmp_path, "first", basic_share=0.3, **told)) is None
-        assert basic_part(found.datasets["first"].open_ledger().split) == Fraction(3, 10)
-        assert code(found, dataset(tmp_path, "second", basic_share=0.1, **told)) == "budget-mismatch"
-        assert code(found, dataset(tmp_path, "third", basic_share=0.3, **told)) is None
+        assert code(found, dataset(tmp_path, "first", **{name: 0.3}, **told)) is None
+        assert part_of(found.datasets["first"].open_ledger().split) == Fraction(3, 10)
+        assert code(found, dataset(tmp_path, "second", **{name: 0.1}, **told)) == "budget-mismatch"
+        assert code(found, dataset(tmp_path, "third", **{name: 0.3}, **told)) is None
         assert code(found, dataset(tmp_path, "fourth", **told)) is None
     with pytest.raises(SetupError, match="has none to divide"):
-        dataset(tmp_path, "fifth", basic_share=0.3)
+        dataset(tmp_path, "fifth", **{name: 0.3})
 
 
 def test_an_anchor_is_every_datasets_T56(tmp_path: Path) -> None:

@@ -502,8 +502,10 @@ def test_a_dataset_is_registered_step_by_step(visitor: Visitor, tmp_path: Path) 
     assert "Choose the column that says whose row it is" in words
     status, words = step("/register/budget", whose="column", person="who", rows="4", neighbors="add_remove")
     assert status == 200
-    status, words = step("/register/review", way="both", epsilon="30", delta="0.1", basic_share="0.3", size="1,000")
+    parts = {"basic_share": "0.3", "key_share": "0.2"}
+    status, words = step("/register/review", way="both", epsilon="30", delta="0.1", size="1,000", **parts)
     assert "Part of δ for asks that are added one by one 0.3" in words
+    assert "Part of δ for groups that are found in the data 0.2" in words
     assert "Delta is at least 1/size" in words
     assert "past epsilon 20" in words
     status, words = step("/register")
@@ -511,7 +513,7 @@ def test_a_dataset_is_registered_step_by_step(visitor: Visitor, tmp_path: Path) 
     (declared,) = held
     assert declared.unit == sulq.Unit("who", rows=4)
     assert declared.budget == sulq.EpsilonDelta(30, 0.1)
-    assert declared.basic_share == Fraction(3, 10)
+    assert (declared.basic_share, declared.key_share) == (Fraction(3, 10), Fraction(1, 5))
     assert declared.tables[0].size == 1000
     assert dict(declared.tables[0].facts.schema.columns) == {
         HOSTILE: sulq.Int(0, 110), "city": sulq.Category(["Haifa", "Lod"]),

@@ -10,6 +10,7 @@ from fractions import Fraction
 import httpx
 import pytest
 
+from sulq.language.privacy import DELTA_SHARES
 from sulq.service.clerk.access import hashed
 from sulq.service.web.limits import Limits
 from sulq.service.web.routes import routes
@@ -77,12 +78,14 @@ def test_how_delta_is_divided_is_said_over_http(shared: Door, monkeypatch: pytes
     held = []
     monkeypatch.setattr(shared.office, "hold", held.append, raising=False)
     body = {**REGISTERED, "name": "parts", "budget": {"kind": "EpsilonDelta", "epsilon": 1, "delta": 1e-6}}
-    for part in (0.3, None, 0):
-        assert shared.post("/v1/datasets", {**body, "basic_share": part}, "owner").status_code == 201
-    assert [declared.basic_share for declared in held] == [Fraction(3, 10), None, Fraction(0)]
-    for odd in ({"basic_share": 0.95}, {"basic_share": "a"}, {"basic_share": 0.1, "budget": REGISTERED["budget"]}):
-        assert shared.post("/v1/datasets", {**body, **odd}, "owner").status_code in (400, 422)
-    assert len(held) == 3
+    for name in DELTA_SHARES:
+        held.clear()
+        for part in (0.3, None, 0):
+            assert shared.post("/v1/datasets", {**body, name: part}, "owner").status_code == 201
+        assert [getattr(declared, name) for declared in held] == [Fraction(3, 10), None, Fraction(0)]
+        for odd in ({name: 0.95}, {name: "a"}, {name: 0.1, "budget": REGISTERED["budget"]}):
+            assert shared.post("/v1/datasets", {**body, **odd}, "owner").status_code in (400, 422)
+        assert len(held) == 3
 
 
 def test_every_route_has_its_row_T79() -> None:

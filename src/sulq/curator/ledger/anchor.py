@@ -261,6 +261,7 @@ class AnchoredLedger(LedgerView):
         budget: Budget,
         synthetic: bool,
         basic_share: Fraction | None = None,
+        key_share: Fraction | None = None,
         anchor: Path | str | None = None,
     ) -> None:
         """Refuse a further dataset of this person space whose owner declares it otherwise than the ledger says (T56).
@@ -269,7 +270,8 @@ class AnchoredLedger(LedgerView):
             SetupError: `unit-mismatch`, `budget-mismatch`, `synthetic-mismatch`, `bad-anchor`; nothing was written.
         """
         with self._writer.looking() as (state, _):
-            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic, basic=basic_share)
+            said = {"basic": basic_share, "keys": key_share}
+            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic, **said)
         told = None if anchor is None else Path(anchor).resolve()
         if told != (None if self._anchor is None else self._anchor.path):
             raise SetupError(

@@ -84,6 +84,7 @@ class Ledger(AnchoredLedger):
         synthetic: bool | None = None,
         open_keys: bool = False,
         basic_share: Fraction | None = None,
+        key_share: Fraction | None = None,
         create: bool = True,
         wait: float = 5.0,
         answer_wait: float = 60.0,
@@ -100,8 +101,9 @@ class Ledger(AnchoredLedger):
             unit: Who is protected. None, like the next two, takes what the ledger says.
             budget: What may be lost in total, as last raised.
             synthetic: Whether the data is not private; fixed for ever by the first entry (SR9).
-            open_keys: Whether a new EpsilonDelta budget sets half its delta aside for open keys.
+            open_keys: Whether a new EpsilonDelta budget sets a part of its delta aside for open keys.
             basic_share: What part of the other delta is for basic composition; None takes what the ledger says.
+            key_share: What part of delta is for open keys, whatever `open_keys` says; None takes what the ledger says.
             create: Whether to begin a ledger where there is none.
             wait: Seconds to wait for another process that writes.
             answer_wait: Seconds to wait for another thread's answer to the same idempotency key.
@@ -119,13 +121,14 @@ class Ledger(AnchoredLedger):
         outside = None if anchor is None else Path(anchor).resolve()
         if outside is not None and place is None:
             raise SetupError("bad-declaration", "A ledger in memory has nothing to anchor.")
+        parts = {"basic": basic_share, "keys": key_share}
         store = connect(
             place,
             unit=unit,
             budget=budget,
             synthetic=synthetic,
             open_keys=open_keys,
-            basic_share=basic_share,
+            **parts,
             create=create,
             wait=wait,
             vfs=vfs,
@@ -136,9 +139,8 @@ class Ledger(AnchoredLedger):
             store, path=place, mechanisms=mechanisms, clock=clock, failpoint=failpoint, answer_wait=answer_wait
         )
         try:
-            notes.compare(
-                ledger._writer.state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic, basic=basic_share
-            )
+            state = ledger._writer.state
+            notes.compare(state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic, **parts)
             if outside is not None:
                 ledger._attach(Anchor(outside, ledger.space, ledger._signer, failpoint))
         except SulqError:
@@ -166,8 +168,8 @@ class Ledger(AnchoredLedger):
             plan_digest: What names the plan that is paid for.
             question_digest: What names the question and its price; by default the SHA-256 of its JSON.
             asked: What names the question alone, for free re-answers; by default the same.
-            key: An idempotency key. Asked again with the same question it costs
-                nothing and the receipt carries the `stored` answer (T44). No analyst meets another's.
+            key: An idempotency key. Asked again with the same question it costs nothing and the receipt carries the
+                `stored` answer (T44). No analyst meets another's.
             analyst: Whose share is charged; "" is whoever opened the ledger.
             dataset: Which of the person space's datasets is asked, so that who may read of one reads of no other.
 
@@ -228,9 +230,8 @@ class Ledger(AnchoredLedger):
     def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False) -> None:
         """Store the answer to a debit for the transcript.
 
-        It is written with the next debit, at `flush` or at `close`, and lost in a
-        crash before that; `at_once` where another process or an idempotency key may
-        ask for it again.
+        It is written with the next debit, at `flush` or at `close`, and lost in a crash before that; `at_once` where
+        another process or an idempotency key may ask for it again.
         """
         self._writer.guard()
         charge = self._history.charges.get(receipt.seq)
@@ -276,8 +277,7 @@ class Ledger(AnchoredLedger):
     ) -> int:
         """Note what data stands under a name, if that is new or said to be; returns the public version.
 
-        The spend stays with the person space, whatever its data is called and
-        however often it is registered (T56).
+        The spend stays with the person space, whatever its data is called and however often it is registered (T56).
         """
         data = Registration(name, declarations, size, source, public, estimators)
 
@@ -332,9 +332,8 @@ class Ledger(AnchoredLedger):
     def share(self, analyst: str, share: Share, *, unless_set: bool = False) -> Share:
         """Set what one analyst may spend at most and what is kept for it, as parts of the budget (T54, T55).
 
-        It is an entry, if it is new; a later one replaces it. Without one an
-        analyst may spend all that is left, and nothing is kept for it. With
-        `unless_set` one that stands already is left as it is. Returns the one that holds now.
+        It is an entry, if it is new; a later one replaces it. Without one an analyst may spend all that is left, and
+        nothing is kept for it. With `unless_set` one that stands already is left as it is. Returns the one that holds.
 
         Raises:
             SetupError: `bad-share`: more would be kept for all than there is, or is left.

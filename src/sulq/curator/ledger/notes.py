@@ -40,7 +40,6 @@ from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.ledger.store import damaged
 from sulq.language.estimator import Estimator
 from sulq.language.privacy import (
-    BASIC_SHARE,
     Budget,
     EpsilonDelta,
     Event,
@@ -48,8 +47,9 @@ from sulq.language.privacy import (
     SubLinear,
     Unit,
     basic_part,
-    basic_share_of,
+    delta_share_of,
     divided,
+    key_part,
 )
 from sulq.version import __version__
 
@@ -280,16 +280,19 @@ def genesis(
     open_keys: bool,
     synthetic: bool,
     basic: Fraction | None = None,
+    keys: Fraction | None = None,
     **told: object,
 ) -> str:
     """Begin a person space; `told` is what else its entry says: when, and with which versions.
 
-    `basic`: the part of an EpsilonDelta budget's delta for basic composition; None is the default.
+    `basic`, `keys`: the parts of an EpsilonDelta budget's delta for basic composition and for open keys; None is the
+    default.
     """
     budget.exact  # noqa: B018 - a total may be zero, a budget may not: refused before anything is written
-    part = basic_share_of(basic, budget)
-    part = BASIC_SHARE if part is None else part
-    split = divided(budget, open_keys=open_keys, basic=part) if isinstance(budget, EpsilonDelta) else None
+    basic, keys = delta_share_of("basic_share", basic, budget), delta_share_of("key_share", keys, budget)
+    split = None
+    if isinstance(budget, EpsilonDelta):
+        split = divided(budget, open_keys=open_keys, basic=basic, keys=keys)
     own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
     own |= {"unit": kernel_wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
     return canonical(told | own | {name: random_bytes(KEY_BYTES).hex() for name in SECRETS})
@@ -337,6 +340,7 @@ def compare(
     budget: Budget | None,
     synthetic: bool | None,
     basic: Fraction | None = None,
+    keys: Fraction | None = None,
 ) -> None:
     """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
     own = state.genesis
@@ -349,13 +353,14 @@ def compare(
     if synthetic is not None and synthetic != own.synthetic:
         kind = "synthetic" if own.synthetic else "private"
         raise SetupError("synthetic-mismatch", f"The ledger was created for {kind} data.")
-    part, split = basic_share_of(basic, state.filter.budget), state.filter.split
-    if part is not None and split is not None and part != basic_part(split):
-        raise SetupError(
-            "budget-mismatch",
-            f"The ledger was begun with basic_share {float(basic_part(split)):.9g}, not {float(part):.9g}.",
-            "Leave basic_share out, or name the ledger's own: how delta is divided is fixed when the ledger is begun.",
-        )
+    for name, told, part_of in (("basic_share", basic, basic_part), ("key_share", keys, key_part)):
+        part, split = delta_share_of(name, told, state.filter.budget), state.filter.split
+        if part is not None and split is not None and part != part_of(split):
+            raise SetupError(
+                "budget-mismatch",
+                f"The ledger was begun with {name} {float(part_of(split)):.9g}, not {float(part):.9g}.",
+                f"Leave {name} out, or name the ledger's own: how delta is divided is fixed when the ledger is begun.",
+            )
 
 
 def refuse_lowered(own: Budget, budget: Budget) -> None:

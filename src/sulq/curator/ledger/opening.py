@@ -134,7 +134,8 @@ def connect(
     budget: Budget | None,
     synthetic: bool | None,
     open_keys: bool,
-    basic_share: Fraction | None,
+    basic: Fraction | None,
+    keys: Fraction | None,
     create: bool,
     wait: float,
     vfs: str,
@@ -149,7 +150,8 @@ def connect(
         if unit is None or budget is None:
             raise SetupError("missing-file", f"There is no ledger at {path}, and no unit and budget to begin one.")
         more = {"time": time, "versions": notes.versions()}
-        body = notes.genesis(unit, budget, open_keys=open_keys, synthetic=synthetic is True, basic=basic_share, **more)
+        own = synthetic is True
+        body = notes.genesis(unit, budget, open_keys=open_keys, synthetic=own, basic=basic, keys=keys, **more)
         return [Row(1, body, link(ORIGIN, 1, body))]
 
     with opening():

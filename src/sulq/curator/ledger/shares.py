@@ -27,7 +27,11 @@ def refuse_kind(rule: Filter, event: Event) -> None:
     if event.key_delta and not isinstance(rule.budget, EpsilonDelta):
         raise QuestionError("spend-kind", "Open keys need a budget with a delta.")
     if event.key_delta and rule.key_limit == 0:
-        raise QuestionError("open-keys", "Nothing of this budget's delta was set aside for open keys.")
+        raise QuestionError(
+            "open-keys",
+            "Nothing of this budget's delta was set aside for open keys.",
+            "Declare the categories; key_share, which sets that part, is fixed when a ledger is begun.",
+        )
 
 
 def limits_of(rule: Filter) -> tuple[int, ...]:

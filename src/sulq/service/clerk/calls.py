@@ -22,7 +22,7 @@ from sulq.answers import wire
 from sulq.api.declarations import SUFFIXES
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.domain import COLUMNS
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.service.clerk import request as requests
 from sulq.service.clerk.access import Principal, hashed
 from sulq.service.clerk.registration import declare
@@ -33,7 +33,7 @@ from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset of one table says of it
-FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", "basic_share", "synthetic")
+FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", *DELTA_SHARES, "synthetic")
 PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
 MAX_ROWS: Final = 2**40  # rows
 T = TypeVar("T")
@@ -66,6 +66,7 @@ def _alone(request: Request, name: str) -> DatasetSettings:
         _columns(request),
         budget=_budget(request),
         basic_share=request.body.get("basic_share"),
+        key_share=request.body.get("key_share"),
         unit=_unit(request),
         table=request.optional("table"),
         size=_size(request),
@@ -108,6 +109,7 @@ def _several(request: Request, name: str) -> DatasetSettings:
         {table: _columns(part) for table, part in parts.items()},
         budget=_budget(request),
         basic_share=request.body.get("basic_share"),
+        key_share=request.body.get("key_share"),
         unit=_unit(request),
         size=sizes,
         synthetic=request.truth("synthetic"),

@@ -101,6 +101,7 @@ class DatasetManager:
             budget=declared.budget,
             synthetic=declared.synthetic,
             basic_share=declared.basic_share,
+            key_share=declared.key_share,
             anchor=declared.anchor,
         )
         for analyst, (share, reserve) in declared.shares.items():
@@ -409,6 +410,7 @@ def _opened(declared: DatasetSettings) -> Ledger:
         synthetic=declared.synthetic,
         open_keys=open_keys(table.facts.schema for table in declared.tables),
         basic_share=declared.basic_share,
+        key_share=declared.key_share,
         mechanisms=tuple(MECHANISMS),
         anchor=declared.anchor,
     )

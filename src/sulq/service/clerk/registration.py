@@ -23,7 +23,7 @@ from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.curator.ledger.turns import sync_directory
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Schema
-from sulq.language.privacy import Budget, Unit, basic_share_of
+from sulq.language.privacy import Budget, Unit, delta_share_of
 from sulq.service.settings import DatasetSettings, Service, TableSettings
 from sulq.service.worker import database
 
@@ -51,6 +51,7 @@ def declare(
     graph: tuple[str, ...] | None = None,
     estimators: Mapping[str, object] | None = None,
     basic_share: object = None,
+    key_share: object = None,
 ) -> DatasetSettings:
     """A dataset from the same words as `sulq.connect`; a server reads files and tables in PostgreSQL, never frames."""
     whole = Unit() if unit is None else unit
@@ -84,7 +85,8 @@ def declare(
         anchor=anchor,
         schedule=schedule,
         renew=renew,
-        basic_share=basic_share_of(basic_share, budget),
+        basic_share=delta_share_of("basic_share", basic_share, budget),
+        key_share=delta_share_of("key_share", key_share, budget),
     )
 
 

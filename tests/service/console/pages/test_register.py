@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
+from sulq.language.privacy import DELTA_SHARES
 from sulq.service.console.guard import Fields
 from sulq.service.console.pages.register import ColumnDraft, RegistrationDraft, looked, suggested
 
@@ -113,17 +114,18 @@ def test_the_body_is_the_api_s_own() -> None:
     assert draft().budget() == Epsilon(1)
 
 
-def test_the_part_of_delta_for_asks_added_one_by_one_may_be_set() -> None:
+@pytest.mark.parametrize("share", DELTA_SHARES)
+def test_a_part_of_delta_may_be_set(share: str) -> None:
     """It travels as a number where there is a delta; what is no part stops at the budget, and none is the default."""
-    told = draft(way="both", basic_share="0.3")
-    assert (told.reach("review"), told.body()["basic_share"]) == ("review", 0.3)
-    assert ("basic_share", "0.3") in told.hidden("review")
-    assert draft(way="both", basic_share="0").body()["basic_share"] == 0
+    told = draft(way="both", **{share: "0.3"})
+    assert (told.reach("review"), told.body()[share]) == ("review", 0.3)
+    assert (share, "0.3") in told.hidden("review")
+    assert draft(way="both", **{share: "0"}).body()[share] == 0
     for odd in ("0.95", "-1", "much"):
-        assert draft(way="both", basic_share=odd).reach("review") == "budget"
-    for none in (draft(way="both"), draft(basic_share="0.3")):
+        assert draft(way="both", **{share: odd}).reach("review") == "budget"
+    for none in (draft(way="both"), draft(**{share: "0.3"})):
         assert none.reach("review") == "review"
-        assert "basic_share" not in none.body()
+        assert share not in none.body()
 
 
 @pytest.mark.parametrize(

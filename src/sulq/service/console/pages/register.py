@@ -17,7 +17,7 @@ from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.facts import MUCH, Facts
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit, basic_share_of
+from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit, delta_share_of
 from sulq.service.console.api import Refusal, Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.views import words
@@ -29,8 +29,8 @@ STEPS: Final = ("file", "columns", "unit", "budget", "review")
 STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms, and what these say at first
     "file": {"file": "", "name": ""},
     "unit": {"whose": "column", "person": "", "rows": "1", "neighbors": "add_remove", "fold": ""},
-    "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "basic_share": "", "rho": "0.1"}
-    | {"size": "", "synthetic": ""},
+    "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "rho": "0.1"}
+    | {"basic_share": "", "key_share": "", "size": "", "synthetic": ""},
 }
 VERBATIM: Final = ("file", "person")  # names of files and of columns keep their blanks
 MAX_COLUMNS: Final = 3000
@@ -135,6 +135,7 @@ class RegistrationDraft:
     epsilon: str
     delta: str
     basic_share: str  # of delta; "" where the owner sets none
+    key_share: str  # likewise
     rho: str
     size: str
     synthetic: str  # "yes" or ""
@@ -198,7 +199,7 @@ class RegistrationDraft:
         """What may be lost in total, how its delta is divided, and the declared size."""
         try:
             self.count()
-            self.share()
+            self.shares()
             if self.way == "rho":
                 return Rho(_number(self.rho, "rho"))
             epsilon = _number(self.epsilon, "epsilon")
@@ -213,10 +214,12 @@ class RegistrationDraft:
         """The declared number of rows, if it may be known."""
         return _whole(self.size, "The number of rows") if self.size else None
 
-    def share(self) -> float | None:
-        """The part of delta for asks that are added one by one, if there is a delta and the owner sets one."""
-        found = _number(self.basic_share, "basic_share") if self.way == "both" and self.basic_share else None
-        basic_share_of(found)
+    def shares(self) -> dict[str, float]:
+        """The parts of delta that the owner sets, if there is a delta, by their names."""
+        said = {name: getattr(self, name) for name in DELTA_SHARES if self.way == "both"}
+        found = {name: _number(text, name) for name, text in said.items() if text}
+        for name, part in found.items():
+            delta_share_of(name, part)
         return found
 
     def warnings(self) -> list[str]:
@@ -253,9 +256,7 @@ class RegistrationDraft:
         }
         if self.count() is not None:
             body["size"] = self.count()
-        if self.share() is not None:
-            body["basic_share"] = self.share()
-        return body
+        return body | self.shares()
 
 
 def looked(tree: Tree) -> list[ColumnDraft]:
@@ -358,13 +359,13 @@ async def register(visit: Visit) -> Response:
 async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: Refusal | None = None) -> Response:
     files = (await visit.api.post(at("look"), {}))["files"] if name == "file" else []
     problem = draft.problems.get(name, "")
-    reviewed: dict[str, object] = {"declared": {}, "unit": None, "budget": None, "share": None, "warnings": []}
+    reviewed: dict[str, object] = {"declared": {}, "unit": None, "budget": None, "shares": {}, "warnings": []}
     if name == "review":
         reviewed = {
             "declared": draft.declared() or {},
             "unit": draft.unit(),
             "budget": draft.budget(),
-            "share": draft.share(),
+            "shares": draft.shares(),
             "warnings": draft.warnings(),
         }
         reviewed["promise"] = words.guarantee(reviewed["unit"], reviewed["budget"])  # type: ignore[arg-type]

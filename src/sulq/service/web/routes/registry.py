@@ -12,13 +12,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
 from sulq.errors import SulqError
-from sulq.language.privacy import MAX_BASIC_SHARE
+from sulq.language.privacy import MAX_DELTA_SHARE
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
 from sulq.service.sandbox.isolation import files, rights
 from sulq.service.web.requests import Asker, Body, ClerkClient, Tree
 from sulq.service.web.responses import Json
 from sulq.version import __version__
 
+DeltaShare = Annotated[float, Field(ge=0, le=float(MAX_DELTA_SHARE))]
 _NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]+")
 
 
@@ -82,7 +83,8 @@ class RegisterBody(Body):
 
     One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
     whose rows are edges, the columns of both ends and of the weight, if there is one. `basic_share`: of an EpsilonDelta
-    budget, the part of delta for asks that are added one by one; a twentieth if it is left out.
+    budget, the part of delta for asks that are added one by one; a twentieth if it is left out. `key_share`: likewise
+    for open keys; a tenth if it is left out and a table has them.
     """
 
     name: str
@@ -94,7 +96,8 @@ class RegisterBody(Body):
     table: str | None = None
     size: int | None = None
     synthetic: bool = False
-    basic_share: Annotated[float, Field(ge=0, le=float(MAX_BASIC_SHARE))] | None = None
+    basic_share: DeltaShare | None = None
+    key_share: DeltaShare | None = None
     graph: Annotated[list[str], Field(min_length=2, max_length=3)] | None = None
 
 
