@@ -39,10 +39,10 @@ class Day:
     columns: Mapping[str, object]
     asks: Sequence[Callable[[NamedAsks], object]]
 
-    def opened(self) -> Database:
-        """A table of one row, which prices do not depend on, under a new budget."""
+    def opened(self, **shares: Fraction) -> Database:
+        """A table of one row, which prices do not depend on, under a new budget; `shares`: how delta is divided."""
         row = {name: [_cell(column)] for name, column in self.columns.items()}
-        return sulq.connect(pa.table(row), columns=self.columns, budget=BUDGET, table="t", synthetic=True)
+        return sulq.connect(pa.table(row), columns=self.columns, budget=BUDGET, table="t", synthetic=True, **shares)
 
     def priced(self, facts: Facts) -> list[Priced]:
         """The questions that the asks put, none of them asked."""

@@ -187,6 +187,11 @@ def _nested(epsilon: float, delta: float, keys: float, part: float, *, careful: 
     return lambda draws: added.ask(draws) if pure(draws) else inner.ask(draws)
 
 
+def fixed(epsilon: float, delta: float, keys: float, *, careful: bool) -> Ask:
+    """What a user sets who does not know what will be asked: zero-concentrated losses, and a delta for open keys."""
+    return _blended(epsilon, delta, keys, careful=careful)
+
+
 def best(
     counted: Callable[[Ask], int], epsilon: float, delta: float, *, open_keys: bool, careful: bool
 ) -> Sequence[tuple[int, str]]:
