@@ -80,6 +80,35 @@ def test_open_keys_a_question_a_plan_and_a_workload_are_foretold():
         assert float(db.afford(workload).after.remaining.amount) == pytest.approx(float(db.remaining.amount) - 0.5)
 
 
+@pytest.mark.parametrize("law", [None, "laplace", "gaussian"])
+def test_a_spend_alone_is_foretold_as_one_number_SR3(law: str | None):
+    """As many counts at an (epsilon, delta) are answered as were foretold, by the law that such a count gets."""
+    spend = EpsilonDelta(0.1, 1e-7)
+    with opened(EpsilonDelta(0.5, 1e-6)) as db:
+        found = db.afford([spend] * 40, law=law)
+        fitting = sum(one is not None for one in found.left)
+        assert isinstance(found.prices[0], EpsilonDelta if law == "gaussian" else Epsilon)
+        for _ in range(fitting if law != "gaussian" else 5):
+            db.count(spend=spend, fresh=True, law=law)
+        if law != "gaussian":
+            assert fitting == 5
+            with pytest.raises(BudgetExceeded):
+                db.count(spend=spend, fresh=True, law=law)
+        else:
+            assert fitting > 15
+            assert db.remaining.amount >= found.left[4].remaining.amount  # the draws make its pair a little less
+
+
+def test_an_ask_that_is_listed_often_is_planned_once(monkeypatch: pytest.MonkeyPatch):
+    """Ten thousand times the same query."""
+    with opened(Epsilon(1)) as db:
+        planned, honest = [], db._sql.foresee
+        monkeypatch.setattr(db._sql, "foresee", lambda *told, **more: planned.append(told) or honest(*told, **more))
+        found = db.afford([(TEXT, Epsilon(0.3))] * 10_000)
+        assert len(planned) == 1
+        assert sum(one is not None for one in found.left) == 3
+
+
 def test_the_forecast_reads_as_a_table():
     """Each ask on a line, refused ones said so, and what is left in words; also as columns and HTML."""
     with opened(Epsilon(1)) as db:

@@ -129,6 +129,11 @@ def test_only_gaussian_draws_are_read_so(own: tuple[Draw, ...]) -> None:
         (Fraction(1), Fraction(-1), Fraction(1, 10)),
         (Fraction(1), Fraction(501), Fraction(1, 10)),
         (Fraction(1), Fraction(1), Fraction(0)),
+        (Fraction(1, 10**6), Fraction(6, 100), Fraction(0)),  # whose chance is less than any double
+        (Fraction(1, 10**6), Fraction(6, 100), Fraction(1, 10**301)),
+        (Fraction(1, 10**340), Fraction(6, 100), Fraction(1, 10**9)),  # whose root is no double
+        (Fraction(10**340), Fraction(6, 100), Fraction(1, 10**9)),
+        (Fraction(1), Fraction(1), Fraction(3, 2)),
         (Fraction(1, 10**12), Fraction(1, 10**15), Fraction(1, 10**9)),
     ],
 )

@@ -254,7 +254,7 @@ def test_open_keys_end_to_end_SR14(which: str) -> None:
 
 
 def test_key_deltas_add_up_to_what_was_set_aside_SR3() -> None:
-    """A tenth of the budget's delta is for keys; when it is gone, open keys are refused and other asks are not (SR3)."""
+    """A tenth of delta is for keys; when that is gone, open keys are refused and other asks are not (SR3)."""
     question = OpenSums((), None, (col("word"),))
     with opened(["a"] * 9, budget=EpsilonDelta(20, 1e-6)) as db:
         for _ in range(2):

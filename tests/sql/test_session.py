@@ -300,14 +300,44 @@ def test_a_plan_divides_a_total_and_its_asks_keep_it() -> None:
             assert [answer.spent for answer in answers] == list(plan.spends)
             assert all(isinstance(answer, SqlAnswer) for answer in answers)
             again = db.plan(queries, spend=total, known=answers)
-            assert len(db.transcript()) == 1  # one debit for all
+            pure = isinstance(plan.total, Epsilon)
+            assert len(db.transcript()) == (3 if pure else 1)  # one debit for all gains nothing for pure ones
             assert [one.reused for one in db.plan(queries, spend=total).ask()] == [True] * 3
             assert len(again) == 3
-            apart = db.plan(queries, spend=total).ask(together=False)
-            assert [one.reused for one in apart] == [False] * 3
+            other = db.plan(queries, spend=total).ask(together=pure)
+            assert [one.reused for one in other] == [False] * 3
             assert len(db.transcript()) == 4
-            bars = [[one.accuracy(0.05) for one in several] for several in (answers, apart)]
+            bars = [[one.accuracy(0.05) for one in several] for several in (answers, other)]
             assert bars[0][1] == pytest.approx(bars[1][1], rel=0.01)
+
+
+def test_a_pure_plan_pays_for_nothing_twice_SR12() -> None:
+    """The same query listed again, or answered before at its part or more, is free; EXPLAIN is refused, free."""
+    count, total = "SELECT COUNT(*) AS n FROM people", "SELECT SUM(age) AS s FROM people"
+    with opened(budget=Epsilon(9)) as db:
+        answers = db.plan([count, count, count], spend=Epsilon(0.3)).ask()
+        assert [one.reused for one in answers] == [False, True, True]
+        assert db.spent.exact < Epsilon(0.11).exact
+        db.sql(total, spend=Epsilon(1))
+        spent = db.spent
+        assert db.plan([count, total], spend=Epsilon(0.15)).ask()[1].reused
+        with pytest.raises(QuestionError, match="EXPLAIN"):
+            db.plan([f"EXPLAIN {count}"], spend=Epsilon(1))
+        assert db.afford([f"EXPLAIN {count}"], spend=Epsilon(1)).prices == ()
+        assert db.spent.exact - spent.exact < Epsilon(0.15).exact
+
+
+def test_an_explanation_names_the_law_for_many_asks_SR3() -> None:
+    """Laplace noise is nearer for one count and takes more of the budget; what Gaussian noise would leave stands by."""
+    text = "SELECT COUNT(*) AS n FROM people"
+    with opened(budget=EpsilonDelta(1, 1e-6)) as db:
+        told = db.explain(text, spend=EpsilonDelta(0.1, 1e-7))
+        assert told.price == Epsilon(0.1)
+        other = db.explain(text, spend=EpsilonDelta(0.1, 1e-7), law="gaussian")
+        assert f'law="gaussian", farther off, would leave {other.left.remaining}' in str(told)
+        assert other.columns[0].widths[0] > 2 * told.columns[0].widths[0]
+        for none in (db.explain(text, spend=Epsilon(0.1)), other):
+            assert "farther off" not in str(none)
 
 
 def test_a_plan_of_many_sums_is_one_event_that_costs_less_than_its_queries_SR26() -> None:

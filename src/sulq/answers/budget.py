@@ -74,7 +74,7 @@ class BudgetReport:
     def buys(self) -> str:
         """What is left, in words."""
         if isinstance(self.remaining, Queries):
-            return f"{self.counts:,} more noisy sums"
+            return f"{self.counts:,} more noisy {'sum' if self.counts == 1 else 'sums'}"
         return f"about {self.counts:,} more counts within {WITHIN_ROWS} rows"
 
     def lines(self) -> dict[str, str]:

@@ -64,6 +64,9 @@ def chosen(oracle: Oracle, question: Question, spend: Loss | None, law: LawName 
     return nearest(spend, law, lambda: oracle.facts.budget, widths)
 
 
+MAX_FORECAST_ASKS: Final = 10_000  # what a forecast adds up one by one
+
+
 @runtime_checkable
 class ForecastingOracle(Protocol):
     """An Oracle that also foretells what asks would leave of its budget."""

@@ -75,7 +75,8 @@ class NamedAsks(WholeTableAsks):
             asks: SQL texts and questions, each alone or as (ask, spend); spends alone; explanations and plans; or what
                 `db.plan` gives.
             spend: what each costs that names nothing itself.
-            law: "laplace" or "gaussian", where the spend leaves that open.
+            law: "laplace" or "gaussian", where the spend leaves that open; an (epsilon, delta) alone is foretold as one
+                number, which has Laplace noise.
         """
 
         def foresee(ask: str | Question, paid: Loss | None) -> Plan | None:
@@ -83,7 +84,7 @@ class NamedAsks(WholeTableAsks):
                 return self._sql.foresee(ask, spend=paid, law=law)
             return self.foresee(ask, spend=paid, law=law)
 
-        return run_forecast(self._oracle, asks, spend, foresee)
+        return run_forecast(self._oracle, asks, spend, foresee, law)
 
     def ask(
         self, question: Question, *, spend: Loss | None = None, key: str | None = None, law: LawName | None = None

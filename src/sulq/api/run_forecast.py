@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from sulq.answers.budget import BudgetReport, RunForecast
-from sulq.answers.oracle import ForecastingOracle, Oracle
+from sulq.answers.law_choice import LawName, nearest
+from sulq.answers.oracle import MAX_FORECAST_ASKS, ForecastingOracle, Oracle
 from sulq.answers.plan import Plan
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
@@ -27,8 +28,10 @@ class PricedAsk(NamedTuple):
     event: Event
 
 
-def run_forecast(oracle: Oracle, asks: object, spend: Loss | None, foresee: Foresee) -> RunForecast:
-    """What would be left after each of these asks.
+def run_forecast(
+    oracle: Oracle, asks: object, spend: Loss | None, foresee: Foresee, law: LawName | None = None
+) -> RunForecast:
+    """What would be left after each of these asks; one that is listed again is planned once.
 
     Raises:
         QuestionError: `bad-question`: what is listed is no ask; or whatever an ask itself would be refused for.
@@ -37,9 +40,15 @@ def run_forecast(oracle: Oracle, asks: object, spend: Loss | None, foresee: Fore
         raise QuestionError("bad-question", "A forecast is made for a list of asks.", _REMEDY)
     if not isinstance(oracle, ForecastingOracle):
         raise QuestionError("not-available", "Nothing is debited here: there is no budget to forecast.")
+    if len(asks) > MAX_FORECAST_ASKS:
+        raise QuestionError("too-large", f"A forecast is of at most {MAX_FORECAST_ASKS:,} asks.")
     facts = oracle.facts
     listed = (asks,) if isinstance(asks, Workload) else asks
-    found = [one for ask in listed for one in _priced(ask, spend, facts, foresee)]
+    known: dict[int, list[PricedAsk]] = {}
+    for ask in listed:
+        if id(ask) not in known:
+            known[id(ask)] = list(_priced(ask, spend, facts, Foreseeing(foresee, law)))
+    found = [one for ask in listed for one in known[id(ask)]]
     left = oracle.afford([one.event for one in found])
     names, prices = tuple(one.name for one in found), tuple(one.price for one in found)
     return RunForecast(names, prices, left, BudgetReport.of(facts))
@@ -48,7 +57,19 @@ def run_forecast(oracle: Oracle, asks: object, spend: Loss | None, foresee: Fore
 _REMEDY = 'db.afford(["SELECT COUNT(*) FROM t"], spend=Epsilon(0.1)), or db.afford([Epsilon(0.1)] * 10).'
 
 
-def _priced(ask: object, spend: Loss | None, facts: Facts, foresee: Foresee) -> Iterator[PricedAsk]:
+class Foreseeing(NamedTuple):
+    """How asks are planned, and the law that was named for those whose price leaves it open."""
+
+    plan: Foresee
+    law: LawName | None
+
+    def spend(self, spend: Loss, facts: Facts) -> Loss:
+        """What a spend alone buys: of an (epsilon, delta) one number, of Laplace noise unless Gaussian is named."""
+        found = nearest(spend, self.law, lambda: facts.budget, lambda one: [float(not isinstance(one, Epsilon))])
+        return spend if found is None else found
+
+
+def _priced(ask: object, spend: Loss | None, facts: Facts, foresee: Foreseeing) -> Iterator[PricedAsk]:
     match ask:
         case Workload():
             if ask.plan is not None:
@@ -66,13 +87,14 @@ def _priced(ask: object, spend: Loss | None, facts: Facts, foresee: Foresee) -> 
         case (what, price) if isinstance(price, Loss):
             yield from _priced(what, price, facts, foresee)
         case _ if isinstance(ask, (str, Question)):
-            plan = foresee(ask, spend)
+            plan = foresee.plan(ask, spend)
             if plan is not None:
                 yield PricedAsk(_short(ask) if isinstance(ask, str) else "", plan.spend, plan.event)
         case _ if isinstance(ask, Loss):
-            yield PricedAsk("", ask, facts.event_of(ask))
+            paid = foresee.spend(ask, facts)
+            yield PricedAsk("", paid, facts.event_of(paid))
         case _:
-            raise QuestionError("bad-question", f"A {type(ask).__name__} is no ask.", _REMEDY)
+            raise QuestionError("bad-question", f"What is listed is no ask: {type(ask).__name__}.", _REMEDY)
 
 
 def _price(event: Event) -> Loss:

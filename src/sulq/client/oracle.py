@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from types import NoneType
@@ -46,7 +47,8 @@ class RemoteOracle:
 
     def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
         """What would be left after each of these losses; None: it would be refused. Free."""
-        asks = [{"event": wire.to_json(event)} for event in events]
+        runs = [(event, len(list(same))) for event, same in itertools.groupby(events)]
+        asks = [{"event": wire.to_json(event), "times": times} for event, times in runs]
         tree = self._http.post(self._http.at("afford"), {"asks": asks}, again=True)
         lines = tree.get("asks")
         found = [_of(line, "left", BudgetLeft, NoneType) for line in (lines if isinstance(lines, list) else ())]

@@ -18,6 +18,7 @@ from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
+from sulq.answers.oracle import MAX_FORECAST_ASKS
 from sulq.answers.plan import Part, Plan
 from sulq.answers.released import Released, heavy_share, kept_rows
 from sulq.answers.reuse import name_of, strength
@@ -68,7 +69,6 @@ def _name_of_heavy(table: str, scope: str) -> str:
 
 
 T = TypeVar("T")
-MAX_FORECAST_ASKS: Final = 10_000  # what a forecast adds up one by one
 
 
 @dataclass(slots=True)

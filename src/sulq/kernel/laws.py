@@ -16,7 +16,7 @@ from typing import ClassVar, Final, get_args
 import numpy as np
 
 from sulq.errors import QuestionError
-from sulq.kernel.facts import Draw
+from sulq.kernel.facts import LARGEST, SMALLEST, SMALLEST_DELTA, Draw
 
 SMALLEST_SCALE: Final = Fraction(1, 1024)  # a sensitivity of one unit at the largest epsilon there is (1000)
 LARGEST_SCALE: Final = Fraction(2**50)  # noise stays 2^12 scales away from the ends of 64 bits (T5)
@@ -209,7 +209,7 @@ def gaussian_holds(rho: Fraction, draws: Sequence[Draw], epsilon: Fraction | int
     Privacy: functions of normal noise of variance scale^2 - 4, but for a factor next to 1 (docs/theory/filter.md).
     """
     least = min((each.scale if each.mechanism in ("gaussian", "passed") else 0 for each in draws), default=0) ** 2
-    if rho <= 0 or least <= 5 or not 0 < epsilon <= 500 or delta > 1:
+    if not SMALLEST <= rho <= LARGEST or least <= 5 or not 0 < epsilon <= 500 or not SMALLEST_DELTA <= delta <= 1:
         return False
     mu, most = math.sqrt(2.0 * float(rho * least / (least - 4))) * (1.0 + 1e-12), float(epsilon) - 1e-12
     near, far = (math.erfc((most / mu + side * mu / 2.0) / math.sqrt(2.0)) / 2.0 for side in (-1, 1))

@@ -159,7 +159,7 @@ class Queries:
         return Fraction(self.queries)
 
     def __str__(self) -> str:
-        return f"{self.queries} queries"
+        return f"{self.queries} {'query' if self.queries == 1 else 'queries'}"
 
 
 Loss = Epsilon | Rho | EpsilonDelta | Queries

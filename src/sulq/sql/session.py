@@ -110,8 +110,10 @@ class Sql:
         return self._explained(self._forecast(text, facts, other), SqlPay(spend, within, beta, at_most, law))
 
     def foresee(self, text: str, *, spend: Loss | None = None, law: LawName | None = None) -> Plan | None:
-        """What a query would ask and cost; None where nothing private is asked."""
+        """What a query would ask and cost; None where nothing private is asked, and for EXPLAIN, which is free."""
         forecast = self._forecast(text, self._oracle.facts)
+        if forecast.compiled.explain:
+            return None
         return forecast.plan(forecast.nearest(spend, law, BETA))
 
     def plan(
@@ -134,6 +136,10 @@ class Sql:
         if not all(one is None or isinstance(one, SqlAnswer) for one in known):
             raise QuestionError("bad-question", "What is known already is an answer of db.sql, or None.")
         forecasts = [self._forecast(text, facts) for text in texts]
+        if any(one.compiled.explain for one in forecasts):
+            raise QuestionError(
+                "bad-question", "A plan is made of queries; EXPLAIN asks for none.", "Leave EXPLAIN out."
+            )
         divisions: dict[Loss, Division] = {}
 
         def widths(one: Loss | None) -> list[float]:
@@ -172,6 +178,7 @@ class Sql:
             notes = (f"no spend was named: this is for {spend}",)
         else:
             spend = forecast.nearest(spend, pay.law, pay.beta)
+            notes = self._other_law(forecast, pay, spend)
         try:
             return self._left(forecast.explained(spend, pay.beta, (*notes, *last)))
         except QuestionError as error:
@@ -180,6 +187,17 @@ class Sql:
             spend = EpsilonDelta(facts.budget.exact / 10, facts.budget.exact_delta / 10)
             notes = (f"no spend was named: this is for {spend}", *last)
             return self._left(forecast.explained(spend, pay.beta, notes))
+
+    def _other_law(self, forecast: ErrorForecast, pay: SqlPay, spend: Loss | None) -> tuple[str, ...]:
+        """What Gaussian noise would leave, where Laplace noise was nearer and takes more of a budget for many asks."""
+        if not isinstance(pay.spend, EpsilonDelta) or pay.law is not None or not isinstance(spend, Epsilon):
+            return ()
+        plan = forecast.plan(pay.spend)
+        if plan is None or not isinstance(self._oracle, ForecastingOracle):
+            return ()
+        (left,) = self._oracle.afford((plan.event,))
+        told = "be refused" if left is None else f"leave {left.remaining}"
+        return (f'Laplace noise is nearer here; law="gaussian", farther off, would {told}',)
 
     def _left(self, found: Explanation) -> Explanation:
         """The explanation with what asking would leave of the budget."""

@@ -122,7 +122,8 @@ def _units(forecast: ErrorForecast, spend: Loss, rows: int, known: SqlAnswer | N
 class Workload:
     """A plan for several queries: iterate over (text, spend), or `ask()` them all.
 
-    `plan`: all of them as one question, with one debit; None where that is more than one ask may be.
+    `plan`: all of them as one question, with one debit; None where they are asked one by one: if the total is pure, so
+    that one debit gains nothing, or if that is more than one ask may be.
     """
 
     queries: tuple[Planned, ...]
@@ -150,7 +151,8 @@ class Workload:
                 if error.code not in TOO_MUCH_AT_ONCE:
                     raise
         rows = facts.size or UNDECLARED_SIZE_ROWS
-        return cls(division.queries, division.total, rows, asker, plan, None if plan is None else ask)
+        pure = isinstance(division.total, Epsilon)
+        return cls(division.queries, division.total, rows, asker, None if pure else plan, None if plan is None else ask)
 
     def __iter__(self) -> Iterator[tuple[str, Loss]]:
         return ((query.text, query.spend) for query in self.queries)
@@ -166,15 +168,16 @@ class Workload:
         """Each query's part of the total, in order."""
         return tuple(query.spend for query in self.queries)
 
-    def ask(self, *, together: bool = True) -> list[SqlAnswer]:
-        """Ask them all at one debit; the same workload, answered before at that price or more, is free (SR12).
+    def ask(self, *, together: bool | None = None) -> list[SqlAnswer]:
+        """Ask them all: at one debit where they are paid with a delta or in rho, else each at its own part.
 
-        As one, what is not pure counts once in the sum of (epsilon, delta), and by its whole rho in the other
-        (docs/theory/filter.md). With `together=False` each is asked by itself, and free if that was answered before.
+        As one, what is not pure counts once in the sum of (epsilon, delta) (docs/theory/filter.md); the same workload,
+        answered before at that price or more, is free then. One by one, a query is free if it was answered before
+        (SR12). `together` overrides.
         """
-        if not isinstance(together, bool):
+        if together is not None and not isinstance(together, bool):
             raise QuestionError("bad-question", "together is True or False.")
-        if together and self.asker_of_all is not None:
+        if (self.plan is not None if together is None else together) and self.asker_of_all is not None:
             return self.asker_of_all()
         return [self.asker(query.text, query.spend) for query in self.queries]
 

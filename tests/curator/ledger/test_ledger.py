@@ -99,7 +99,7 @@ def test_T_queries_then_refusal_S0_8(folder: Path) -> None:
         assert ledger.remaining == Queries(3)
         ask(ledger, queries(3))
         error = refused("budget-exceeded", ask, ledger, queries(1))
-        assert "1 queries" in error.message
+        assert "1 query" in error.message
         assert "0 queries is left" in error.message
         assert ledger.spent == Queries(10)
 

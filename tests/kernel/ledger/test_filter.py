@@ -612,6 +612,9 @@ def test_what_is_spent_is_never_negative(budget: EpsilonDelta, part: Fraction) -
     held = filter_for(budget)
     assert spent_of(held, EMPTY, part) == Epsilon.total(Fraction(0))
     assert left_of(held, EMPTY, part)[0] > 0
+    after = total(held, [gaussian("1e-9")])
+    left, spent = left_of(held, after, part)[0], spent_of(held, after, part).amount
+    assert left + spent * GRAIN == held.limit * part  # though the blended branch may hold an ask of more
 
 
 def test_what_is_proved_has_the_delta_of_both_branches_once_either_is_used() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from sulq.answers import wire
 from sulq.answers.budget import BudgetLeft
 from sulq.api.client import Client
 from sulq.errors import QuestionError
+from sulq.language.privacy import Draw, Event
 from tests.client.far import Loop
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -20,6 +23,12 @@ COUNT = "SELECT COUNT(*) AS n FROM survey"
 ONE = sulq.Sums((sulq.lit(1),))
 MANY = sulq.Sums((sulq.vector([sulq.col("age") > i for i in range(60)]),))
 AFFORD = "/v1/datasets/survey/afford"
+
+
+def event(rho: Fraction) -> object:
+    """A Gaussian loss with a pair that has no delta."""
+    noise = (Draw("gaussian", "add_remove", "l2", Fraction(1), Fraction(1000), Fraction(1), 1),)
+    return wire.to_json(Event(None, rho, draws=noise, basic=Fraction(1, 9)))
 
 
 @pytest.fixture
@@ -65,14 +74,19 @@ def test_a_run_is_foretold_as_it_happens(door: Door) -> None:
         ({"asks": [{"event": {"kind": "Epsilon", "epsilon": 1}}]}, "wire-format"),
         ({"asks": [{"question": {"kind": "Epsilon", "epsilon": 1}}]}, "wire-format"),
         ({"asks": [{"sql": COUNT}]}, "spend-missing"),
-        ({"asks": [{"spend": {"epsilon": 1}, "times": 1001}]}, "bad-request"),
-        ({"asks": [{"spend": {"epsilon": 1}, "times": 1000}] * 11}, "too-large"),
+        ({"asks": [{"spend": {"epsilon": 1}, "times": 10_001}]}, "bad-request"),
+        ({"asks": [{"sql": COUNT, "spend": {"epsilon": 1}, "times": 1000}] * 11}, "too-large"),
+        ({"asks": [{"sql": COUNT, "spend": {"epsilon": 1}}] * 101}, "too-large"),
+        ({"asks": [{"event": event(Fraction(1, 10**340))}]}, "bad-loss"),
+        ({"asks": [{"event": event(Fraction(1, 10**6))}]}, "bad-loss"),
         ({"asks": [{"spend": {"epsilon": 1}}], "law": "cauchy"}, "bad-request"),
     ],
 )
 def test_what_is_no_run_is_refused_with_a_code(door: Door, body: dict, code: str) -> None:
-    """And nothing is spent."""
+    """At once, before anything is planned, and nothing is spent."""
+    start = time.process_time()
     reply = door.post(AFFORD, body, "analyst")
+    assert time.process_time() - start < 2
     assert (reply.status_code, reply.json()["error"]["code"]) == (400, code), reply.text
     assert door.office.databases["survey"].spent == sulq.Epsilon.total(0)
 
@@ -114,6 +128,10 @@ def test_a_client_chooses_once_and_foretells_alike(tmp_path: Path) -> None:
             assert repr(far.afford([spend, (COUNT, sulq.Epsilon(0.1))])) == repr(
                 near.afford([spend, (COUNT, sulq.Epsilon(0.1))])
             )
+            plan = far.foresee(ONE, spend=sulq.Rho(1e-5))
+            assert repr(far.afford([plan] * 1500)) == repr(near.afford([plan] * 1500))
+            each = [far.foresee(ONE, spend=sulq.Rho(1e-5 + i * 1e-8)) for i in range(3)] * 300
+            assert far.afford(each).left == near.afford(each).left
             with pytest.raises(QuestionError, match="no ask"):
                 far.afford([7])
     door.close()

@@ -108,7 +108,10 @@ def _keyed(paid: Loss, questions: int, facts: Facts) -> tuple[Loss, Fraction]:
     if not questions:
         return paid, Fraction(0)
     if not isinstance(paid, EpsilonDelta):
-        raise QuestionError("open-keys", f"Groups found in the data are shown only for a delta; {paid} has none.")
+        remedy = "Name spend=EpsilonDelta(epsilon, delta), without law= or within=; or declare the categories."
+        raise QuestionError(
+            "open-keys", f"Groups found in the data are shown only for a delta; {paid} has none.", remedy
+        )
     part = KEY_SHARE if facts.split is None else key_part(facts.split) or KEY_SHARE
     keys = paid.exact_delta * part
     return EpsilonDelta(paid.exact, paid.exact_delta - keys), keys / questions

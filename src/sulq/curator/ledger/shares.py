@@ -57,7 +57,7 @@ def measure(rule: Filter, totals: Totals) -> tuple[int, ...]:
 def refusal(rule: Filter, event: Event, left: tuple[int, ...]) -> str:
     """Why an event does not fit what is left, in one unit: that of the ask itself."""
     if isinstance(rule.budget, SubLinear):
-        return f"This would cost {event.queries} queries; {left[0]} queries is left."
+        return f"This would cost {Queries(event.queries)}; {Queries(left[0])} is left."
     if event.key_delta and units(event.key_delta) > left[1]:
         asked = f"delta {plain(event.key_delta)} for open keys"
         return f"This would cost {asked}; delta {plain(Fraction(left[1], GRAIN))} is left for them."
@@ -128,7 +128,7 @@ def left_of(rule: Filter, totals: Totals, part: Fraction = WHOLE) -> tuple[int, 
     room = max(room - totals.blended, 0)
     added = max(limit - totals.epsilon, 0) if totals.pure and totals.delta <= basic else 0
     more = basic - totals.delta >= units(Fraction(rule.basic_limit, GRAIN * BASIC_ASKS))
-    return max(within_room(rule, room), added), keys, room, added if basic and more else 0
+    return min(max(within_room(rule, room), added), limit), keys, room, added if basic and more else 0
 
 
 def within_room(rule: Filter, room: int) -> int:

@@ -351,7 +351,8 @@ class LedgerView:
     def after(self, events: Sequence[Event], analyst: str | None = None) -> tuple[BudgetLeft | None, ...]:
         """What would be left after each of these, in order; None: it would be refused. In step with the file."""
         with self._writer.looking() as (state, _):
-            return history.of(state).mark.accounts.after(state.filter, analyst, events)
+            rule, accounts = state.filter, history.of(state).mark.accounts
+        return accounts.after(rule, analyst, events)  # which never change: nobody waits for the adding up
 
     def rho_left(self, analyst: str | None = None) -> Fraction | None:
         """The rho that asks may still share, as this process last knew it; None where there is no rho."""

@@ -18,12 +18,13 @@ from typing import cast
 import numpy as np
 
 from sulq.answers import wire
-from sulq.answers.oracle import Oracle
+from sulq.answers.oracle import MAX_FORECAST_ASKS, Oracle
 from sulq.answers.reuse import nothing
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
 from sulq.language.privacy import Event, Loss
 from sulq.language.question import Question
+from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from sulq.service.web.requests import loss_of
 from sulq.service.web.routes.asking import LEVEL, AffordAsk, AffordBody, ExplainBody, PlanBody, SqlBody
 from sulq.sql.answer import SqlAnswer
@@ -44,7 +45,11 @@ def explained(oracle: Oracle, body: ExplainBody) -> dict[str, object]:
 
 def afforded(oracle: Oracle, body: AffordBody) -> dict[str, object]:
     """What a run of asks would leave."""
-    asks = [_ask(one) for one in body.asks for _ in range(one.times)]
+    if sum(one.times for one in body.asks) > MAX_FORECAST_ASKS:
+        raise QuestionError("too-large", f"A forecast is of at most {MAX_FORECAST_ASKS:,} asks.")
+    if sum(one.sql is not None or one.question is not None for one in body.asks) > MAX_PLANNED_QUERIES:
+        raise QuestionError("too-large", f"At most {MAX_PLANNED_QUERIES} queries and questions are planned at once.")
+    asks = [found for one in body.asks for found in [_ask(one)] * one.times]  # one object each: planned once
     found = NamedAsks(oracle).afford(asks, law=body.law)
     lines = [
         {"price": wire.to_json(price), "left": wire.to_json(left)}

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from sulq.answers import wire
 from sulq.answers.law_choice import LawName
-from sulq.answers.oracle import chosen
+from sulq.answers.oracle import MAX_FORECAST_ASKS, chosen
 from sulq.errors import QuestionError
 from sulq.language.privacy import EpsilonDelta, Loss
 from sulq.language.question import Question
@@ -103,13 +103,13 @@ class AffordAsk(Body):
     question: Tree | None = None
     event: Tree | None = None
     spend: Spend | None = None
-    times: Annotated[int, Field(ge=1, le=1000)] = 1
+    times: Annotated[int, Field(ge=1, le=MAX_FORECAST_ASKS)] = 1
 
 
 class AffordBody(Body):
     """A run of asks, in order."""
 
-    asks: Annotated[list[AffordAsk], Field(min_length=1, max_length=1000)]
+    asks: Annotated[list[AffordAsk], Field(min_length=1, max_length=MAX_FORECAST_ASKS)]
     law: LawName | None = None
 
 
@@ -228,7 +228,7 @@ async def _spend(name: str, caller: Asker, body: ForeseeBody) -> object:
 
 async def afford(name: str, caller: Asker) -> Json:
     """What a run of asks would leave of the budget; spends nothing, reads no row."""
-    return await _compiled(name, caller, AffordBody, "afforded")
+    return await _compiled(name, caller, AffordBody, "afforded", large=True)
 
 
 async def sql(name: str, caller: Asker) -> Json:
@@ -246,9 +246,9 @@ async def plan(name: str, caller: Asker) -> Json:
     return await _compiled(name, caller, PlanBody, "planned")
 
 
-async def _compiled(name: str, caller: Caller, kind: type[Body], act: str) -> Json:
+async def _compiled(name: str, caller: Caller, kind: type[Body], act: str, *, large: bool = False) -> Json:
     """Have SQL compiled in this process, beside the event loop; the clerk is asked with the caller's token."""
-    body = await caller.body(kind)
+    body = await caller.body(kind, large=large)
 
     def work() -> dict[str, object]:
         from sulq.service.web import sql_answers  # the SQL compiler, which no start of the service waits for
