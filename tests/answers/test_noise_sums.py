@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -51,6 +52,15 @@ def test_a_contrast_of_sums_stays_within_its_reach_T28(law, left, right, q):
     far = reach(law, left, right, q, 0.05)
     assert covers(int((drawn > far + 1e-9).sum()), RUNS, 0.05)
     assert not covers(int((drawn > far / 2).sum()), RUNS, 0.05)
+
+
+def test_a_weight_next_to_nothing_is_one_of_nothing():
+    """A quantile of 5e-324 is a number, and its reach is that of one sum alone; it ended in NumPy's overflow."""
+    law = LaplaceLaw(Fraction(10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = [reach(law, 3, 5, q, 0.05) for q in (5e-324, 1e-210, 0.0)]
+    assert found[0] == found[1] == found[2]
 
 
 def test_a_coarser_grid_costs_little():

@@ -27,6 +27,7 @@ from sulq.language.law import LARGEST_COINS, MIN_BETA, BinomialLaw, GaussianLaw,
 FINE: Final = 40
 ERROR: Final = 1e-13  # of a transform of at most 2^22 probabilities
 TINY: Final = 1e-12
+MIN_WEIGHT: Final = 1e-200  # a sum of less moves nothing that a double shows
 MIN_TABLE_BETA: Final = 1e-10
 GRID_BETA_SHARE: Final = 1e-2  # of beta, for what the coarser grid loses
 SMOOTH: Final = 2.0  # from this scale on, sums of discrete Gaussians are discrete Gaussians up to 1e-16
@@ -93,7 +94,7 @@ def _normal(deviation: float, beta: float) -> float:
 
 def _tabled(law: Added, left: int, right: int, q: float, beta: float) -> float:
     """The quantile by summing exact probabilities, X by X."""
-    if not left or not right or q in (0.0, 1.0):
+    if not left or not right or q < MIN_WEIGHT or q == 1.0:
         number, weight = (left, 1 - q) if left and q < 1 else (right, q)
         return weight * _first(law, number, beta)
     mass, beyond = _table(law, left)[0], _table(law, right)[1]
