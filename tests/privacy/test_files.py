@@ -155,7 +155,7 @@ def test_one_records_bytes_change_at_most_one_persons_rows_T96(kind: str, tmp_pa
                 ((path, _),) = put([content])
                 assert outcome(ENGINES[kind], path, family.schema) == "malformed-csv", content
                 seen["refused"] += 1
-    assert min(seen.values()) > planned // 20
+    assert planned < 1000 or min(seen.values()) > planned // 10  # of few, none may be refused
 
 
 HEADINGS = {
