@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.answers.law_choice import accuracies, cheapest, kinds, nearest, parts_of, portion
+from sulq.answers.law_choice import accuracies, cheapest, count_first, kinds, nearest, portion
 from sulq.answers.oracle import chosen
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError
@@ -181,12 +181,14 @@ def test_the_law_of_the_smallest_portion_is_asked_most_often_SR3(budget: Epsilon
 
 def test_the_parts_of_a_cap_add_up_to_it():
     """Of an epsilon and a delta the first part is pure, and the rest has all of delta."""
-    tenth = Fraction(1, 10)
-    assert parts_of(EpsilonDelta(1, 1e-6), tenth) == (Epsilon(0.1), EpsilonDelta(0.9, 1e-6))
+    assert count_first(EpsilonDelta(1, 1e-6)) == (Epsilon(0.1), EpsilonDelta(0.9, 1e-6))
     for cap in (Epsilon(1), Rho(1)):
-        first, rest = parts_of(cap, tenth)
+        first, rest = count_first(cap)
         assert first.exact + rest.exact <= 1
         assert float(first.exact) == pytest.approx(0.1)
+    for none in (None, Queries(3)):
+        with pytest.raises(QuestionError, match="No count is known"):
+            count_first(none)
 
 
 def test_a_law_without_a_price_leaves_the_other_one():

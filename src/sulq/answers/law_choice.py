@@ -14,10 +14,11 @@ from typing import Final, Literal, get_args
 from sulq.answers.plan import Plan, Priced, probe
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Rho, SubLinear
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
 
 LawName = Literal["laplace", "gaussian"]
 LAWS: Final = get_args(LawName)
+COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before what depends on it is priced (SR7)
 BETA: Final = 0.05  # errors are compared at 95%
 Widths = Callable[[Loss | None], Iterable[float]]  # how far off each number would be for a spend
 _LEFT_OUT: Final = ("open-keys", "too-little-noise")  # what one law cannot answer, and the other may
@@ -108,11 +109,22 @@ def portion(event: Event, facts: Facts) -> float:
     return min(parts)
 
 
-def parts_of(at_most: Epsilon | Rho | EpsilonDelta, first: Fraction) -> tuple[Loss, Epsilon | Rho | EpsilonDelta]:
-    """A part of the most that may be paid, and the rest of it; of an (epsilon, delta) the first part needs no delta."""
+def count_first(at_most: Loss | None) -> tuple[Loss, Loss]:
+    """The part of the most that may be paid which buys a count before a price is known, and the rest of it (SR7).
+
+    Of an (epsilon, delta) the count needs no delta.
+
+    Raises:
+        QuestionError: `spend-missing`: no such most is named.
+    """
+    if at_most is None or isinstance(at_most, Queries):
+        raise QuestionError(
+            "spend-missing", "No count is known here.", "Give at_most=; a tenth of it buys a count first."
+        )
     if isinstance(at_most, EpsilonDelta):
-        return Epsilon(at_most.exact * first), EpsilonDelta(at_most.exact * (1 - first), at_most.exact_delta)
-    return at_most.share(first), at_most.share(1 - first)
+        rest = EpsilonDelta(at_most.exact * (1 - COUNT_FIRST), at_most.exact_delta)
+        return Epsilon(at_most.exact * COUNT_FIRST), rest
+    return at_most.share(COUNT_FIRST), at_most.share(1 - COUNT_FIRST)
 
 
 def cheapest(

@@ -193,12 +193,7 @@ class NamedAsks(WholeTableAsks):
         law: LawName | None = None,
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
-        facts, fn, partition = self.facts, named(value), self._keys(by)
-
-        def asked(paid: Loss | None) -> tuple[Sums, Reading]:
-            return questions.spread(facts, fn, where, partition, paid, root=False, ddof=ddof)
-
-        return self._read(asked, Pay(spend, fresh=fresh, law=law), ("variance",))
+        return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=False)
 
     def std(
         self,
@@ -212,12 +207,7 @@ class NamedAsks(WholeTableAsks):
         law: LawName | None = None,
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
-        facts, fn, partition = self.facts, named(value), self._keys(by)
-
-        def asked(paid: Loss | None) -> tuple[Sums, Reading]:
-            return questions.spread(facts, fn, where, partition, paid, root=True, ddof=ddof)
-
-        return self._read(asked, Pay(spend, fresh=fresh, law=law), ("std",))
+        return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=True)
 
     def covariance(
         self,
@@ -403,6 +393,14 @@ class NamedAsks(WholeTableAsks):
         question, reading = asked(spend)
         answer = cast("Answer", self._oracle.ask(question, spend=spend, reuse=pay.reuse))
         return answer.read(reading, names, square=square)
+
+    def _spread(self, value: object, where: Where, by: By, ddof: int, pay: Pay, *, root: bool) -> Answer:
+        facts, fn, partition = self.facts, named(value), self._keys(by)
+
+        def asked(paid: Loss | None) -> tuple[Sums, Reading]:
+            return questions.spread(facts, fn, where, partition, paid, root=root, ddof=ddof)
+
+        return self._read(asked, pay, ("std" if root else "variance",))
 
     def _keys(self, by: By) -> Keys:
         """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""

@@ -7,25 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from fractions import Fraction
-from typing import Final, cast
+from typing import cast
 
 from sulq.answers.answer import Answer
 from sulq.answers.estimators import Plain
-from sulq.answers.law_choice import cheapest, kinds, parts_of
+from sulq.answers.law_choice import cheapest, count_first, kinds
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan, Priced, affordable, price_of_mean, price_of_sums
 from sulq.answers.sized import Average
 from sulq.api import questions
 from sulq.api.questions import Keys, Pay, Where
 from sulq.errors import QuestionError
-from sulq.language.privacy import Loss, Queries, exactly, probability
+from sulq.language.privacy import Loss, exactly, probability
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import IsMissing, Not, RowFn
 from sulq.language.rowfn.vectors import bounded
 
 PriceOf = Callable[[Plan], Priced]
-COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before a mean is priced (SR7)
 
 
 def sums(oracle: Oracle, question: Sums, pay: Pay) -> Pay:
@@ -66,10 +64,7 @@ def mean(oracle: Oracle, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[P
 
 def _counted(oracle: Oracle, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[Pay, int, tuple[str, ...]]:
     """A lower bound on the number of values in every group that has any, for a part of at_most."""
-    if pay.at_most is None or isinstance(pay.at_most, Queries):
-        remedy = "Give at_most=; a tenth of it buys a count first."
-        raise QuestionError("spend-missing", "No count is known here.", remedy)
-    first, rest = parts_of(pay.at_most, COUNT_FIRST)
+    first, rest = count_first(pay.at_most)
     present = cast("Answer", oracle.ask(Sums((Not(IsMissing(fn)),), where, by), spend=first, reuse=True))
     low, _ = Plain().interval(present.released, pay.beta / max(present.released.cells, 1))
     count = int(min((end for end in low.ravel() if end >= 1), default=0))  # others are unknown at any price

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from sulq.answers.answer import Answers
 from sulq.answers.estimators import Plain
-from sulq.answers.law_choice import BETA, LawName, cheapest, kinds, nearest, parts_of
+from sulq.answers.law_choice import BETA, LawName, cheapest, count_first, kinds, nearest
 from sulq.answers.oracle import ForecastingOracle, Oracle
 from sulq.answers.plan import Plan, affordable
 from sulq.answers.reuse import nothing
@@ -33,7 +33,6 @@ from sulq.sql.released.render import prepare, sources_of
 from sulq.sql.rows.values import both
 from sulq.sql.workload import Division, Workload
 
-COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy counts bought before a quotient is priced (SR7)
 REST: Final = "a total less the groups shown, so each group adds its noise"
 Within = float | Mapping[str, float] | None
 Rows = Callable[[Plan], int]  # how many rows a group may be taken to have
@@ -215,10 +214,7 @@ class Sql:
         if any(not forecast.sure(trial, column, pay.beta) for column in wished(pay.within, forecast.names)):
             count = _declared(forecast.program, forecast.facts)
             if count is None:
-                if pay.at_most is None or isinstance(pay.at_most, Queries):
-                    remedy = "Give at_most=; a tenth of it buys a count first."
-                    raise QuestionError("spend-missing", "No count is known here.", remedy)
-                first, rest = parts_of(pay.at_most, COUNT_FIRST)
+                first, rest = count_first(pay.at_most)
                 count, cost = self._bought(forecast.program, first, pay.beta)
                 paid, pay = (f"a count that set the price cost {cost} besides",), replace(pay, at_most=rest)
         return self._cheapest(forecast, pay, wanted, count or 0, bought=True), paid
