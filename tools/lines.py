@@ -45,8 +45,12 @@ WHOLE: Final = Room("kernel", ("kernel",), 5999, 5999)
 ANNEX: Final = Room("annex (statistics of whole tables)", ("kernel/whole",), 999, 999)
 RESPONDENT: Final = "coins diary methods record respondent"
 GUARD: Final = "clerk/access clerk/worker_pool sandbox/isolation worker/main"
-LEDGERS: Final = "anchor opening postgres_place sources"  # whose ledger it is, and that it is the newest
-RUNNING: Final = "duckdb/connection duckdb/runner fold postgres/engine spark/chunks spark/runner spark/work"
+LEDGERS: Final = (
+    "anchor checkpoints full_check opening postgres_place sources"  # whose ledger it is, and that it is the newest
+)
+RUNNING: Final = (
+    "duckdb/connection duckdb/early_rows duckdb/runner fold postgres/engine spark/chunks spark/runner spark/work"
+)
 DECODING: Final = Room("decoding of sources", ("sources/decode",), 800, 800)
 OTHERS: Final = (
     Room("respondent", tuple(f"local/{name}.py" for name in RESPONDENT.split())),

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,8 @@ from sulq.kernel.laws import (
     GaussianLaw,
     LaplaceLaw,
     MetricLaw,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
     PassedLaw,
     own,
 )
@@ -40,13 +43,14 @@ from sulq.kernel.ledger.chain import Receipt, Seal
 from sulq.kernel.mechanisms import release, reveal
 from sulq.kernel.private import Private
 from sulq.kernel.run import Checked, Kernel
+from sulq.language.privacy import EpsilonKeys
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.relation import Distinct, Join, PerPerson, Table, Union
 from sulq.language.rowfn import Bernstein, Bins, Vector, lookup, nearest, outer, vector, within_ball
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.language.sublinear import noise_for
 from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given
 
 Request = tuple[tuple[Any, ...], Event]
@@ -170,8 +174,8 @@ def questions(unit: Unit, budget: object) -> list[tuple[object, object]]:
     listed += [Together((Sums((looked, lit(1), col("x") / 2), over=rows), Sums((ball, lit(1)), over=rows), grouped))]
     listed += [Sums((col("x"), (lit(4) ** 0.5).clip(1, 2)), over=rows)]
     found = [(one, spend) for one in listed for spend in (Epsilon(1), Rho(1))]
-    found += [(OpenSums((col("x"),), by=(col("note"),), over=rows), EpsilonDelta(1, 1e-6))]
-    found += [(OpenSums((), by=(col("note"), col("g")), over=rows), EpsilonDelta(1, 1e-6))]
+    opened = (OpenSums((col("x"),), by=(col("note"),), over=rows), OpenSums((), by=(col("note"), col("g")), over=rows))
+    found += [(one, spend(1, 1e-6)) for one in opened for spend in (EpsilonDelta, EpsilonKeys)]
     found += [(Above(binned, 2), Epsilon(1)), (Above(several, (1, 2, 3)), Rho(1))]
     found += [(Above(Sums((col("x"),), by=(col("g"),), over=rows), 4), Epsilon(1))]
     counts = Sums((lit(1),), by=(col("g"),), over=rows)
@@ -369,6 +373,7 @@ class World:
     kernel: Kernel = None  # type: ignore[assignment]
     sides: range = range(4)  # the tables: the first, and its neighbours
     refused: list[str] = field(default_factory=list)  # questions whose plans the kernel did not certify
+    hidden: Counter[str] = field(default_factory=Counter)  # how often groups were hidden, by the law of their people
 
     def open(self, stack: ExitStack) -> None:
         """Open the tables, and let the curator make requests of all questions."""
@@ -395,7 +400,8 @@ class World:
             rows.append(Rows(engine, self._redeem, budget=self.budget))
         rows[0].replace_noise(Book(), self._draw, self._reveal)  # type: ignore[arg-type]
         for question, spend in questions(self.unit, self.budget):
-            plan = db.foresee(question, spend=spend)
+            law = "gaussian" if isinstance(spend, EpsilonDelta) else None  # or else the better one is taken
+            plan = db.foresee(question, spend=spend, law=law)
             try:
                 seen = [request_of(each, plan) for each in rows]
             except QuestionError as error:
@@ -410,6 +416,7 @@ class World:
 
     def _reveal(self, laws: Any, exact: Private[Any]) -> Any:
         self.calls.append((laws, exact.open()))
+        self.hidden[laws[0].law.kind] += 1
         return reveal(laws, exact) if self.whole else exact.open()
 
     def pay(self, event: Event, digest: str = "digest") -> Receipt:
@@ -509,6 +516,11 @@ def moved(law: Any, one: Any, other: Any) -> Iterator[tuple[Any, list[list[int]]
         alone = Fraction(0)
         if isinstance(each.law, PassedLaw):
             alone = sum((chance(each.law.scale, each.law.threshold - people[0] + 1) for people in single), alone)
+        if isinstance(
+            each.law, (PassedGaussianLaw, PassedLaplaceLaw)
+        ):  # whoever is moved by so many shows by as many outcomes at the end
+            moves = [people[0] for people in single] + [abs(gap[0]) for gap in gaps]
+            alone = sum((truncated(each.law, move) for move in moves), alone)
         yield each.law, gaps, alone
         start = stop
 
@@ -529,9 +541,9 @@ def cost(law: Any, gaps: list[list[int]]) -> tuple[Fraction | None, Fraction]:
     l1, l2 = norms(gaps)
     spans = [span(gap) for gap in gaps]
     match law:
-        case LaplaceLaw():  # each number has noise of its own: their rhos add up
+        case LaplaceLaw() | PassedLaplaceLaw():  # each number has noise of its own: their rhos add up
             return l1 / law.scale, l2 / (2 * law.scale**2)
-        case GaussianLaw() | PassedLaw():
+        case GaussianLaw() | PassedLaw() | PassedGaussianLaw():
             return (None if l2 else Fraction(0)), l2 / (2 * law.scale**2)
         case AboveLaw():
             most = max((abs(move) for gap in gaps for move in gap), default=0)
@@ -556,9 +568,9 @@ def recorded(law: Any, gaps: list[list[int]], draw: Draw) -> bool:
     l1, l2 = norms(gaps)
     spans = [span(gap) for gap in gaps]
     match law:
-        case LaplaceLaw() | BitLaw():
+        case LaplaceLaw() | BitLaw() | PassedLaplaceLaw():
             return l1 <= draw.sensitivity
-        case GaussianLaw() | PassedLaw():
+        case GaussianLaw() | PassedLaw() | PassedGaussianLaw():
             return l2 <= draw.sensitivity
         case FlipLaw() | MetricLaw():
             return sum(spans) <= draw.sensitivity * (2 if isinstance(law, MetricLaw) else 1)
@@ -581,6 +593,17 @@ def queried(world: World, event: Event, numbers: int, apart: list[tuple[Any, lis
         elif law.scale < most * noise_for(world.budget, sensitivity=1).scale:
             return f"{law} for a move of {most}"
     return ""
+
+
+def truncated(law: PassedGaussianLaw | PassedLaplaceLaw, move: int) -> Fraction:
+    """Hardly less than the chance of noise that is so near its end that a number moved so far cannot have it."""
+    rate, most = 1 / law.scale, min(move, law.threshold + 1)
+    if isinstance(law, PassedGaussianLaw):
+        past = chance(law.scale, law.threshold + 1) * Fraction(102 if law.scale > 200 else 100.001) / 100
+        return max(chance(law.scale, law.threshold + 1 - most) - past, Fraction(0))
+    mass = -math.expm1(-rate * (law.threshold + 1)) - math.exp(-rate) * math.expm1(-rate * law.threshold)
+    last = math.exp(-rate * (law.threshold + 1 - most)) * -math.expm1(-rate * most)
+    return Fraction(last / mass) * Fraction(999_999, 1_000_000)
 
 
 @functools.lru_cache(4096)

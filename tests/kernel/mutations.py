@@ -20,6 +20,7 @@ import numpy as np
 
 from sulq.kernel.facts import Draw, Event
 from sulq.kernel.laws import (
+    BESIDE,
     AboveLaw,
     BinomialLaw,
     BitLaw,
@@ -28,6 +29,8 @@ from sulq.kernel.laws import (
     GaussianLaw,
     LaplaceLaw,
     MetricLaw,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
     PassedLaw,
 )
 from sulq.kernel.scores import Rank, Weighted
@@ -224,6 +227,8 @@ class Mutators:
         draws = [p for p in subject.paths if type(at(request, p)) is Draw]
         if not laws:
             return self.paid(subject)
+        if any(at(request, path).kind in BESIDE for path in laws) and self.random.random() < 0.5:
+            return exchanged(request, self.random.choice(RATIOS[:8]))
         i = self.random.randrange(len(laws))
         scale = getattr(at(request, laws[i]), "scale", Fraction(8))
         law, norm = self.random.choice(LAWS)(scale * self.random.choice(RATIOS[:8]))
@@ -280,6 +285,8 @@ class Mutators:
                 event = with_part(event, "rho", event.rho + other[1].rho)
                 pure = (event.epsilon, other[1].epsilon)
                 event = with_part(event, "epsilon", None if None in pure else sum(pure))
+                if type(event.key_delta) is type(other[1].key_delta) is Fraction:
+                    event = with_part(event, "key_delta", event.key_delta + other[1].key_delta)
         elif way == 2:
             name = self.random.choice([name for name, _ in parts(releases[i])])
             releases = put(releases, (i, name), getattr(other[0][j], name))
@@ -382,9 +389,13 @@ LAWS: list[Callable[[Fraction], tuple[Any, str]]] = [
     lambda s: (forged(AboveLaw, s, Fraction(0), 1), "l1"),
     lambda s: (forged(AboveLaw, s, s, 12), "l1"),
     lambda s: (forged(PassedLaw, s, 3), "l2"),
+    lambda s: (forged(PassedGaussianLaw, s, math.ceil(s)), "l2"),
+    lambda s: (forged(PassedGaussianLaw, s, math.ceil(7 * s)), "l2"),
+    lambda s: (forged(PassedLaplaceLaw, s, math.ceil(s)), "l1"),
+    lambda s: (forged(PassedLaplaceLaw, s, math.ceil(20 * s)), "l1"),
 ]
 MECHANISMS = {law.kind for law in (LaplaceLaw, GaussianLaw, FlipLaw, ExponentialLaw, MetricLaw, BitLaw, BinomialLaw,
-                                   AboveLaw, PassedLaw)}  # fmt: skip
+                                   AboveLaw, PassedLaw, PassedGaussianLaw, PassedLaplaceLaw)}  # fmt: skip
 
 
 def forged(kind: type, *given: Any) -> Any:
@@ -393,6 +404,28 @@ def forged(kind: type, *given: Any) -> Any:
     for name, value in zip(names(kind), given, strict=True):
         object.__setattr__(made, name, value)
     return made
+
+
+EXCHANGED: dict[str, Callable[[Fraction], tuple[Any, str]]] = {
+    "laplace": lambda s: (forged(GaussianLaw, s), "l2"),
+    "gaussian": lambda s: (forged(LaplaceLaw, s), "l1"),
+    "passed_laplace": lambda s: (forged(PassedGaussianLaw, s, math.ceil(7 * s)), "l2"),
+    "passed_gaussian": lambda s: (forged(PassedLaplaceLaw, s, math.ceil(20 * s)), "l1"),
+}
+
+
+def exchanged(request: Request, ratio: Fraction = Fraction(1)) -> Request:
+    """Groups hidden by the other law, on people and on sums, in the release and in its draws; nothing else pays."""
+    places = [(i, j) for i, release in enumerate(request[0]) for j in range(len(release.laws))]
+    for drawn, (i, j) in enumerate(places):
+        old = at(request, (0, i, "laws", j))
+        law, norm = EXCHANGED[old.kind](old.scale * ratio)
+        changes = {"mechanism": law.kind, "norm": norm, "scale": law.scale}
+        changes["threshold"] = getattr(law, "threshold", None)
+        request = put(request, (0, i, "laws", j), law)
+        for name, new in changes.items():
+            request = put(request, (1, "draws", drawn, name), new)
+    return put(request, (1, "epsilon"), None)
 
 
 # Statements

@@ -329,7 +329,9 @@ def kept_of(
     if records:
         values = ", ".join("(?, ?, ?)" for _ in records)
         cursor.execute(f"INSERT INTO source VALUES {values}", [cell for row in records for cell in row])
-    cursor.execute(f"CREATE OR REPLACE TABLE people AS SELECT * FROM {keep.people({0: read})}")
+    cursor.execute(
+        f"CREATE OR REPLACE TABLE people AS SELECT *, row_number() OVER () AS o FROM {keep.people({0: read})}"
+    )
     asked = keep.keep(read, COLUMNS, rows, spelled={"d0": "c0"}, blanked=False, key="'key'", stored=True)
     asked = asked.replace(*swap) if swap else asked
     cursor.execute(f"CREATE OR REPLACE TABLE kept AS SELECT * FROM {asked}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import mpmath
@@ -115,6 +116,9 @@ def test_only_gaussian_draws_are_read_so(own: tuple[Draw, ...]) -> None:
     below = epsilon_of(rho, delta) * Fraction(96, 100)
     assert gaussian_holds(rho, draws(Fraction(50)), below, delta)
     assert gaussian_holds(rho, draws(Fraction(50), mechanism="passed"), below, delta)
+    cut = replace(*draws(Fraction(50), mechanism="passed_gaussian"), threshold=250, alone=2)
+    assert gaussian_holds(rho, [cut], below, delta)
+    assert not gaussian_holds(rho, [replace(cut, threshold=50)], below, delta)  # much of the noise would be past it
     assert not gaussian_holds(rho, own, below, delta)
     assert not converts(rho, below, delta)
     assert normal_epsilon(rho, own, delta) == epsilon_of(rho, delta)

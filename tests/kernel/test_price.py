@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from sulq.kernel.facts import Draw, Event, Refused, Unit
-from sulq.kernel.laws import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.kernel.laws import (
+    AboveLaw,
+    BinomialLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
+)
 from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.price import Least, check
 from sulq.kernel.request import Outside, Release
@@ -158,7 +167,7 @@ def test_a_threshold_is_priced_as_the_worst_neighbour(unit: Unit, cells: int, le
 def test_groups_that_one_person_is_alone_in_are_counted_SR14() -> None:
     """K groups, and 2k where a person is exchanged for another. Control: one fewer is refused."""
     for unit, groups in ((Unit("who", 2), 2), (Unit("who", 2, "replace_one"), 4)):
-        law = PassedLaw(SCALE, 30)
+        law = PassedGaussianLaw(SCALE, 30)
         release = released((law, GaussianLaw(SCALE)), (0, 0), 0, 0, 2, people=True)
         people = Certified(Moves(Norms(2, 2, 1), Norms(0, 0, 0)), 2, False)
         for alone, certain in ((groups, True), (groups - 1, False)):
@@ -168,6 +177,66 @@ def test_groups_that_one_person_is_alone_in_are_counted_SR14() -> None:
             )
             event = Event(None, Fraction(1000), Fraction(1, 10), draws=draws)
             assert fits(release, [people, certified(2)], event, unit) is certain
+
+
+def of_groups(rows: int, groups: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Every change of the people and the sums of some groups that a person with up to so many rows can cause."""
+    one = [(group, row) for group in range(groups) for row in ROWS] + [None]
+    found = []
+    for several in itertools.combinations_with_replacement(one, rows):
+        people, sums = np.zeros(groups, dtype=np.int64), np.zeros((groups, 2), dtype=np.int64)
+        for group, row in (each for each in several if each is not None):
+            people[group], sums[group] = 1, sums[group] + row
+        found.append((people, sums))
+    return found
+
+
+@pytest.mark.parametrize("pure", [False, True], ids=["gaussian", "laplace"])
+@pytest.mark.parametrize("ratio", [Fraction(1, 9), Fraction(1, 2), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_people_and_sums_of_groups_are_priced_as_the_worst_neighbour_SR14(
+    rows: int, ratio: Fraction, *, pure: bool
+) -> None:
+    """By force: all persons with up to k rows in any groups. Control: a little less is refused.
+
+    Rows that are all of one group move one number of people; rows in k groups add no squares.
+    """
+    unit, wide = Unit("who", rows), SCALE * ratio
+    laws = (
+        (PassedLaplaceLaw(SCALE, 30), LaplaceLaw(wide)) if pure else (PassedGaussianLaw(SCALE, 30), GaussianLaw(wide))
+    )
+    losses = []
+    for people, sums in of_groups(rows, rows):
+        if pure:
+            losses.append(Fraction(int(people.sum())) / SCALE + Fraction(int(np.abs(sums).sum())) / wide)
+        else:
+            losses.append(int(people.sum()) / (2 * SCALE**2) + int((sums * sums).sum()) / (2 * wide**2))
+    worst = max(losses)
+    release = released(laws, (0, 0), 0, 0, 2, people=True)
+    blocks = [Certified(Moves(Norms(rows, rows, 1), Norms(0, 0, 0), (0,), (1,)), rows, False), certified(rows)]
+    norm = "l1" if pure else "l2"
+    draws = (drawn(laws[0], unit, norm, 1000, threshold=30, alone=rows), drawn(laws[1], unit, norm, 1000))
+    paid = Event(worst if pure else None, worst**2 if pure else worst, Fraction(1, 10), draws=draws)
+    assert fits(release, blocks, paid, unit)
+    less = worst * Fraction(99, 100)
+    short = replace(paid, epsilon=less) if pure else replace(paid, rho=less)
+    assert not fits(release, blocks, short, unit)
+    assert not fits(release, blocks, replace(paid, key_delta=Fraction(0)), unit)
+
+
+def test_an_exchanged_person_pays_for_people_and_rows_apart_SR14() -> None:
+    """Under replace_one the largest move of people and that of sums are both paid; a person who comes pays for less.
+
+    In units of 1/(2 scale^2), people at an eighth of the scale: 64 for each, and 8 times the square of rows in a group.
+    """
+    blocks = [Certified(Moves(Norms(2, 2, 1), Norms(0, 0, 0), (0,), (1,)), 2, False), certified(2)]
+    laws = (PassedGaussianLaw(SCALE / 8, 30), GaussianLaw(SCALE))
+    release = released(laws, (0, 0), 0, 0, 2, people=True)
+    for neighbors, units in (("add_remove", 2 * 64 + 2 * 8), ("replace_one", 4 * 64 + 2 * 32)):
+        unit, worst = Unit("who", 2, neighbors), units / (2 * SCALE**2)
+        draws = (drawn(laws[0], unit, "l2", 1000, threshold=30, alone=4), drawn(laws[1], unit, "l2", 1000))
+        assert fits(release, blocks, Event(None, worst, Fraction(1, 10), draws=draws), unit)
+        assert not fits(release, blocks, Event(None, worst * Fraction(99, 100), Fraction(1, 10), draws=draws), unit)
 
 
 def test_under_queries_each_number_is_one_and_moves_as_recorded_SR8() -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sulq.errors import AccessDenied, CuratorError
+from sulq.kernel import run
 from sulq.kernel.facts import Draw, Event, Refused
 from sulq.kernel.laws import AboveLaw, FlipLaw, LaplaceLaw, PassedLaw
 from sulq.kernel.ledger.chain import Receipt
@@ -302,6 +303,39 @@ def test_a_request_is_read_strictly(name: str) -> None:
     with pytest.raises(Refused):
         world.kernel.check([STRANGE[name](world)], event())
     assert world.reads == 0
+
+
+@pytest.mark.parametrize("name", ["no number", "a truth as a number", "nothing as a number"])
+def test_what_stands_behind_a_request_that_can_be_is_read_too(name: str) -> None:
+    """What was read once is not read again, and nothing else is passed over. Control: two that can be."""
+    world, paid = World(), event(24, epsilon=2)
+    paid = replace(paid, draws=(event().draws[0],) * 2)
+    first = weighted(1)(world)
+    assert world.kernel.check([first, weighted(1)(world)], paid)
+    with pytest.raises(Refused):
+        world.kernel.check([first, first, STRANGE[name](world)], paid)
+
+
+def test_a_proposal_is_read_once_for_all_its_releases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In proportion to its statements. Control: read for each release, it takes their square."""
+    world, read = World(), run._read_strictly
+
+    def calls(statements: int, *, shared: bool) -> int:
+        tallies = [ask(lit(1), where=col("x") > i / 8, by=(col("g"),), schema=SCHEMA) for i in range(statements)]
+        releases = [Release(source, (LAW,), (0,), 2) for source in world.engine.sources(tallies)]
+        seen, found = set[int](), []
+
+        def counted(value: object, plain: tuple[type, ...], known: set[int]) -> None:
+            found.append(value)
+            read(value, plain, known if shared else set())
+
+        monkeypatch.setattr(run, "_read_strictly", counted)
+        for release in releases:
+            run._formed(release, seen)
+        return len(found)
+
+    assert calls(16, shared=True) < 2.2 * calls(8, shared=True)
+    assert calls(16, shared=False) > 3 * calls(8, shared=False)
 
 
 def test_the_unit_is_that_of_the_facts() -> None:

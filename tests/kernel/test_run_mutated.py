@@ -21,6 +21,7 @@ import pytest
 from sulq.errors import CuratorError
 from sulq.kernel import layout, price, programs
 from sulq.kernel.facts import Event, Refused
+from sulq.kernel.laws import PassedLaplaceLaw
 from sulq.kernel.ledger.chain import Receipt, Seal
 from sulq.kernel.mechanisms import Cost
 from sulq.kernel.moves import Norms
@@ -29,7 +30,7 @@ from sulq.kernel.run import Checked
 from sulq.kernel.scores import Span
 from tests import counts
 from tests.kernel.asked import UNITS, Request, World, excess
-from tests.kernel.mutations import Mutators
+from tests.kernel.mutations import Mutators, at, exchanged, put
 
 PARTS = 4
 SEALED = 37  # of so many mutants one is paid for with a real receipt and real noise
@@ -109,6 +110,100 @@ def test_mutated_requests_are_refused_or_released_within_their_debit(worlds: lis
     assert found["refused"] > much // 2
     assert found["released"] > much // 10
     assert found["failed"] < much // 25
+
+
+# Open keys by Laplace noise
+
+
+def hidden_by(world: World, law: str) -> list[Request]:
+    """The honest requests for groups whose people have noise of this law."""
+    return [request for request in world.requests if request[0][0].laws[0].kind == law]
+
+
+def deceptions(request: Request) -> dict[str, Request]:
+    """Requests for groups that say too little of one thing."""
+    ((release,), event), last = request, len(request[1].draws) - 1
+    tau, first, less = release.laws[0].threshold, event.draws[0], Fraction(9, 10)
+    shown = first.alone * Fraction(release.laws[0].alone())
+    law, draw = (0, 0, "laws"), (1, "draws")
+    other = exchanged(request)
+    said: dict[str, dict[tuple[object, ...], object]] = {
+        "a lower threshold": {(*law, 0, "threshold"): tau - 1, (*draw, 0, "threshold"): tau - 1},
+        "a lower threshold, unsaid": {(*law, 0, "threshold"): tau - 1},
+        "no threshold": {(*draw, 0, "threshold"): None},
+        "alone in fewer groups": {(*draw, 0, "alone"): first.alone - 1},
+        "alone in fewer groups, paid": {
+            (*draw, 0, "alone"): first.alone - 1,
+            (1, "key_delta"): shown * (first.alone - 1) / first.alone,
+        },
+        "alone in one group more": {(*draw, 0, "alone"): first.alone + 1, (1, "key_delta"): shown},
+        "less noise on people": {(*where, 0, "scale"): first.scale * less for where in (law, draw)},
+        "less noise on sums": {(*where, last, "scale"): event.draws[last].scale * less for where in (law, draw)},
+        "less noise, unsaid": {(*law, last, "scale"): event.draws[last].scale * less},
+        "people who move less": {(*draw, 0, "sensitivity"): first.sensitivity * less},
+        "sums that move less": {(*draw, last, "sensitivity"): event.draws[last].sensitivity * less},
+        "a smaller delta": {(1, "key_delta"): shown * Fraction(999, 1000)},
+        "no delta": {(1, "key_delta"): Fraction(0)},
+        "a smaller epsilon": {(1, "epsilon"): event.epsilon * less},
+        "a smaller rho": {(1, "rho"): event.rho * less},
+        "people by the other law": {(*where, 0): at(other, (*where, 0)) for where in (law, draw)},
+        "the other law's draw": {(*draw, 0): other[1].draws[0]},
+        "the other law as a pure one": {law: other[0][0].laws, draw: other[1].draws},
+    }
+    found = {}
+    for name, changes in said.items():
+        found[name] = request
+        for path, new in changes.items():
+            found[name] = put(found[name], path, new)
+    return found
+
+
+def test_open_keys_by_laplace_noise_are_refused_if_too_little_is_said_SR14(worlds: list[World]) -> None:
+    """Of each number of the law, its draw and the debit. Control: as it was planned the same request is released.
+
+    By the other law altogether a request may be released, if its rho and its delta are paid: `fate` compares them.
+    """
+    tried = 0
+    for world in worlds:
+        for request in hidden_by(world, "passed_laplace"):
+            assert fate(world, request) == "released"
+            for name, each in deceptions(request).items():
+                assert fate(world, each) == "refused", name
+                tried += 1
+        for law in ("passed_gaussian", "passed_laplace"):
+            ends = {fate(world, exchanged(each, Fraction(n))) for each in hidden_by(world, law) for n in (1, 4)}
+            assert ends in (set(), {"refused", "released"}, {"released"}), law
+    assert tried >= 8 * 18
+
+
+def test_open_keys_of_which_too_little_is_said_tell_more_SR14(
+    worlds: list[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control of the test above: by a kernel that compares nothing they are released, and neighbours told apart."""
+    monkeypatch.setattr(price, "require", lambda *_: None)
+    told: Counter[str] = Counter()
+    for world in worlds:
+        for request in hidden_by(world, "passed_laplace"):
+            assert fate(world, request, "compares nothing") == "released"
+            for name, each in deceptions(request).items():
+                told[name] += 0
+                try:
+                    fate(world, each, "compares nothing")
+                except AssertionError:
+                    told[name] += 1
+    only_recorded = {"no threshold", "alone in fewer groups", "alone in one group more", "the other law's draw"}
+    assert {name for name, often in told.items() if not often} <= only_recorded  # what is lost is paid for all the same
+
+
+def test_mutated_open_keys_by_laplace_noise_are_refused_or_released_within_their_debit(worlds: list[World]) -> None:
+    """As above, of requests that are few among all. Control: many are run, and planted faults are noticed (below)."""
+    much = counts.count("mutated requests for open keys by Laplace noise", short=400, long=100_000)
+    before = sum(world.hidden["passed_laplace"] for world in worlds)
+    found = tried(worlds, counts.generator("mutated open keys"), much, "", "PassedLaplaceLaw")
+    ran = sum(world.hidden["passed_laplace"] for world in worlds) - before
+    print(dict(found), ran)
+    assert found["refused"] > much // 2
+    assert ran // 4 > much // 20  # each is run on four tables
 
 
 # Receipts
@@ -214,6 +309,12 @@ def unguarded(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(programs.Box, "moves", moves)
 
 
+def unhidden(patch: pytest.MonkeyPatch) -> None:
+    """People of groups who are taken not to move."""
+    real = price._gathered
+    patch.setattr(price, "_gathered", lambda *given, people: [Norms(0, 0, 0)] * 2 if people else real(*given, people=0))
+
+
 FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "a price of half a move": lambda patch: patch.setattr(Norms, "times", halved),
     "a certifier that forgets a person's rows": forgets("certify"),
@@ -225,6 +326,8 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "spans of half": narrow,
     "a guard that is not priced": unguarded,
+    "people who are not priced": unhidden,
+    "a threshold that costs nothing": lambda patch: patch.setattr(PassedLaplaceLaw, "alone", lambda _: 0.0),
 }
 
 
@@ -232,6 +335,8 @@ SOME = {  # of which requests, and changed in which way, there are few among all
     "a layout that is not looked at": ("Key", "counted"),
     "spans of half": ("score=R",),
     "a guard that is not priced": ("Stack",),
+    "people who are not priced": ("PassedLaplaceLaw",),
+    "a threshold that costs nothing": ("PassedLaplaceLaw",),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from sulq.kernel.scores import LIMIT, Span
 from sulq.language.rowfn import Col, Lit, Lookup
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank, Score, form
 from sulq.language.tally import Block
+from tests.counts import count
 
 
 def candidates(score: Score, blocks: tuple[Block, ...], cells: int, choices: int = 1) -> int:
@@ -42,6 +44,7 @@ def meant(score: Score, sums: np.ndarray) -> list[int]:
     if isinstance(score, Rank):
         target = score.numerator * sum(flat) + score.shift
         ends = [score.denominator * n for n in itertools.accumulate(flat, initial=0)]
+        ends[0], ends[-1] = -math.inf, math.inf  # the outer cells hold all ranks on their side
         return [-max(0, target - ends[c + 1], ends[c] - target) for c in range(len(flat))]
     if isinstance(score, Contrast):
         table = [[int(n) for n in row] for row in sums.reshape(len(score.weights[0][0]), -1)]
@@ -188,6 +191,31 @@ def brute(score: Score, bounds: tuple[tuple[int, int], ...], cells: int, other: 
     return single, pair
 
 
+def test_no_shift_of_a_rank_moves_its_scores_farther_SR5() -> None:
+    """Ranks inside, at and far past the ends: what the kernel scores moves by no more than its span (SR1, SR5).
+
+    Pairs of small tables, empty ones too, that differ by one row more or by one row exchanged. Control: half of it.
+    """
+    pairs, rng = count("pairs of tables whose ranks are shifted", short=2_000, long=20_000), np.random.default_rng(23)
+    worst = [0.0, 0.0]
+    for _ in range(pairs // 20):
+        cells, low, high = int(rng.integers(1, 7)), int(rng.integers(-2, 1)), int(rng.integers(1, 4))
+        part, far = int(rng.integers(1, 9)), int(rng.choice([3, 40, 2**20, 2**40]))
+        score = Rank(int(rng.integers(part + 1)), part, int(rng.integers(-far, far + 1)))
+        found = span(score, (block((low, high)),), cells)
+        table = rng.integers(low * 3, high * 3 + 1, (20, cells)) * rng.integers(0, 2, (20, 1))
+        rows = np.zeros((2, 20, cells), dtype=np.int64)
+        for row in rows:
+            row[np.arange(20), rng.integers(cells, size=20)] = rng.integers(low, high + 1, 20)
+        before, *after = (scores(score, sums[..., None]) for sums in (table, table + rows[0], table + rows[1]))
+        for i, (one, other, most) in enumerate(((before, after[0], found.single), (after[0], after[1], found.pair))):
+            moves = other - one
+            spans = np.maximum(moves.max(axis=1), 0) - np.minimum(moves.min(axis=1), 0)
+            assert spans.max() <= most
+            worst[i] = max(worst[i], spans.max() / max(most, 1))
+    assert min(worst) > 0.5
+
+
 ONES = Lookup((Col("k"),), ((1, 0, 0), (0, 1, 0), (0, 0, 1)))
 
 
@@ -203,6 +231,8 @@ SCORES: list[tuple[Score, tuple[tuple[int, int], ...], int]] = [
     (Rank(1, 2), ((1, 1),), 4),
     (Rank(9, 10), ((0, 1),), 4),
     (Rank(0, 1, 3), ((0, 1),), 4),
+    (Rank(1, 2, -9), ((0, 1),), 4),
+    (Rank(3, 4, 9), ((-2, 3),), 3),
     (Rank(3, 4), ((-2, 3),), 3),
     (Rank(1, 3), ((2, 5),), 3),
     (Linear(((1, 0, 0), (0, 1, 0), (0, 0, 1))), ((0, 1),), 3),

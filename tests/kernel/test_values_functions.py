@@ -43,6 +43,7 @@ REFUSED = (
     "regexp_matches(c3, c3, 'i')", "date_part(c3, make_timestamp(0))", "date_part('era', make_timestamp(0))",
     "list_extract(list_value(c0), 1)", "list_value(1, 2)", "lower(c0)", "c3 + 1", "c3 || c0", "greatest(c3, 'a')",
     "unnest(list_value(1))", "nextval('x')", "getvariable('x')", "hash(c3)", "length(c0)", "isfinite(c3)",
+    "CAST(c3 AS BIGINT)", "TRY_CAST(c3 AS DOUBLE)", "CAST($text0 AS INTEGER)",
     "TRY_CAST(c1 AS TINYINT)", "CAST(c2 * 0.5e0 AS BIGINT)", "TRY_CAST(c2 / c0 AS BIGINT)",
 )  # fmt: skip
 
@@ -52,3 +53,27 @@ def test_what_may_fail_or_is_not_listed_is_refused(expression: str) -> None:
     """Control: what is guarded is not (test_values)."""
     with pytest.raises(Refused):
         read(expression)
+
+
+TEXTS = [
+    "", " ", "7", " 7 ", "-7", "+7", "7.5", "-0", "1e3", "1e400", "-1e400", "9" * 40, "-9223372036854775808",
+    "9223372036854775807", "9223372036854775808", "0x1F", "1_000", "inf", "nan", "NULL", "\x00", "7\x00", "\u0667", "é",
+    "7" * 100_000, "true", "1e-400", "--7", "1,5",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT"])
+def test_a_text_tried_as_an_integer_is_one_or_missing(kind: str) -> None:
+    """Whatever it says, bound or in a column: it never fails. Control: CAST fails, and is refused."""
+    for expression in (f"TRY_CAST(c3 AS {kind})", f"TRY_CAST($text0 AS {kind})"):
+        value = read(expression)
+        assert value.whole
+        assert value.null
+        for text in TEXTS:
+            bound = {"text0": text} if "$" in expression else {}
+            rows = "(SELECT $c AS c3)" if "c3" in expression else "(SELECT 1)"
+            found = duckdb.execute(f"SELECT {expression} FROM {rows}", bound or {"c": text}).fetchone()
+            assert found is not None
+            assert not wrong(value, found[0]), (text, found)
+    with pytest.raises(duckdb.Error):
+        duckdb.execute(f"SELECT CAST('é' AS {kind})").fetchone()

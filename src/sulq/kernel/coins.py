@@ -3,8 +3,7 @@
 Every coin is a uniform real number U given bit by bit: heads if U < exp(-exponent). Thirty-two bits decide nearly
 always, against double bounds of the exponential wide enough for all that rounding can do; the few that fall between
 are decided by more bits and decimal bounds that tighten until they part. So the bias is exp(-exponent) itself: no float
-decides, it only postpones.
-Source: docs/theory/choose.md.
+decides, it only postpones (docs/theory/choose.md).
 """
 
 from __future__ import annotations
@@ -111,5 +110,4 @@ def bounds(exponent: Fraction, digits: int) -> tuple[Fraction, Fraction]:
     low = down.next_minus(down.exp(down.divide(top, bottom)))
     high = up.next_plus(up.exp(up.divide(top, bottom)))
     least = Fraction(0) if low <= 0 or low.adjusted() < _LEAST else Fraction(low)
-    most = Fraction(1, 10**-_LEAST) if high.adjusted() < _LEAST else Fraction(high)
-    return least, min(most, Fraction(1))
+    return least, min(Fraction(1, 10**-_LEAST) if high.adjusted() < _LEAST else Fraction(high), Fraction(1))

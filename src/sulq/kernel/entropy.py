@@ -1,15 +1,11 @@
 """The one source of random bits: the operating system's.
 
-There is no seed, here or anywhere in the package: noise that can be repeated can be subtracted (T66). The source is
-safe across a fork (T67).
+There is no seed in the package: noise that can be repeated can be subtracted (T66). It is safe across a fork (T67).
 """
 
 from __future__ import annotations
 
 import os
-from typing import Final
-
-SOURCE: Final = "os.urandom"  # for `sulq --version`
 
 
 def random_bytes(count: int) -> bytes:

@@ -18,6 +18,7 @@ OWNER: Final = "o"  # the column that says whose a row is
 OWNER_TYPE: Final = "BIGINT"  # in all tables: a cast to compare two might merge persons
 HASH: Final = "h"  # the column of a person's public hash, one for all rows of a person
 PLACE: Final = "p"  # the column of a row's public place
+INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
 
 
 class Refused(Exception):
@@ -40,6 +41,11 @@ class Column:
     missing: bool = True
 
 
+ANY_CELL: Final = {kind: Column(kind, -(2**bits), 2**bits - 1) for kind, bits in INTEGERS.items()} | {
+    kind: Column(kind) for kind in ("BOOLEAN", "DATE", "DOUBLE", "FLOAT", "VARCHAR")
+}  # of a source: all that its type allows
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A kept table, by the name statements use.
@@ -47,6 +53,7 @@ class Table:
     `rows`: how many rows one person has at most; 0 where rows are public. `owned`: whether the column `o` names each
     row's person, after all others. `size`: how many rows there are at most. `unique`: a column without two equal
     values among a person's rows, or among public ones. What a table says here is checked when it is opened (keep.py).
+    `source`: whether it is none yet, but a view of records as they are read, each of which is one person's only row.
     """
 
     name: tuple[str, ...]
@@ -55,6 +62,7 @@ class Table:
     owned: bool
     size: int = MAX_STORED_ROWS
     unique: str | None = None
+    source: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +121,7 @@ def rho_within(epsilon: float, delta: float) -> Fraction:
 
 def converts(rho: Fraction, epsilon: Fraction | int, delta: Fraction) -> bool:
     """Whether a zero-concentrated loss is known to be (epsilon, delta)-private."""
-    counted = 0 < epsilon <= LARGEST and SMALLEST_DELTA <= delta <= 1
-    return counted and rho <= rho_within(float(epsilon), float(delta))
+    return 0 < epsilon <= LARGEST and SMALLEST_DELTA <= delta <= 1 and rho <= rho_within(float(epsilon), float(delta))
 
 
 def exactly(value: object, name: str, *, smallest: Fraction = SMALLEST, largest: int = LARGEST) -> Fraction:
@@ -178,9 +185,8 @@ class _Loss:
         return hash((type(self), self._numbers()))
 
     def __str__(self) -> str:
-        return ", ".join(
-            f"{name} {plain(number)}" for name, number in zip(self.__match_args__, self._numbers(), strict=True)
-        )
+        named = zip(self.__match_args__, self._numbers(), strict=True)
+        return ", ".join(f"{name} {plain(number)}" for name, number in named)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(plain, self._numbers()))})"
@@ -309,10 +315,9 @@ class Unit:
     fold: Fold | None = None
 
     def __post_init__(self) -> None:
-        column, fold, k = self.column, self.fold, self.rows if type(self.rows) is int else 0
+        column, fold, k, near = self.column, self.fold, self.rows if type(self.rows) is int else 0, self.neighbors
         rules = {
-            f"neighbors is one of {', '.join(NEIGHBORS)}.": isinstance(self.neighbors, str)
-            and self.neighbors in NEIGHBORS,
+            f"neighbors is one of {', '.join(NEIGHBORS)}.": isinstance(near, str) and near in NEIGHBORS,
             "fold is None, 'case' or 'spelling'.": fold is None or (isinstance(fold, str) and fold in get_args(Fold)),
             "rows must be a whole number from 1 to 1e6.": 1 <= k <= 10**6,
             "the unit's column must be a name.": column is None or (isinstance(column, str) and column != ""),
@@ -359,8 +364,7 @@ class Event:
     """What happened to a person space in one ask: its loss and the draws behind it.
 
     `epsilon` is None where no pure loss holds; `basic` and `delta` are then the (epsilon, delta) at which basic
-    composition adds it, fixed before the debit (SR26). `key_delta` is charged to unknown keys (SR14); `queries` counts
-    scalar sums under SubLinear.
+    composition adds it, fixed before the debit (SR26). `key_delta`: for unknown keys (SR14); `queries`: of SubLinear.
     """
 
     epsilon: Fraction | None

@@ -16,9 +16,9 @@ from typing import Final
 import duckdb
 
 from sulq.errors import SetupError
-from sulq.kernel.facts import HASH, OWNER, OWNER_TYPE, PLACE, Column, Facts, Refused, Table, require
-from sulq.kernel.tree import parse
-from sulq.kernel.values import FUNCTIONS, INTEGERS
+from sulq.kernel.facts import ANY_CELL, HASH, INTEGERS, OWNER, OWNER_TYPE, PLACE, Column, Facts, Refused, Table, require
+from sulq.kernel.tree import EXPRESSIONS, parse
+from sulq.kernel.values import FUNCTIONS
 
 PEOPLE: Final = "people"  # the table of all persons of a dataset, while its rows are kept
 POSITION: Final = "place"  # the column of a source that says where a record stands, if that is public
@@ -28,10 +28,7 @@ _ROW_WISE: Final = FUNCTIONS.keys() | {
     "chr", "concat", "enum_code", "epoch_ns", "isnan", "list_position", "list_value", "lpad", "nfc_normalize",
     "regexp_extract", "regexp_full_match", "regexp_replace", "replace", "rpad",
 }  # fmt: skip
-_CLASSES: Final = (  # of expressions, and of their parts that have none
-    None, "BETWEEN", "CASE", "CAST", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION", "OPERATOR",
-    "PARAMETER", "TYPE",
-)  # fmt: skip
+_CLASSES: Final = {None, *EXPRESSIONS} - {"STAR"}  # of expressions, and None of their parts that have no class
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +98,7 @@ def _row_wise(layers: Sequence[Sequence[str]], projections: int) -> None:
 
 
 def people(readings: Mapping[int, Reading]) -> str:
-    """Every person of several sources with a number of its own, and how many records n0, n1, ... of each source.
-
-    Privacy: whose a record is follows from that record; numbers are different, and only compared.
-    """
+    """Every person of several sources, whose a record is by that record alone, and how many n0, n1, ... of each."""
     told = "w" if all(reading.whole for reading in readings.values()) else "u"
     parts = []
     for place, reading in readings.items():
@@ -112,8 +106,7 @@ def people(readings: Mapping[int, Reading]) -> str:
         parts.append(f"SELECT {told} AS person, {place} AS t FROM {cells(nothing)}")
     there = "person IS NOT NULL" if told == "w" else "person <> ''"
     counts = ", ".join(f"count(*) FILTER (WHERE t = {place}) AS n{place}" for place in readings)
-    each = f"SELECT person, {counts} FROM ({' UNION ALL '.join(parts)}) WHERE {there} GROUP BY person"
-    return f"(SELECT *, row_number() OVER () AS {OWNER} FROM ({each}))"
+    return f"(SELECT person, {counts} FROM ({' UNION ALL '.join(parts)}) WHERE {there} GROUP BY person)"
 
 
 def keep(
@@ -172,7 +165,7 @@ def check(cursor: duckdb.DuckDBPyConnection, facts: Facts) -> None:
     Privacy: runs before any debit, and its one message is constant. It fails only where whoever prepared the rows made
     a mistake, or the copy was altered; then nothing at all is answered.
     """
-    if any(unfit(cursor, table) for table in facts.tables):
+    if any((_unlike if table.source else unfit)(cursor, table) for table in facts.tables):
         raise SetupError("unfit-rows", "The kept rows are not as declared, so nothing is answered from them.")
 
 
@@ -192,6 +185,14 @@ def unfit(cursor: duckdb.DuckDBPyConnection, table: Table) -> str:
         return "owners"  # several rows of a person whom nothing names, or public rows that name persons
     wrong = (why for why, rows in _contradictions(table) if cursor.execute(f"SELECT 1 FROM {rows} LIMIT 1").fetchall())
     return next(wrong, "")
+
+
+def _unlike(cursor: duckdb.DuckDBPyConnection, table: Table) -> str:
+    """As `unfit`, of records that are read as they stand: no cell is looked at, as any of its type is allowed for."""
+    name, alone = ".".join(table.name), table.rows <= 1 and not table.owned and table.unique is None
+    any_cells = [(column, ANY_CELL.get(kind)) for column, kind, *_ in cursor.execute(f"DESCRIBE {name}").fetchall()]
+    few = alone and cursor.execute(f"SELECT count(*) <= {table.size} FROM {name}").fetchall() == [(True,)]
+    return "" if few and any_cells == list(table.columns) else "records"
 
 
 def _checkable(column: Column) -> bool:

@@ -43,10 +43,16 @@ class _Scaled:
     def __post_init__(self) -> None:
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name == "scale" or (each.name == "threshold_scale" and value != 0):
-                check_scale(value)
-            elif each.name != "threshold_scale" and (type(value) is not int or not 1 <= value <= 2**61):
+            scale = each.name == "scale" or (each.name == "threshold_scale" and value != 0)
+            if scale and type(value) is not Fraction:  # one that tells other numbers each time
+                raise TypeError("a scale is an exact Fraction")
+            if scale and not SMALLEST_SCALE <= value <= LARGEST_SCALE:
+                ends = f"{float(SMALLEST_SCALE):g} and {float(LARGEST_SCALE):g}"
+                raise QuestionError("too-little-noise", f"The noise scale must lie between {ends} grid units.")
+            if not scale and each.name != "threshold_scale" and (type(value) is not int or not 1 <= value <= 2**61):
                 raise QuestionError("too-large", f"The number of {each.name} must be whole, and one or more.")
+        if isinstance(self, (PassedGaussianLaw, PassedLaplaceLaw)) and self.threshold < self.scale:
+            raise QuestionError("too-little-noise", "The threshold must be at least the scale of its noise.")
 
     def epsilon(self, sensitivity: Fraction) -> Fraction | None:
         """Exact pure loss."""
@@ -62,8 +68,7 @@ class LaplaceLaw(_Scaled):
     """Independent integer noise with P(z) proportional to exp(-|z|/scale) on every cell.
 
     Privacy: if one person moves the integer sums by at most D in L1, epsilon = D/scale, whatever the order of the
-    asks, and exactly that for integer D [DMNS06, Proposition 1; S4.7].
-    Source: docs/theory/discrete-laplace.md.
+    asks, and exactly that for integer D [DMNS06, Proposition 1; S4.7] (docs/theory/discrete-laplace.md).
     """
 
     kind: ClassVar[str] = "laplace"
@@ -74,8 +79,7 @@ class GaussianLaw(_Scaled):
     """Independent integer noise with P(z) proportional to exp(-z^2/(2 scale^2)) on every cell.
 
     Privacy: if one person moves the integer sums by a vector of squared L2 norm at most D2, rho = D2/(2 scale^2)
-    [CKS20]; no pure epsilon holds.
-    Source: docs/theory/discrete-gaussian.md.
+    [CKS20]; no pure epsilon holds (docs/theory/discrete-gaussian.md).
     """
 
     kind: ClassVar[str] = "gaussian"
@@ -89,8 +93,7 @@ class BinomialLaw:
 
     Privacy: neither epsilon nor rho is finite, since the outermost outcome is possible from one neighbour only; T
     answers hold the posterior or dp target that the coins were searched for [S1.5, SR8]. On sums that are not whole
-    numbers of units the fraction would show.
-    Source: the noise of the SuLQ survey; docs/theory/centred-binomial.md.
+    numbers of units the fraction would show (docs/theory/centred-binomial.md).
     """
 
     coins: int
@@ -110,12 +113,10 @@ class BinomialLaw:
 
 @dataclass(frozen=True, slots=True)
 class FlipLaw(_Scaled):
-    """Candidates in random order, each flipping a coin of bias exp(-gap/scale); the first heads is chosen.
+    """Candidates in random order, each flipping a coin of bias exp(-(best score - own)/scale); first heads is chosen.
 
-    The gap is that between the candidate's score and the best.
     Privacy: let one person move the scores of each choice with a span, the largest rise plus the largest fall, and
-    let D be the sum of the spans: epsilon = D/scale, rho = epsilon^2/2 and not epsilon^2/8 (SR4).
-    Source: permute-and-flip [MS20]; docs/theory/choose.md.
+    let D be the sum of the spans: epsilon = D/scale, rho = epsilon^2/2, not epsilon^2/8 (SR4) [MS20].
     """
 
     candidates: int
@@ -127,9 +128,7 @@ class ExponentialLaw(_Scaled):
     """A candidate with probability proportional to exp(+score/scale): likelier the higher its score (E29).
 
     Privacy: the log-odds of a choice whose scores move with a span of D change within an interval of length D/scale,
-    so rho = D2/(8 scale^2), D2 the sum of the squares over all choices [CR21, DR19, S3.9]. A pure loss holds, but D2
-    does not tell it; it is not claimed.
-    Source: the exponential mechanism [S3.9]; docs/theory/choose.md.
+    so rho = D2/(8 scale^2), D2 the sum of the squares over all choices [CR21, DR19, S3.9]; D2 tells no pure loss.
     """
 
     candidates: int
@@ -145,8 +144,7 @@ class MetricLaw(_Scaled):
     The distance is that from the exact value, so near points are likely: the sign is a minus (E42).
     Privacy: let one person move each distance by S at most. A weight and the total of the weights change by factors
     of at most e^(S/scale): epsilon = D/scale with D = 2S; D = S where the total is the same whatever the exact value is
-    (a circle all of whose places are points) [DMNS06, Theorem 2 and Remark 1; S4.15].
-    Source: docs/theory/metric.md.
+    (a circle all of whose places are points) [DMNS06, Theorem 2 and Remark 1; S4.15] (docs/theory/metric.md).
     """
 
     candidates: int
@@ -158,8 +156,7 @@ class BitLaw(_Scaled):
     """Every bit is flipped by itself with probability 1/(1 + e^(1/scale)), whatever it is [S4.16, E43].
 
     Privacy: a flip is e^(1/scale) times as likely to be missed as to be made, so if one person moves S bits epsilon =
-    S/scale, and exactly that; by independence rho = S/(2 scale^2) [BS16, Propositions 1.4 and 1.7].
-    Source: docs/theory/metric.md.
+    S/scale, and exactly that; by independence rho = S/(2 scale^2) [BS16, 1.4 and 1.7] (docs/theory/metric.md).
     """
 
     kind: ClassVar[str] = "bits"
@@ -168,12 +165,10 @@ class BitLaw(_Scaled):
 
 @dataclass(frozen=True, slots=True)
 class PassedLaw(_Scaled):
-    """Discrete Gaussian noise on the number of people of each group; what is not above the threshold becomes 0.
+    """Of ledgers of earlier versions: discrete Gaussian noise on numbers of people; what is not above becomes 0.
 
-    Privacy: if one person moves the numbers by a vector of squared L2 norm at most D2 and holds at most m groups
-    alone, the release is delta-approximate rho-zCDP with rho = D2/(2 scale^2) and delta = m P(noise >= threshold), the
-    exact tail rounded up (T24, T25); no pure epsilon holds [BS16, Definition 8.1].
-    Source: docs/theory/open-keys.md.
+    Privacy: where one person moves the numbers by a squared L2 norm of D2 and holds m groups alone, delta-approximate
+    rho-zCDP: rho = D2/(2 scale^2), delta = m P(noise >= threshold), rounded up (T24, T25) [BS16, Definition 8.1].
     """
 
     threshold: int
@@ -187,6 +182,43 @@ class PassedLaw(_Scaled):
 
 
 @dataclass(frozen=True, slots=True)
+class PassedGaussianLaw(_Scaled):
+    """Discrete Gaussian noise, given that it is within the threshold, on the number of people of each group.
+
+    What is not above the threshold becomes 0; a group of nobody always does.
+    Privacy: if one person moves m numbers by one each, rho = m/(2 scale^2) but for a chance of delta = m P(noise =
+    threshold), rounded up, of what only one side can give (docs/theory/open-keys.md).
+    """
+
+    threshold: int
+    kind: ClassVar[str] = "passed_gaussian"
+    norm: ClassVar[str] = "l2"
+    weight: ClassVar[int] = 2
+
+    def alone(self) -> float:
+        """Probability, rounded up, that a group of one person passes; all weights add up to the normal law's or 1."""
+        width, kept = float(self.scale), 1.0 - gaussian_tail(self.scale, self.threshold)
+        return up(math.exp(-0.5 * (self.threshold / width) ** 2) / max(1.0, math.sqrt(2.0 * math.pi) * width) / kept)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedLaplaceLaw(_Scaled):
+    """Discrete Laplace noise, likewise.
+
+    Privacy: epsilon = m/scale but for a chance of delta = m P(noise = threshold), rounded up [DVGM22].
+    """
+
+    threshold: int
+    kind: ClassVar[str] = "passed_laplace"
+
+    def alone(self) -> float:
+        """Probability, rounded up, that a group of one person passes: that the noise is the threshold itself."""
+        rate = 1.0 / float(self.scale)
+        at, ratio = math.exp(-self.threshold * rate), math.exp(-rate)
+        return up(math.tanh(rate / 2.0) * at / (1.0 - 2.0 * at * ratio / (1.0 + ratio)))
+
+
+@dataclass(frozen=True, slots=True)
 class AboveLaw(_Scaled):
     """Discrete Laplace noise on each of `sums` sums and, of a scale of its own, on the threshold they share.
 
@@ -194,8 +226,7 @@ class AboveLaw(_Scaled):
     its noisy threshold is told, and nothing else.
     Privacy: let one person move the sums, none by more than R, with a span of S, the largest rise plus the largest
     fall, and by L altogether. The sensitivity is S + R scale/threshold_scale where the threshold is noisy [LSL17],
-    else L; how many sums there are does not count.
-    Source: docs/theory/above.md.
+    else L; how many sums there are does not count (docs/theory/above.md).
     """
 
     threshold_scale: Fraction
@@ -206,34 +237,29 @@ class AboveLaw(_Scaled):
 def gaussian_holds(rho: Fraction, draws: Sequence[Draw], epsilon: Fraction | int, delta: Fraction) -> bool:
     """Whether draws that cost rho are discrete Gaussian noise that is known to be (epsilon, delta)-private.
 
-    Privacy: functions of normal noise of variance scale^2 - 4, but for a factor next to 1 (docs/theory/filter.md).
+    Privacy: functions of normal noise of variance scale^2 - 4, but for a factor next to 1 (docs/theory/filter.md); cut
+    off, delta is divided by the chance that none of a person's noise would be (docs/theory/open-keys.md).
     """
-    least = min((each.scale if each.mechanism in ("gaussian", "passed") else 0 for each in draws), default=0) ** 2
+    least = min((x.scale if BESIDE.get(x.mechanism, x.mechanism) == "gaussian" else 0 for x in draws), default=0) ** 2
     if not SMALLEST <= rho <= LARGEST or least <= 5 or not 0 < epsilon <= 500 or not SMALLEST_DELTA <= delta <= 1:
         return False
     mu, most = math.sqrt(2.0 * float(rho * least / (least - 4))) * (1.0 + 1e-12), float(epsilon) - 1e-12
     near, far = (math.erfc((most / mu + side * mu / 2.0) / math.sqrt(2.0)) / 2.0 for side in (-1, 1))
-    return near * (1.0 + 1e-9) - math.exp(most) * far * (1.0 - 1e-9) <= delta
+    hidden = [each for each in draws if each.mechanism == "passed_gaussian"]
+    cut = sum(each.alone * gaussian_tail(each.scale, max(each.threshold or 0, 0)) for each in hidden)
+    return near * (1.0 + 1e-9) - math.exp(most) * far * (1.0 - 1e-9) <= delta * (1 - Fraction(cut))
 
 
-Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
+Passed = PassedLaw | PassedGaussianLaw | PassedLaplaceLaw
+Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | Passed | AboveLaw
+BESIDE: Final = {"passed": "gaussian", "passed_gaussian": "gaussian", "passed_laplace": "laplace"}  # of sums
 MECHANISMS: Final[dict[str, type[Law]]] = {law.kind: law for law in get_args(Law)}
 
 
 def own(law: Law) -> Law:
     """The same law as a class of this module: what a subclass says of its price or its scale is not believed."""
     kind = MECHANISMS[law.kind]
-    made: Law = kind(*(getattr(law, each.name) for each in fields(kind)))
-    return made
-
-
-def check_scale(scale: Fraction) -> None:
-    """Refuse a scale that noise is not drawn at."""
-    if type(scale) is not Fraction:  # one that tells other numbers each time
-        raise TypeError("a scale is an exact Fraction")
-    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
-        ends = f"{float(SMALLEST_SCALE):g} and {float(LARGEST_SCALE):g}"
-        raise QuestionError("too-little-noise", f"The noise scale must lie between {ends} grid units.")
+    return kind(*(getattr(law, each.name) for each in fields(kind)))
 
 
 def gaussian_tail(scale: Fraction, t: int) -> float:
@@ -247,14 +273,10 @@ def gaussian_tail(scale: Fraction, t: int) -> float:
         z = np.arange(1, math.ceil(_REACH * width) + 2)
         beyond = np.cumsum(np.exp(-0.5 * (z / width) ** 2)[::-1])[::-1]
         return up(float(2.0 * beyond[t] / (1.0 + 2.0 * beyond[0])) if t < len(beyond) else 0.0)
-    # With f(x) = exp(-x^2/(2 scale^2)) and a = t + 1/2 the sum of f beyond t is
-    # at most  int_a f + f'(a)/24 + (1/384) int_a |f''''|,  and where the sixth
-    # derivative is positive (u >= 3.3243) at most  int_a f + f'(a)/24 - (7/5760) f'''(a).
     u = (t + 0.5) / width
     f = math.exp(-0.5 * u * u)
     rest = (7.0 / 5760.0) * (u**3 - 3.0 * u) * f if u >= 3.33 else 3.6 / 384.0
-    square = width * width
-    return up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * ((rest / square - u * f / 24.0) / square))
+    return up(math.erfc(u / math.sqrt(2.0)) + math.sqrt(2.0 / math.pi) * ((rest / width**2 - u * f / 24.0) / width**2))
 
 
 def up(probability: float) -> float:

@@ -121,8 +121,7 @@ def _blocks(
         within = size <= MAX_TABLE and looked.table.min() >= -MAX_TABLE and looked.table.max() <= MAX_TABLE
         require(within, "a table of too many rows, or too large numbers")
         moved, own = table(certificate.rows, looked.table), keys[: part.own]
-        cells = math.prod(key.size for key in own)
-        yield looked.at, cells, Certified(moved, certificate.rows, present, source(own))
+        yield looked.at, math.prod(key.size for key in own), Certified(moved, certificate.rows, present, source(own))
 
 
 def _source(scan: Scan, mark: int | None, tree: Node | None, keys: tuple[Key, ...]) -> tuple[object, ...]:
@@ -201,20 +200,19 @@ def assemble(statement: Statement, columns: Sequence[Stored], most: Sequence[int
     return found
 
 
-def groups_of(statement: Statement, rows: list[tuple[object, ...]]) -> Groups:
+def groups_of(statement: Statement, rows: list[tuple[Any, ...]]) -> Groups:
     """The groups that occur, their keys as they are stored, with their sums and how many people each has."""
     (part,), keys, people = statement.parts, statement.keys, cast("int", statement.people)
-    if not keys and rows[0][people] == 0:  # without keys SQL gives one row even of nothing
-        rows = []
+    rows = rows if keys or rows[0][people] else []  # without keys SQL gives one row even of nothing
     width = len(rows[0]) - keys if rows else people + 1
-    totals = [np.array([int(cast("int", row[keys + i]) or 0) for row in rows], dtype=object) for i in range(width)]
+    totals = [np.array([int(row[keys + i] or 0) for row in rows], dtype=object) for i in range(width)]
     weights = [each for block in sorted(part.combined, key=lambda block: block.at) for each in block.weights]
     sums = np.zeros((len(rows), len(weights)), dtype=np.int64)
     for i, each in enumerate(weights if rows else ()):
         sums[:, i] = _weighted(totals, each, [WORD] * width)
     # Without the sign of a zero, which DuckDB shows as the first row of the group had it: it tells of a row.
-    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]
-    return Groups(tuple(labels), sums, totals[people].astype(np.int64))
+    parts = [[row[i] + 0.0 if isinstance(row[i], float) else row[i] for row in rows] for i in range(keys)]
+    return Groups(tuple(zip(*parts, strict=True)) if keys else ((),) * len(rows), sums, totals[people].astype(np.int64))
 
 
 def _codes(column: Stored, key: Key) -> Integers:

@@ -3,9 +3,7 @@
 A vector's whole numbers are held within their public bounds before they are summed (the guard), each row goes to one
 cell or none, and all sums stay below 2^53 until they are whole numbers of Python's own, so that no order of rows,
 threads and batches changes them. Columns of a stored table may stay in memory, and vectors made of them: whoever keeps
-these is not believed; each says of which rows it is.
-
-Source: docs/theory/kernel.md; SR1, SR13, SR16.
+these is not believed; each says of which rows it is. Source: docs/theory/kernel.md; SR1, SR13, SR16.
 """
 
 from __future__ import annotations

@@ -135,8 +135,7 @@ def table(rows: int, units: npt.NDArray[np.int64]) -> Moves:
     Nothing else can be added, so the norms of the table's rows are taken one by one, and of their differences where
     these are not too many. Where squares of differences might not fit 64 bits Python's integers are taken.
     """
-    within = units.min(initial=0) >= -MAX_ENTRY and units.max(initial=0) <= MAX_ENTRY
-    require(within, "a table of too large numbers")
+    require(units.min(initial=0) >= -MAX_ENTRY and units.max(initial=0) <= MAX_ENTRY, "a table of too large numbers")
     distinct = np.unique(np.concatenate([units, np.zeros_like(units[:1])]), axis=0)
     if (2 * int(np.abs(units).max(initial=0))) ** 2 * units.shape[1] >= 2**63:
         distinct = distinct.astype(object)

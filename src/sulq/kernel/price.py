@@ -14,13 +14,14 @@ from fractions import Fraction
 from typing import Final, cast
 
 from sulq.kernel.facts import Draw, Event, Unit, require
-from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.kernel.laws import AboveLaw, BinomialLaw, GaussianLaw, LaplaceLaw, Law, Passed, PassedLaplaceLaw
 from sulq.kernel.mechanisms import Cost, cost_of, priced
 from sulq.kernel.moves import Certified, Moves, Norms
 from sulq.kernel.request import Release
 from sulq.kernel.scores import Score, candidates, span
 
 NOTHING: Final = Fraction(0)
+PURE: Final = (LaplaceLaw, PassedLaplaceLaw)
 FARTHER: Final = "one person moves a sum farther than its noise hides"
 
 
@@ -74,7 +75,7 @@ def _same(law: Law, draw: Draw, unit: Unit) -> bool:
     """Whether a draw of the debit is noise of this law, for neighbours as the unit has them."""
     scale = Fraction(law.coins) if isinstance(law, BinomialLaw) else law.scale
     level = (law.threshold_scale or None) if isinstance(law, AboveLaw) else None
-    threshold = law.threshold if isinstance(law, PassedLaw) else None
+    threshold = law.threshold if isinstance(law, Passed) else None
     drawn = (draw.mechanism, draw.scale, draw.level, draw.threshold, draw.neighbors)
     return (law.kind, scale, level, threshold, unit.neighbors) == drawn
 
@@ -82,13 +83,11 @@ def _same(law: Law, draw: Draw, unit: Unit) -> bool:
 def _loss(release: Release, blocks: Sequence[Certified], draws: list[Draw], unit: Unit, least: Query) -> Cost:
     """What one release costs by certificate; nothing more where it is paid for in queries."""
     source = release.source
-    queries = least is None or not (release.told or source.groups)
-    require(queries, "other than noisy sums, which alone are queries")
+    require(least is None or not (release.told or source.groups), "other than noisy sums, which alone are queries")
     if source.whole is not None:
         return source.whole.cost(blocks[0].rows, draws[0], unit)
     if release.told:
-        signed = all(found.moves.low for found in blocks)
-        require(signed, "a choice or a threshold by sums whose signs are not known")
+        require(all(found.moves.low for found in blocks), "a choice or a threshold by sums whose signs are not known")
         return (_above if release.score is None else _choice)(release, blocks, draws[0], unit)
     if source.groups:  # the people first, whom a threshold hides who are alone (SR14)
         alone = blocks[0].rows * (2 if unit.neighbors == "replace_one" else 1)
@@ -97,12 +96,14 @@ def _loss(release: Release, blocks: Sequence[Certified], draws: list[Draw], unit
     one = len({found.source for found in blocks}) == 1
     for found, law, draw, finer in zip(blocks, release.laws, draws, release.refine, strict=True):
         ways = _ways(blocks if one else [found], unit, apart=source.groups or source.cells != 1)
-        norms = [_WAYS[way](found.moves).times(1 << finer) for way in ways]
+        moved = [_WAYS[way](found.moves) for way in ways]
+        if source.groups and ways == ("single",):
+            moved = _gathered(found, people=isinstance(law, Passed))
+        norms = [norm.times(1 << finer) for norm in moved]
         if least is not None:
             _check_query(max(norm.coordinate for norm in norms), draw, finer, least)
             continue
-        most = max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in norms)
-        require(most <= draw.sensitivity, FARTHER)
+        require(max(norm.l2_squared if draw.norm == "l2" else norm.l1 for norm in norms) <= draw.sensitivity, FARTHER)
         prices.append([_price(law, norm) for norm in norms])
     return Cost(NOTHING, NOTHING) if least is not None else _cost(prices, release.laws, one=one)
 
@@ -139,18 +140,30 @@ _WAYS: Final[dict[str, Callable[[Moves], Norms]]] = {
 }
 
 
+def _gathered(found: Certified, *, people: bool) -> list[Norms]:
+    """How far a person's k rows move a block if all are of one group, and if each is of another.
+
+    Privacy: of rows in m groups the squares add up to (k - m + 1)^2 + m - 1 at most, beside m moves of people: convex
+    in m, so that the loss is largest at 1 or at k (docs/theory/open-keys.md).
+    """
+    single, rows = found.moves.single, max(found.rows, 1)
+    if people:
+        return [Norms(1, 1, 1), single]
+    return [single, Norms(single.l1, single.l2_squared // rows, single.coordinate)]
+
+
 def _price(law: Law, norm: Norms) -> tuple[Fraction, Fraction]:
     """What noise costs where sums move so far: a pure loss, or a zero-concentrated one."""
-    if isinstance(law, LaplaceLaw):
+    if isinstance(law, PURE):
         return priced(law, Fraction(norm.l1)), NOTHING
-    require(isinstance(law, (GaussianLaw, PassedLaw)), f"{law.kind} noise on sums")
+    require(isinstance(law, (GaussianLaw, Passed)), f"{law.kind} noise on sums")
     return NOTHING, priced(law, Fraction(norm.l2_squared))
 
 
 def _cost(prices: list[list[tuple[Fraction, Fraction]]], laws: tuple[Law, ...], *, one: bool) -> Cost:
     """The exact loss of the worst way, or of each block's own, whose rhos add up; `prices`: of each block, by way."""
     ways = [list(way) for way in (zip(*prices, strict=True) if one else [map(max, prices)])]
-    pure = all(isinstance(law, LaplaceLaw) for law in laws)
+    pure = all(isinstance(law, PURE) for law in laws)
     lost = max(_total(epsilon for epsilon, _ in way) for way in ways)
     return Cost(lost if pure else None, max(_total(rho + epsilon**2 / 2 for epsilon, rho in way) for way in ways))
 
@@ -159,8 +172,7 @@ def _choice(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Uni
     """The exact loss of choices by their scores' spans.
 
     Privacy: k_g rows of choice g span at most k_g times what one row does; the k_g add up to
-    k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13).
-    Source: docs/theory/choose.md.
+    k at most, a person's rows being shared by all choices, and their squares to k^2 (SR13) (docs/theory/choose.md).
     """
     require(draw.mechanism in ("permute_and_flip", "exponential", "metric"), f"{draw.mechanism} noise for a choice")
     score, cells = cast("Score", release.score), release.source.cells // release.answered
@@ -186,8 +198,7 @@ def _above(release: Release, blocks: Sequence[Certified], draw: Draw, unit: Unit
     """The exact loss of a threshold: how far a person moves one sum, two of them apart, and all together.
 
     Privacy: a number moves one sum of its cell, so it spans no more than it moves; a vector's coordinates may rise and
-    fall at once. Rows that leave one cell and enter another lower one sum and raise another.
-    Source: docs/theory/above.md.
+    fall at once. Rows that leave one cell and enter another lower one sum and raise another (docs/theory/above.md).
     """
     require(draw.mechanism == "above", f"{draw.mechanism} noise for a threshold")
     (block,) = blocks

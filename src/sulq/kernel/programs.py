@@ -16,10 +16,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from sulq.kernel.facts import Refused, require
+from sulq.kernel.facts import INTEGERS, Refused, require
 from sulq.kernel.moves import Certified, Moves, Norms, table
 from sulq.kernel.private import Integers
-from sulq.kernel.values import EXACT, INTEGERS, Value
+from sulq.kernel.values import EXACT, Value
 
 MAX_WIDTH: Final = 2**20
 MAX_CELLS: Final = 2**30  # a row past so many stays past them, times as many more, within 64 bits
@@ -239,7 +239,8 @@ class Box:
         """All vectors between these, of at most these norms."""
         far = Norms.of([max(-a, b) for a, b in zip(low, high, strict=True)])
         least = Norms(*map(min, zip(far, *norms, strict=True)))
-        l1 = min(least.l1, _root_up(len(low) * least.l2_squared))  # |x|_1 <= sqrt(width) |x|_2
+        square = len(low) * least.l2_squared  # |x|_1 <= sqrt(width) |x|_2, the root rounded up
+        l1 = min(least.l1, math.isqrt(square - 1) + 1 if square else 0)
         return cls(tuple(low), tuple(high), replace(least, l1=l1), zero, right)
 
     @property
@@ -274,17 +275,11 @@ class Box:
         return Moves.of(self.norms, self.low, self.high, rows, zero=self.zero, right=self.right)
 
 
-def _root_up(square: int) -> int:
-    root = math.isqrt(square)
-    return root + (root * root < square)
-
-
 def box_of(step: Stack) -> Box:
     """Where a vector lies once it is guarded."""
     units, ball, length = step.units, step.ball, step.l1 if step.ball is None else step.ball
     require(0 < len(units) <= MAX_WIDTH, "a vector of too many coordinates, or of none")
-    bounded = all(type(u) is Unit and are_whole(u.low, u.high) and u.low <= u.high for u in units)
-    require(bounded, "a coordinate without bounds")
+    require(all(type(u) is Unit and are_whole(u.low, u.high) and u.low <= u.high for u in units), "no bounds")
     require(all(type(u.scale) is float and math.isfinite(u.scale) for u in units), "a grid of no size")
     require(all(norm is None or (are_whole(norm) and norm >= 0) for norm in (step.l1, ball)), "a norm")
     low, high = [unit.low for unit in units], [unit.high for unit in units]

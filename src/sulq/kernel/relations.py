@@ -2,8 +2,7 @@
 
 Reads the parse tree of the text that will run; believes nobody who wrote it. By induction over the tree each relation
 has columns with what they can hold, the number of its rows that one person can alter, and whether each row is one
-person's. Every node that is not named here is refused.
-Source: docs/theory/kernel.md; SR1, SR13, SR15.
+person's. Every node that is not named here is refused. Source: docs/theory/kernel.md; SR1, SR13, SR15.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from sulq.kernel.facts import OWNER, Column, Facts, Refused, require
+from sulq.kernel.facts import INTEGERS, OWNER, Column, Facts, Refused, require
 from sulq.kernel.tree import Node, parse
-from sulq.kernel.values import EXACT, INTEGERS, Atoms, Expressions, Interval, Polynomial, Value, alike, hull, integer
+from sulq.kernel.values import EXACT, Atoms, Expressions, Interval, Polynomial, Value, alike, hull, integer
 
 HUGE: Final = 2**126  # of a sum of integers, which DuckDB adds in 128 bits
 MAX_ROWS: Final = 10**6  # of one person
@@ -33,7 +32,7 @@ class Relation:
 
     `agreeing`: how many rows, of one person or of a public relation, can agree in some columns; in none of them all do.
     `every`: whether each row of one kept table is here exactly once. `apart`: whether no row is made of several
-    persons' rows, so that the rows of some persons and those of all others are together the rows of all.
+    persons' rows: those of some persons and those of all others, each with all public rows, are the rows of all.
     """
 
     columns: Mapping[str, Value]
@@ -101,7 +100,8 @@ def _read(rule: Callable[[Node], T], sql: str) -> T:
 
 class _Certifier:
     def __init__(self, facts: Facts) -> None:
-        self.tables = {table.name: table for table in facts.tables}
+        alone = facts.row_is_person and facts.neighbors != "zero_out"  # records of a source are whole persons then
+        self.tables = {table.name: table for table in facts.tables if alone or not table.source}
         self.atoms = Atoms()
 
     def rows(self, node: Node) -> Relation:
@@ -119,8 +119,7 @@ class _Certifier:
         columns = {name: self._anew(_stored(column)) for name, column in table.columns}
         if table.owned:
             columns[OWNER] = Value("OWNER", null=False)
-        several = table.rows or table.size
-        agreeing: Agreeing = lambda names: 1 if table.unique in names else several  # noqa: E731
+        agreeing: Agreeing = lambda names: 1 if table.unique in names else table.rows or table.size  # noqa: E731
         return Relation(columns, table.rows > 0, table.size, agreeing, every=True, apart=True)
 
     def _anew(self, value: Value) -> Value:
@@ -171,15 +170,14 @@ class _Certifier:
         own = OWNER in merged and node.get("group_sets") == (tuple(range(len(keys))),)
         require(own or not grouped, "groups that are not by the person, in several sets, or of a key given twice")
         # No more of the different rows change than of all, nor more groups than rows; `o` alone tells whose they are.
-        zeros = any(columns[name].type == "DOUBLE" for name in merged)
+        zeros = any(columns[name].type in ("DOUBLE", "FLOAT") for name in merged)
         require(not zeros, "a double that stands for all that equal it: 0 and -0 do, and are not the same")
         columns = {name: self._anew(value) for name, value in columns.items()}
         different: Agreeing = lambda names: 1 if names >= merged - {OWNER} else agreeing(names)  # noqa: E731
         return Relation(columns, source.private, source.most, different, apart=bool(grouped) and source.apart)
 
     def _union(self, node: Node) -> Relation:
-        both = node["setop_type"] == "UNION" and node.get("setop_all") is True
-        require(both, "a set operation other than UNION ALL")
+        require(node["setop_type"] == "UNION" and node.get("setop_all") is True, "a set operation other than UNION ALL")
         parts = [self.rows(child) for child in node.many("children")]
         names = tuple(parts[0].columns)
         require(all(tuple(part.columns) == names for part in parts), "parts of a union with other columns")
@@ -188,8 +186,8 @@ class _Certifier:
             several = [part.columns[name] for part in parts]
             columns[name] = several[0] if {each.type for each in several} == {"OWNER"} else self._anew(hull(*several))
         private, most = any(part.private for part in parts), sum(part.most for part in parts)
-        altered = sum(part.altered for part in parts)
-        return Relation(columns, private, most, lambda _: altered if private else most)
+        altered, apart = sum(part.altered for part in parts), all(part.private and part.apart for part in parts)
+        return Relation(columns, private, most, lambda _: altered if private else most, apart=apart)
 
     def _join(self, node: Node) -> Relation:
         """Pairs of rows. Two private sides are joined by the person, so that a pair is one person's."""
@@ -209,8 +207,7 @@ class _Certifier:
                 columns[f"{b}.{name}"] = value
             elif value.type != "OWNER":  # of a row without a match it is nobody's
                 columns[f"{b}.{name}"] = self._anew(replace(value, null=True))
-        # A person's own rows are meant on both sides, so agreeing in `o` says no more. Only equality of integers, or of
-        # one type, compares stored values: a cast may merge some.
+        # Of one person both sides agree in `o` anyway. A cast may merge values: integers and one type need none.
         kinds = [(x, y, {left.columns[x].type, right.columns[y].type}) for x, y in pairs]
         same = [(x, y) for x, y, types in kinds if len(types) == 1 or types <= INTEGERS.keys()]
         ours, theirs = frozenset(x for x, _ in same), frozenset(y for _, y in same)
@@ -229,7 +226,7 @@ class _Certifier:
         most = [left.most * max(right.agreeing(theirs), kept)] if left.private or not right.private else []
         most += [right.most * left.agreeing(ours)] if not kept and (right.private or not left.private) else []
         every = left.every and not right.private and kept and right.agreeing(theirs) == 1
-        return Relation(columns, left.private or right.private, min(most), agreeing, every)
+        return Relation(columns, left.private or right.private, min(most), agreeing, every, left.apart and right.apart)
 
     # The outermost SELECT
 
@@ -276,11 +273,11 @@ class _Certifier:
 
 
 def _stored(column: Column) -> Value:
-    """A cell of a kept table: a whole number, or a text, which may be the digits of one."""
-    found = Value(column.type, whole=column.type != "VARCHAR", null=column.missing)
+    """A cell of a kept table, a whole number or a text, which may be the digits of one; or of a source."""
+    found = Value(column.type, null=column.missing)
     if column.low is not None and column.high is not None:
-        found = replace(found, low=column.low, high=column.high)
-    require(column.type == "VARCHAR" or found.bounded, f"a stored column of type {column.type}")
+        found = replace(found, low=column.low, high=column.high, whole=column.type != "VARCHAR")
+    require(found.bounded or column.type not in (*INTEGERS, "TIMESTAMP"), f"a stored column of type {column.type}")
     return found
 
 
@@ -310,8 +307,7 @@ def _pairs(node: Node, sides: Mapping[str, Mapping[str, Value]]) -> list[tuple[s
         return []
     require(node.get("type") == "COMPARE_EQUAL", "a join by other than equal columns")
     (a, ours), (b, theirs) = (node[side]["column_names"] for side in ("left", "right"))
-    of_each = [a, b] == list(sides) and ours in sides[a] and theirs in sides[b]
-    require(of_each, "a join by what is not a column of each side")
+    require([a, b] == list(sides) and ours in sides[a] and theirs in sides[b], "a join by no column of each side")
     if {sides[a][ours].type, sides[b][theirs].type} != {"OWNER"}:
         alike(sides[a][ours], sides[b][theirs])
     return [(ours, theirs)]
@@ -349,7 +345,7 @@ def _within(item: Node, rows: int, read: Expressions) -> Value:
     if name in ("count", "count DISTINCT"):
         return integer("BIGINT", 0, rows, null=False)
     if name in ("min", "max"):
-        require(value.type != "DOUBLE", "a double that stands for all that equal it")
+        require(value.type not in ("DOUBLE", "FLOAT"), "a double that stands for all that equal it")
         return value
     found = integer("DOUBLE", min(value.low, value.low * rows), max(value.high, value.high * rows), null=value.null)
     exact = value.type == "DOUBLE" and value.whole and found.fits("DOUBLE")

@@ -20,7 +20,7 @@ from sulq.errors import AccessDenied, CuratorError
 from sulq.kernel import layout, price
 from sulq.kernel.facts import Draw as Drawn
 from sulq.kernel.facts import Event, Facts, Refused, Unit, require
-from sulq.kernel.laws import Law, own
+from sulq.kernel.laws import BESIDE, Law, own
 from sulq.kernel.ledger.chain import Receipt
 from sulq.kernel.mechanisms import Columns, Shown
 from sulq.kernel.mechanisms import release as add_noise
@@ -95,8 +95,8 @@ class Kernel:
     def check(self, releases: Sequence[Release], event: Event) -> Checked:
         """Certify and price a request, or refuse it; reads no row, and what it says follows from none."""
         try:
-            _read_strictly(event, EVENT)
-            formed = tuple(map(_formed, releases))  # read once: what is run is what was certified
+            _read_strictly(event, EVENT, read := set[int]())
+            formed = tuple(_formed(each, read) for each in releases)  # read once: what is run is what was certified
             return Checked(formed, event, self, self._certify(formed, event))
         except Refused:
             raise
@@ -150,44 +150,44 @@ def _attempt(work: Callable[[], T], code: str, message: str) -> T:
     raise CuratorError(code, message)
 
 
-def _read_strictly(value: object, plain: tuple[type, ...]) -> None:
+def _read_strictly(value: object, plain: tuple[type, ...], read: set[int]) -> None:
     """Refuse numbers that are not Python's own: others wrap round, are not whole, or compare as they like."""
     if type(value) is tuple:
         for item in value:
-            _read_strictly(item, plain)
-    elif type(value) in RECORDS:
-        for name in value.__slots__:  # type: ignore[attr-defined]
-            if name != "place":  # where it runs
-                _read_strictly(getattr(value, name), plain)
-    else:
+            _read_strictly(item, plain, read)
+    elif type(value) not in RECORDS:
         require(type(value) in plain, "a number or a text of another type")
+    elif id(value) not in read:  # what many releases share, as their proposal, once: it is frozen, and alive meanwhile
+        read.add(id(value))
+        for name in set(value.__slots__) - {"place"}:  # type: ignore[attr-defined]  # where it runs
+            _read_strictly(getattr(value, name), plain, read)
 
 
-def _formed(release: Release) -> Release:
+def _formed(release: Release, read: set[int]) -> Release:
     """The same release and laws as classes of the kernel; refuses what could not be run as it is written."""
     source, laws, levels, score = release.source, tuple(map(own, release.laws)), release.thresholds, release.score
     require(type(score) in (type(None), Rank, Weighted), "a score of another class")
     score = None if score is None else replace(score)  # its numbers are looked at anew
     release = Release(source, laws, release.refine, release.answered, score, levels)
-    _read_strictly((release.refine, release.answered, levels, source), REQUEST)
-    kinds = [release.score is not None, levels is not None, source.groups, source.whole is not None]
+    _read_strictly((release.refine, release.answered, levels, source), REQUEST, read)
+    kinds = [release.score is not None, levels is not None, groups := source.groups, source.whole is not None]
     require({type(kind) for kind in kinds} == {bool} and sum(kinds) <= 1, "a release of several kinds")
     if source.whole is not None:
         return release
     grids = 1 if release.told else len(source.widths)
     fine = len(release.refine) == grids and all(0 <= bits <= MAX_GRID_BITS for bits in release.refine)
     require(fine, "a grid for other than each block")
-    others = all(law.kind == "gaussian" if source.groups else law.kind != "passed" for law in laws[1:])
-    people = (laws[0].kind == "passed") == source.groups  # a threshold of people, and noise within the same call
+    beside = BESIDE.get(laws[0].kind)  # a threshold of people, and noise within the same call
+    others = all(law.kind == beside if groups else law.kind not in BESIDE for law in laws[1:])
+    people = (beside is not None) == groups
     require(people and others, "a threshold of people for sums, or none for people")
-    require(source.groups or 0 < release.numbers <= MAX_NUMBERS, "no numbers, or too many")
+    require(groups or 0 < release.numbers <= MAX_NUMBERS, "no numbers, or too many")
     if release.score is not None:
         choices = release.answered >= 1 and source.cells % release.answered == 0
         require(choices, "choices of other cells than there are")
     if levels is not None:
         told = len(levels) in (1, release.numbers) and max(map(abs, levels)) <= MAX_LEVEL and len(source.widths) == 1
-        told = told and all(getattr(law, "sums", 0) == release.numbers for law in laws)
-        require(told, "thresholds that are not those of the sums")
+        require(told and all(getattr(law, "sums", 0) == release.numbers for law in laws), "thresholds of other sums")
     return release
 
 
@@ -209,8 +209,7 @@ def _run(source: Proposed, checked: Checked) -> list[Private[Any]]:
     with source.place() as asking:
         if source.groups:
             return [Private(layout.groups_of(proposal.statements[0], asking.groups(proposal.statements[0])))]
-        found = layout.summed(proposal, asking, known.totals if known else ())
-    return [Private(each) for each in layout.joined(proposal, found)]
+        return [*map(Private, layout.joined(proposal, layout.summed(proposal, asking, known.totals if known else ())))]
 
 
 def _numbers(source: Proposed | Outside, exact: Integers) -> Integers:

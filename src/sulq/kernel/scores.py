@@ -2,11 +2,9 @@
 
 A choice depends on scores only through their differences, so what counts is the span of a move: the largest rise of any
 candidate's score plus the largest fall of any, either at least zero. k rows span at most k times what one row does.
-Every total takes the same steps whatever the sums are, in columns of 31-bit digits (`Wide`): did it not, the time of an
-ask would tell how large they are (T34).
+Every total takes the same steps whatever the sums are, so that time tells nothing of them (`Wide`, T34).
 Privacy: the spans of one row, and of one row exchanged for another, are at most those given here, whatever cell and
-value within its bounds, zero included, a row has.
-Source: docs/theory/choose.md.
+value within its bounds, zero included, a row has (docs/theory/choose.md).
 """
 
 from __future__ import annotations
@@ -41,9 +39,8 @@ class Rank:
     """How far a cell is from holding the quantile numerator/denominator; the candidates are the cells, in order.
 
     With N the whole count, B the count before a cell and E that up to its end, and d the denominator, the score is
-    minus the distance of numerator*N + shift from the interval [d B, d E]: zero for the cell that holds the row of that
-    rank. A chosen cell of score -s holds the quantile whose rank is at most s/d rows away. `shift` moves the rank by
-    shift/d rows: what is asked of minima and maxima, whose own rank is at the very edge.
+    minus the distance of numerator*N + shift from [d B, d E]: zero for the cell that holds the row of that rank. A cell
+    of score -s holds a rank at most s/d rows away. Ranks past an end, by a `shift`, are in the first or last cell.
     """
 
     numerator: int
@@ -290,6 +287,7 @@ def _rank(score: Rank, counts: Integers) -> Integers:
         ends.append(Wide(np.cumsum(digits, axis=-1, out=digits)).clamped(LIMIT))
         past = Wide(digits[..., -1:])
     found = np.concatenate(ends, axis=1)
+    found[:, 0], found[:, -1] = -LIMIT, LIMIT  # fewer terms of a maximum: no row moves it farther
     return -np.maximum(np.maximum(found[:, :-1], -found[:, 1:]), 0)
 
 
@@ -298,8 +296,7 @@ class Wide:
     """Numbers as sums of digit * 2^(31 place), along the first axis; a digit may be out of range by 2^31, or negative.
 
     Privacy: no step depends on a number, so neither does the time; clamping moves no two numbers apart.
-    Accuracy: exact below 2^155; of `clamped` below its limit.
-    Source: docs/theory/choose.md.
+    Accuracy: exact below 2^155; of `clamped` below its limit (docs/theory/choose.md).
     """
 
     digits: Integers

@@ -17,7 +17,7 @@ from sulq.kernel.facts import Refused, require
 MAX_TEXT_BYTES: Final = 2**22
 _PLACES: Final = ("query_location", "query_location_length")  # where in the text a part stands
 _ORDER: Final = (("type", "ORDER_MODIFIER"),)  # an ORDER BY of nothing
-_EXPRESSIONS: Final = {  # by class; beside these fields each has its type and may have an alias
+EXPRESSIONS: Final = {  # by class; beside these fields each has its type and may have an alias
     "BETWEEN": "input lower upper", "CASE": "case_checks else_expr", "CAST": "child type_expr try_cast",
     "COLUMN_REF": "column_names", "COMPARISON": "left right", "CONJUNCTION": "children", "CONSTANT": "literal",
     "FUNCTION": "function_name arguments is_operator qualified_name distinct", "OPERATOR": "children",
@@ -28,6 +28,10 @@ _RELATIONS: Final = {  # by type
     "JOIN": "left right condition join_type ref_type nearest_count nearest_order_type",
     "SELECT_NODE": "select_list from_table where_clause group_expressions group_sets aggregate_handling modifiers",
     "SET_OPERATION_NODE": "setop_type setop_all children", "SUBQUERY": "subquery alias",
+}  # fmt: skip
+SIGNS: Final = {  # how a value may lie to what it is compared with
+    "COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_GREATERTHAN": ">",
+    "COMPARE_LESSTHANOREQUALTO": "<=", "COMPARE_GREATERTHANOREQUALTO": ">=",
 }  # fmt: skip
 _OTHERS: Final = "statements node named_param_map key value expression when_expr then_expr kind text path"
 Fields = tuple[tuple[str, Any], ...]
@@ -91,7 +95,7 @@ def _said(item: Any, texts: tuple[str, ...]) -> object:  # noqa: ANN401 - of a f
 def _allowed(kind: str | None, form: str | None) -> tuple[str, ...]:
     """The fields of a part of this class and type."""
     if kind is not None:
-        return ("class", "type", "alias", *_EXPRESSIONS[kind].split()) if kind in _EXPRESSIONS else ()
+        return ("class", "type", "alias", *EXPRESSIONS[kind].split()) if kind in EXPRESSIONS else ()
     return ("type", *_RELATIONS[form].split()) if form in _RELATIONS else tuple(_OTHERS.split())
 
 

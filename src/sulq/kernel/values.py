@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
-from sulq.kernel.facts import require
-from sulq.kernel.tree import Node
+from sulq.kernel.facts import INTEGERS, require
+from sulq.kernel.tree import SIGNS, Node
 
-INTEGERS: Final = {"TINYINT": 7, "SMALLINT": 15, "INTEGER": 31, "BIGINT": 63}  # bits beside the sign
 EXACT: Final = 2**53
 LARGEST: Final = int(sys.float_info.max)
 _NUMBERS: Final = {kind: (-(2**bits), 2**bits - 1) for kind, bits in INTEGERS.items()} | {"DOUBLE": (-EXACT, EXACT)}
@@ -118,12 +117,6 @@ def hull(*values: Value) -> Value:
     return Value(kind, low, high, all(value.whole for value in there), any(value.null for value in values))
 
 
-SIGNS: Final = {  # how a value may lie to what it is compared with
-    "COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_GREATERTHAN": ">",
-    "COMPARE_LESSTHANOREQUALTO": "<=", "COMPARE_GREATERTHANOREQUALTO": ">=",
-}  # fmt: skip
-
-
 def narrowed(value: Value, signs: str, other: Value, *, holds: bool) -> Value:
     """A value of which a comparison is true, or is not, as with NULL it never is; any where there is none."""
     compared = value.number and other.number and (holds or not other.null)
@@ -214,6 +207,8 @@ def _arithmetic(
     """A function that is monotone in each of two numbers, so that its ends are at theirs; a quotient is not `kept`."""
 
     def gives(left: Value, right: Value) -> Value:
+        if left.type == "DATE":  # days from one to the other
+            return integer("BIGINT", -(2**32), 2**32)
         kind, ends, found = alike(left, right) if kept else "DOUBLE", [], None
         if kind == "DOUBLE":
             left, right = as_double(left), as_double(right)
@@ -244,9 +239,7 @@ def _modulo(left: Value, right: Value) -> Value:
 
 def _rounded(down: Callable[[Any], int], up: Callable[[Any], int]) -> Callable[[Value], Value]:
     """A function between two roundings to whole numbers."""
-    return lambda item: double(
-        -INF if item.low == -INF else down(item.low), INF if item.high == INF else up(item.high), whole=True
-    )
+    return lambda x: double(down(x.low) if x.low > -INF else -INF, up(x.high) if x.high < INF else INF, whole=True)
 
 
 CALENDAR: Final = 2**62  # microseconds from 1970 on either side, well within DuckDB's timestamps
@@ -262,26 +255,25 @@ PARTS: Final = {  # of date_part, within the calendar; an integer, but a double 
     "year": (-300_000, 300_000),
 }  # fmt: skip
 _LENGTH: Final = integer("BIGINT", 0, 2**32)  # of a text
+_READABLE: Final = {"DATE": ("0001-01-01", "1970-01-01", "9999-12-31"), "DOUBLE": ("inf",)}  # texts that are such
 _DOUBLE: Final = double()  # no interval is kept where the last digits are the machine's
 _LETTERS: Final = dict.fromkeys(INTEGERS, "i") | {
-    "BOOLEAN": "b", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
+    "BOOLEAN": "b", "DATE": "D", "DOUBLE": "d", "NULL": "n", "TIMESTAMP": "m", "VARCHAR": "t",
 }  # fmt: skip
 FUNCTIONS: Final[dict[str, Function]] = {
     "+": Function("[id]{2}", _arithmetic(operator.add, add)), "/": Function("[id]{2}", _arithmetic(Fraction, None)),
-    "-": Function("[id]{2}", _arithmetic(operator.sub, lambda left, right: add(left, right, -1))),
+    "-": Function("[id]{2}|D{2}", _arithmetic(operator.sub, lambda left, right: add(left, right, -1))),
     "*": Function("[id]{2}", _arithmetic(operator.mul, multiply)), "%": Function("[id]{2}", _modulo, _divides),
     "//": Function("ii", lambda x, y: integer(alike(x, y), x.low // y.low, int(Fraction(x.high, y.low))), _divides),
     "abs": Function("d", lambda x: Value("DOUBLE", max(0, x.low, -x.high), max(-x.low, x.high), x.whole)),
     "ceil": Function("d", _rounded(math.ceil, math.ceil)), "floor": Function("d", _rounded(math.floor, math.floor)),
-    **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))),
+    **dict.fromkeys(("round", "trunc"), Function("d", _rounded(math.floor, math.ceil))), "pow": Function("dd", _DOUBLE),
     "sqrt": Function("d", _DOUBLE, lambda x: x.low >= 0), "ln": Function("d", _DOUBLE, lambda x: x.low > 0),
-    "exp": Function("d", _DOUBLE), "pow": Function("dd", _DOUBLE), "isfinite": Function("d", TRUTH),
-    "sign": Function("d", integer("TINYINT", -1, 1)),
-    **dict.fromkeys(("least", "greatest"), Function("n*[id][idn]*", hull, null=all)),
+    **dict.fromkeys(("least", "greatest"), Function("n*[id][idn]*", hull, null=all)), "isfinite": Function("d", TRUTH),
     **dict.fromkeys(("lower", "upper"), Function("t", TEXT)), "translate": Function("ttt", TEXT),
     **dict.fromkeys(("trim", "ltrim", "rtrim", "||"), Function("tt", TEXT)), "instr": Function("tt", _LENGTH),
-    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)),
-    **dict.fromkeys(("starts_with", "suffix", "contains", "~~"), Function("tt", TRUTH)),
+    **dict.fromkeys(("length", "strlen"), Function("t", _LENGTH)), "sign": Function("d", integer("TINYINT", -1, 1)),
+    **dict.fromkeys(("starts_with", "suffix", "contains", "~~"), Function("tt", TRUTH)), "exp": Function("d", _DOUBLE),
     "regexp_matches": Function("ttt", TRUTH, lambda _, by, options: by.text is not None and options.text == "s"),
     "substr": Function("tii?", TEXT, lambda _, *places: all(place.within(1 - 2**31, 2**31 - 1) for place in places)),
     "epoch_us": Function("m", lambda x: integer("BIGINT", x.low, x.high)),
@@ -297,7 +289,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 OPERATORS: Final[dict[str, Function]] = {
     **dict.fromkeys(("OPERATOR_NOT", "CONJUNCTION_AND", "CONJUNCTION_OR"), Function("[bn]+", TRUTH)),
     **dict.fromkeys(("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL"), Function(".", TRUTH, null=lambda _: False)),
-    **dict.fromkeys((*SIGNS, "COMPARE_IN"), Function("[idn]{2,}|[bn]{2,}|[mn]{2,}|[tn]{2,}", TRUTH)),
+    **dict.fromkeys((*SIGNS, "COMPARE_IN"), Function("[idn]{2,}|[bn]{2,}|D{2}|[mn]{2,}|[tn]{2,}", TRUTH)),
     "OPERATOR_COALESCE": Function(".+", hull, null=all),
 }  # fmt: skip
 
@@ -327,8 +319,7 @@ class Atoms:
 class Expressions:
     """Reads the expressions of one SELECT over its source's columns; what was found of a node is remembered.
 
-    `columns`: by all that each may be called, its own name and what it can be. `said`: what conditions say of columns,
-    wherever this one reads.
+    `columns`: by all that each may be called, its own name and what it can be. `said`: what conditions say of columns.
     """
 
     def __init__(
@@ -382,7 +373,12 @@ def _cast(reader: Expressions, node: Node) -> Value:
     item, to = reader.value(node["child"]), node["type_expr"]["type_name"]
     if to == "VARCHAR" and item.type in ("VARCHAR", "NULL"):
         return replace(item, type="VARCHAR")
-    require(to in INTEGERS or to == "DOUBLE", f"a cast to {to}")
+    read = node["child"].get("class") == "CONSTANT" and item.text in _READABLE.get(to, ())
+    if read or (item.type, to) == ("FLOAT", "DOUBLE"):  # of any value
+        return Value(to, null=item.null)
+    require(to in _NUMBERS, f"a cast to {to}")
+    if item.type == "VARCHAR" and to in INTEGERS and node.get("try_cast"):
+        return integer(to, *_NUMBERS[to])
     if item.type == "PART" and to == "DOUBLE":
         return double(item.low, item.high, whole=True, null=item.null)
     if item.type in ("BOOLEAN", "NULL"):
@@ -400,8 +396,7 @@ def _case(reader: Expressions, node: Node) -> Value:
         rest.condition(check["when_expr"])
         found.append(rest.under(_said(rest, check["when_expr"], holds=True)).value(check["then_expr"]))
         rest = rest.under(_said(rest, check["when_expr"], holds=False))
-    last = node.get("else_expr")
-    return hull(*found, Value("NULL") if last is None else rest.value(last))
+    return hull(*found, Value("NULL") if node.get("else_expr") is None else rest.value(node["else_expr"]))
 
 
 def _said(reader: Expressions, node: Node, *, holds: bool) -> dict[Node, Value]:
@@ -428,21 +423,24 @@ def _applied(reader: Expressions, node: Node) -> Value:
     """What a function or an operator gives."""
     if node["class"] == "FUNCTION":
         rules, (name, nodes) = FUNCTIONS, node.call()
-        if name == "list_extract":
-            return _listed(reader, *nodes)
+        if name in ("list_extract", "list_position"):
+            return _listed(reader, name, *nodes)
     else:
         rules, name, nodes = OPERATORS, node["type"], node.many("children") or (node["left"], node["right"])
     require(name in rules, f"the function or operator {name}")
     return rules[name].of([reader.value(item) for item in nodes])
 
 
-def _listed(reader: Expressions, listed: Node, place: Node) -> Value:
-    """One of a list of constants, NULL beyond its ends."""
-    name, items = listed.call()
-    constants = name == "list_value" and all(item.get("class") == "CONSTANT" for item in items)
-    require(constants, "a list that is not of constants")
-    require(reader.value(place).type in INTEGERS, "a list read at what is no integer")
-    return replace(hull(*map(reader.value, items)), null=True)
+def _listed(reader: Expressions, name: str, listed: Node, of: Node) -> Value:
+    """One of a list of constants, or the place of a text in one; NULL beyond its ends, and where it is not there."""
+    made, items = listed.call()
+    require(made == "list_value" and {item.get("class") for item in items} <= {"CONSTANT"}, "no list of constants")
+    found, kind = hull(*map(reader.value, items)), reader.value(of).type
+    if name == "list_position":
+        require(found.type == kind == "VARCHAR", "a list in which other than a text is looked for")
+        return integer("INTEGER", 1, len(items))
+    require(kind in INTEGERS, "a list read at what is no integer")
+    return replace(found, null=True)
 
 
 _CLASSES: Final[dict[str, Callable[[Expressions, Node], Value]]] = {

@@ -16,6 +16,7 @@ import typing
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from operator import call
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def built(kind: object, given: dict[str, object], kinds: Kinds) -> object:
         text = given.get("value")
         if len(given) != 1 or not isinstance(text, str) or not _FRACTION.fullmatch(text):
             raise refuse("a fraction is written top/bottom")
-        return Fraction(text)
+        return Fraction(*map(int, text.split("/")))
     cls = kinds.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise refuse(f"unknown kind {str(kind)[:40]!r}")
@@ -96,8 +97,7 @@ def built(kind: object, given: dict[str, object], kinds: Kinds) -> object:
     for name, item in given.items():
         if not tests[name](item):
             raise refuse(f"the field {name} of a {kind} is of the wrong kind")
-    value: object = cls(**given)
-    return value
+    return cls(**given)
 
 
 def refuse(why: str) -> QuestionError:
@@ -135,11 +135,7 @@ def _test(hint: object) -> Test:
     if origin is tuple and args[1:] == (Ellipsis,):
         return lambda value: isinstance(value, tuple) and all(map(tests[0], value))
     if origin is tuple:
-        return lambda value: (
-            isinstance(value, tuple)
-            and len(value) == len(tests)
-            and all(test(item) for test, item in zip(tests, value, strict=True))
-        )
+        return lambda value: isinstance(value, tuple) and len(value) == len(tests) and all(map(call, tests, value))
     if origin is np.ndarray:
         (number,) = typing.get_args(args[1])
         return lambda value: isinstance(value, np.ndarray) and value.dtype == np.dtype(number)

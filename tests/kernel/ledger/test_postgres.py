@@ -54,7 +54,7 @@ def test_the_statement_moves_the_head_once_T42(url: str) -> None:
 class Careless(PostgresPlace):
     """Puts its entries at the end, wherever that is by now."""
 
-    def _named(self, query: str) -> str:
+    def _send(self, query: str, values: object, *, writes: bool = False) -> object:
         query = query.replace("AND seq = %(seq)s AND hash = %(hash)b RETURNING one", "RETURNING seq")
         query = query.replace("SET seq = %(last)s", "SET seq = seq + %(last)s - %(seq)s")
         query = query.replace(
@@ -62,7 +62,7 @@ class Careless(PostgresPlace):
         )
         if "moved AS" in query:
             query += " WHERE %(hash)b IS NOT NULL"
-        return super()._named(query)
+        return super()._send(query, values, writes=writes)
 
 
 def together(url: str, costs: tuple[str, str]) -> list[str]:

@@ -21,7 +21,9 @@ EXACT_TESTS = {  # beside this file
     "binomial": "test_bulk_binomial.py::test_searched_coins_meet_the_exact_target_T20",
     "permute_and_flip": "test_bulk_choose.py::test_exact_epsilon_of_permute_and_flip_is_the_debit_T20",
     "exponential": "test_bulk_choose.py::test_exact_renyi_divergence_of_the_exponential_choice_is_the_debit_T20",
-    "passed": "test_table_open_keys.py::test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25",
+    "passed": "test_table_open_keys.py::test_ledgers_of_earlier_versions_have_noise_that_was_not_cut_off_T25",
+    "passed_gaussian": "test_table_open_keys.py::test_cut_gaussian_noise_loses_no_more_than_whole_noise_T20",
+    "passed_laplace": "test_table_open_keys.py::test_truncated_noise_is_within_its_epsilon_and_delta_T20_T25",
     "above": "test_bulk_above.py::test_exact_epsilon_of_the_sparse_vector_is_within_the_debit_T20",
     "metric": "test_bulk_metric.py::test_exact_epsilon_of_a_near_point_is_within_the_debit_T20",
     "bits": "test_bulk_metric.py::test_exact_epsilon_of_bit_flips_is_the_debit_T20",
@@ -30,7 +32,8 @@ EXACT_TESTS = {  # beside this file
 
 def draw(name: str, scale: Fraction, sensitivity: Fraction, *, norm: str | None = None) -> Draw:
     own = norm or MECHANISMS[name].norm
-    return Draw(name, "add_remove", own, sensitivity, scale, Fraction(1), 1, threshold=1 if name == "passed" else None)
+    threshold = {"passed": 1, "passed_gaussian": 4, "passed_laplace": 4}.get(name)
+    return Draw(name, "add_remove", own, sensitivity, scale, Fraction(1), 1, threshold=threshold)
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)
@@ -67,6 +70,8 @@ def test_rows_are_complete_SR22() -> None:
         ("permute_and_flip", Cost(Fraction(1, 2), Fraction(1, 8))),
         ("exponential", Cost(None, Fraction(1, 64))),
         ("passed", Cost(None, Fraction(1, 16))),
+        ("passed_gaussian", Cost(None, Fraction(1, 16))),
+        ("passed_laplace", Cost(Fraction(1, 2), Fraction(1, 8))),
         ("above", Cost(Fraction(1, 2), Fraction(1, 8))),
         ("metric", Cost(Fraction(1, 2), Fraction(1, 8))),
         ("bits", Cost(Fraction(1, 2), Fraction(1, 16))),
@@ -75,9 +80,10 @@ def test_rows_are_complete_SR22() -> None:
 def test_what_each_row_costs_SR22(name: str, cost: Cost) -> None:
     """A sensitivity of two at scale four, by each row; of groups found in the data, a person alone in each."""
     assert cost_of(draw(name, Fraction(4), Fraction(2))) == cost
-    if name == "passed":
+    if name.startswith("passed"):
         alone = cost_of(replace(draw(name, Fraction(4), Fraction(2)), alone=3))
-        assert alone.key_delta == 3 * Fraction(law_of(draw(name, Fraction(4), Fraction(2))).alone()) > 1
+        assert alone.key_delta == 3 * Fraction(law_of(draw(name, Fraction(4), Fraction(2))).alone())
+        assert alone.key_delta > (1 if name == "passed" else Fraction(1, 8))
 
 
 def test_a_recorded_draw_can_be_priced_again_SR3() -> None:

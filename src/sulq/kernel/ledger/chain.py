@@ -26,14 +26,10 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Where one debit stands in its ledger: a plain value, which any process may hold.
-
-    `entry` is the hash that chains the entry to all before it, so whoever holds a receipt can show that the history up
-    to it was not rewritten (T60).
-    """
+    """Where one debit stands in its ledger; who holds it can show that no history up to it was rewritten (T60)."""
 
     seq: int
-    entry: str
+    entry: str  # the hash that chains it to all before it
     plan: str  # digest of the plan that was paid for
     # By the key of the ledger's opening, over the above and the event that was charged: the part that sees rows takes
     # no other. Empty beside a stored answer, which opens no row.
@@ -58,8 +54,7 @@ def link(previous: bytes, seq: int, body: str) -> bytes:
 class Seal:
     """Stamps receipts and knows its own again; the part that sees rows acts on no plan that was not paid for.
 
-    Each opening of a ledger, and each worker with its pool, has a key that none had before: which receipts were used is
-    not remembered beyond it.
+    Each opening of a ledger, and each worker with its pool, has a new key: used receipts are not remembered beyond it.
     """
 
     __slots__ = ("_lock", "_used", "key")

@@ -4,6 +4,7 @@ genesis   person space, unit, budget, keys: the first entry, never repeated
 debit     one ask: its event, its question, its place in time
 raise     a larger budget
 burn      a charge for asks the ledger has lost, as its anchor told
+checkpoint  what all entries before it add up to: a later opening may go on from it
 These the kernel reads and checks; `NOTES` are kinds that spend nothing, and others' business.
 """
 
@@ -25,7 +26,7 @@ from sulq.kernel.ledger.filter import Filter, Totals
 from sulq.kernel.ledger.store import Store, damaged
 
 FORMAT: Final = 2  # budgets with a delta have a share for basic composition; format 1 has none
-NOTES: Final = frozenset({"anchor", "answer", "cover", "register", "share"})
+NOTES: Final = frozenset({"anchor", "answer", "checkpoint", "cover", "register", "share"})
 KINDS: Final = {kind.__name__: kind for kind in (Draw, Epsilon, EpsilonDelta, Event, Rho, Split, SubLinear, Unit)}
 TOTALS: Final = frozenset(Totals._fields)
 Body = dict[str, object]
@@ -41,8 +42,7 @@ class Genesis(NamedTuple):
 def debit(event: Event, /, *, plan_digest: str, **told: object) -> str:
     """One ask, charged; `told` is what else its entry says: the question, who asked it, and when.
 
-    No two debits are the same entry, also where two servers, or two copies of a ledger, are asked the same in the same
-    moment: each draws noise of its own, and must know its own entry (T46).
+    No two debits are one entry, whatever servers or copies are asked the same: each draws noise of its own (T46).
     """
     own = {"kind": "debit", "nonce": random_bytes(16).hex(), "event": wire.to_json(event, KINDS)}
     return canonical(told | own | {"plan_digest": plan_digest})
@@ -112,6 +112,13 @@ def read_losses(body: Body) -> Event:
     return Event(epsilon, rho, keys, value(event, "queries", int), basic=basic, delta=delta)
 
 
+def check_sums(body: Body, totals: Totals, rule: Filter) -> None:
+    """Refuse a checkpoint that does not say what the entries before it add up to, and under which budget."""
+    said = (read_totals(body.get("totals")), *read_budget(body)) if body.get("kind") == "checkpoint" else None
+    if said not in (None, (totals, rule.budget, rule.split)):
+        raise damaged("a checkpoint", "has other totals, or another budget, than the entries before it")
+
+
 def _fraction(tree: object) -> Fraction:
     text = tree.get("value") if isinstance(tree, dict) else None
     top, slash, bottom = text.partition("/") if isinstance(text, str) else ("", "", "")
@@ -137,8 +144,8 @@ class State:
     def __init__(self, mechanisms: Collection[str], follower: Follower) -> None:
         self._mechanisms = mechanisms
         self.follower = follower
-        self.seq = 0
-        self.hash = ORIGIN
+        self.seq, self.hash = 0, ORIGIN
+        self.whole = True  # whether all entries were read, from the first one on
         self.totals = Totals()
         self.genesis: Genesis
         self.filter: Filter
@@ -154,6 +161,18 @@ class State:
         body = parse(row)
         self.follower.follow(self, row, body, self._apply(row, body))
         self.seq, self.hash = row.seq, row.hash
+
+    def resume(self, first: Row, before: Row, row: Row) -> None:
+        """Begin at a checkpoint, `row`; `before` is the entry before it, `first` the ledger's first.
+
+        Privacy: its totals were those of all entries before as it was written (`Draft.note`). That the file is still
+        what was written, an anchor says, or a reading of all of it.
+        """
+        self.follow(first)
+        told = _told(row.body, {"checkpoint"})
+        self.totals, self.filter = read_totals(told.get("totals")), Filter(*read_budget(told), self._mechanisms)
+        self.seq, self.hash, self.whole = before.seq, before.hash, False
+        self.follow(row)
 
     def _apply(self, row: Row, body: Body) -> Event | None:
         if row.seq == 1:
@@ -176,6 +195,7 @@ class State:
                 self.totals = sum(read_burn(body).values(), self.totals)
             case kind if kind not in NOTES:
                 raise SetupError("ledger-format", f"Entry {row.seq} is of a kind this sulq does not know: {kind!r}.")
+        check_sums(body, self.totals, self.filter)
         return None
 
     def catch_up(self, store: Store) -> None:
@@ -238,8 +258,8 @@ class Draft:
         self.filter = rule
 
     def note(self, body: str) -> Row:
-        """Add an entry that spends nothing."""
-        _told(body, NOTES)
+        """Add an entry that spends nothing; a checkpoint only if it says what all entries before it add up to."""
+        check_sums(_told(body, NOTES), self.totals, self.filter)
         return self._add(body)
 
     def _add(self, body: str) -> Row:
@@ -251,11 +271,11 @@ class Draft:
 
 
 def load(store: Store, state: State) -> State:
-    """Read a ledger into an empty state, from its first entry to its last, and check all of it (T47)."""
+    """Read a ledger into a state, from its first entry or a checkpoint to its last, and check it (T47)."""
     store.reading()
     try:
         state.catch_up(store)
-        if state.seq == 0 or not store.sound():
+        if state.seq == 0 or not store.sound(whole=state.whole):
             raise damaged("the file", "is not whole, or holds more or less than a ledger")
     finally:
         store.rollback()

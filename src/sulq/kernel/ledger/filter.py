@@ -11,7 +11,7 @@ from sulq.errors import QuestionError
 from sulq.kernel.facts import GRAIN, Budget, EpsilonDelta, Event, Rho, Split, SubLinear, conversion_cost, converts
 from sulq.kernel.laws import gaussian_holds
 
-WHOLE: Final = Fraction(1)
+NIL, WHOLE = Fraction(0), Fraction(1)
 SLACK: Final = Fraction(5, 10**13)
 BITS: Final = 1200  # of a loss's top and bottom: the wire reads no number of more than 400 digits back
 
@@ -123,13 +123,6 @@ class Filter:
     def cost(self, event: Event) -> Totals:
         """What one event adds to the totals."""
         renyi, epsilon = self.alpha * event.rho, event.basic if event.epsilon is None else event.epsilon
-        return Totals(
-            epsilon=0 if epsilon is None else units(epsilon),
-            pure=epsilon is not None,
-            rho=units(event.rho),
-            blended=units(renyi if event.epsilon is None else min(renyi, event.epsilon)),
-            key_delta=units(event.key_delta),
-            queries=event.queries,
-            events=1,
-            delta=units(event.delta),
-        )
+        blended = renyi if event.epsilon is None else min(renyi, event.epsilon)
+        added, rho, blend, keys, delta = map(units, (epsilon or NIL, event.rho, blended, event.key_delta, event.delta))
+        return Totals(added, epsilon is not None, rho, blend, keys, event.queries, 1, delta)

@@ -121,8 +121,8 @@ class PostgresStore(Store):
     def _swap(self, head: tuple[int, bytes], rows: Sequence[Row]) -> None:
         low, high = self._window(head[0])
         said = {
-            "seq": head[0], "hash": head[1], "last": rows[-1].seq, "tip": rows[-1].hash,
-            "sound": SOUND, "low": low, "high": high,
+            "seq": head[0], "hash": head[1], "last": rows[-1].seq, "tip": rows[-1].hash, "sound": SOUND,
+            "low": low, "high": high,
             "bodies": [row.body for row in rows], "hashes": [row.hash for row in rows],
         }  # fmt: skip
         sent, cursor = self._send(APPEND, said, writes=True)
@@ -157,7 +157,7 @@ class PostgresStore(Store):
             except psycopg.Error:
                 self._drop()
 
-    def sound(self) -> bool:
+    def sound(self, *, whole: bool = True) -> bool:
         """Whether the schema holds our two tables as we made them, and nothing else."""
         return self.ask(f"{STRUCTURE} WHERE relnamespace = to_regnamespace(%s)", self._ledger) == [(SOUND,)]
 
@@ -169,10 +169,6 @@ class PostgresStore(Store):
         """Let the connection go."""
         self._closed = True
         self._drop()
-
-    def _named(self, query: str) -> str:
-        """A statement about this ledger."""
-        return query.replace("{0}", self._ledger)
 
     def _run(self, query: str, *values: object) -> psycopg.Cursor:
         """Read something."""
@@ -197,7 +193,7 @@ class PostgresStore(Store):
                 raise CuratorError("ledger-failed", "The ledger's connection is inside a transaction.")
             sent += 1
             try:
-                return sent, db.execute(self._named(query), values, prepare=writes or None)
+                return sent, db.execute(query.replace("{0}", self._ledger), values, prepare=writes or None)
             except psycopg.Error as error:
                 meaning = self._meaning(error)
                 if self._db is not None and not (writes and sent > 1):
@@ -221,11 +217,8 @@ class PostgresStore(Store):
                 while cursor.nextset():
                     pass
                 if cursor.fetchone() != (True,):
-                    raise SetupError(
-                        "ledger-failed",
-                        "PostgreSQL is older than 14, or runs with fsync or full_page_writes off, and may lose debits.",
-                        "Correct postgresql.conf, or keep the ledger in a file.",
-                    )
+                    why = "PostgreSQL is older than 14, or has fsync or full_page_writes off, and may lose debits."
+                    raise SetupError("ledger-failed", why, "Correct postgresql.conf, or keep the ledger in a file.")
                 self._db = db
             except psycopg.OperationalError as error:  # it broke at once
                 if time.monotonic() >= deadline:
@@ -242,10 +235,7 @@ class PostgresStore(Store):
             db.close()
 
     def _meaning(self, error: psycopg.Error) -> Exception:
-        """What it means that a statement failed: nothing of it was done, unless the connection is gone.
-
-        A connection that is gone is dropped, and nobody knows what became of the last statement.
-        """
+        """What a failed statement means: nothing was done; where the connection is gone and dropped nobody knows."""
         state = error.sqlstate or ""
         if self._db is None or self._db.closed or state.startswith(GONE):
             self._drop()

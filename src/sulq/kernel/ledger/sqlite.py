@@ -19,21 +19,15 @@ SCHEMA: Final = (
 )
 STRUCTURE: Final = "SELECT group_concat(coalesce(sql, ''), '; ' ORDER BY name) FROM sqlite_schema"
 SOUND: Final = "; ".join(SCHEMA)
-# Whether the tables are ours, the last entry is the one the head names, and none is gone after one place and up to
-# another.
+# Whether the tables are ours, the last entry is the one the head names, and none is gone between two places.
 WHOLE: Final = f"""
 SELECT ({STRUCTURE}) = ?3 AND EXISTS (SELECT 1 FROM entries JOIN head USING (seq, hash))
 AND (SELECT count(*) FROM entries WHERE seq > ?1 AND seq <= ?2) = ?2 - ?1
 """  # noqa: S608 - put together from constants
 # Settings of each connection, and what they must read back as. EXTRA also syncs the
 # directory; without spilling, nothing is written to the file before the commit.
-SETTINGS: Final = (
-    ("synchronous", "EXTRA", 3),
-    ("fullfsync", "ON", 1),
-    ("cache_spill", "OFF", 0),
-    ("trusted_schema", "OFF", 0),
-    ("cell_size_check", "ON", 1),
-)
+SETTINGS: Final = (("synchronous", "EXTRA", 3), ("fullfsync", "ON", 1), ("cache_spill", "OFF", 0),
+                   ("trusted_schema", "OFF", 0), ("cell_size_check", "ON", 1))  # fmt: skip
 
 
 class SqliteStore(Store):
@@ -42,8 +36,8 @@ class SqliteStore(Store):
     def __init__(self, path: str, *, wait: float = 5.0, vfs: str = "", flags: int = apsw.SQLITE_OPEN_READWRITE) -> None:
         version = apsw.sqlite_lib_version()
         if tuple(int(part) for part in version.split(".")) < OLDEST:
-            oldest = ".".join(map(str, OLDEST))
-            raise SetupError("ledger-failed", f"SQLite {version} is older than {oldest}.", "Install a newer apsw.")
+            why = f"SQLite {version} is older than {'.'.join(map(str, OLDEST))}."
+            raise SetupError("ledger-failed", why, "Install a newer apsw.")
         self.wait = wait
         create = apsw.SQLITE_OPEN_CREATE if path == MEMORY else 0
         self._db = apsw.Connection(path, flags=flags | create, vfs=vfs or None)
@@ -59,13 +53,9 @@ class SqliteStore(Store):
         self._db.execute("BEGIN IMMEDIATE")
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add entries and move the head, if the tables, the last entry and others are still what was written.
-
-        SQLite refuses here if the file was moved, deleted or replaced while it was open.
-        """
+        """Add entries and move the head, if what is there was written by us; SQLite refuses a file that was moved."""
         last = rows[0].seq - 1
-        whole = last == 0 or self.ask(WHOLE, *self._window(last), SOUND) == [(1,)]
-        if not whole:
+        if last and self.ask(WHOLE, *self._window(last), SOUND) != [(1,)]:
             raise damaged("the file", "does not hold what was written")
         self._db.executemany("INSERT INTO entries VALUES (?, ?, ?)", rows)
         self._db.execute("UPDATE head SET seq = ?, hash = ?", (rows[-1].seq, rows[-1].hash))
@@ -83,9 +73,9 @@ class SqliteStore(Store):
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def sound(self) -> bool:
-        """Whether the file's own structure is whole, and holds our tables and nothing else."""
-        return self.ask(STRUCTURE) == [(SOUND,)] and self._db.pragma("integrity_check") == "ok"
+    def sound(self, *, whole: bool = True) -> bool:
+        """Whether the file holds our tables and nothing else; of the `whole` file also whether its pages are sound."""
+        return self.ask(STRUCTURE) == [(SOUND,)] and (not whole or self._db.pragma("integrity_check") == "ok")
 
     def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Look something up in the file."""

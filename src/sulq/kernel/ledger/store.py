@@ -65,8 +65,8 @@ class Store(ABC):
         """Leave everything as it was; also the end of a reading."""
 
     @abstractmethod
-    def sound(self) -> bool:
-        """Whether the structure is whole, and holds our tables and nothing else."""
+    def sound(self, *, whole: bool = True) -> bool:
+        """Whether the store holds our tables and nothing else; of the `whole` file also whether its pages are sound."""
 
     @abstractmethod
     def ask(self, query: str, *values: object) -> list[tuple[Any, ...]]:
@@ -100,8 +100,7 @@ class Store(ABC):
 
     def _window(self, seq: int) -> tuple[int, int]:
         """The entries that the next append looks for: after the first place, up to the second."""
-        start = self._checked
-        end = min(start + MAX_CHECKED_ENTRIES, seq)
+        start, end = self._checked, min(self._checked + MAX_CHECKED_ENTRIES, seq)
         self._checked = end if end < seq else 0
         return start, end
 

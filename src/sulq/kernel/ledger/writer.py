@@ -25,8 +25,7 @@ class Writer:
     Privacy: what a transaction adds is applied to the state, and has a receipt, only once it is durable. If a commit to
     a file fails, nobody knows whether it is on disk: the writer is then dead, gives no receipt for it, and refuses
     everything until the file is opened and read again (T48). If PostgreSQL cannot be asked whether a commit was made,
-    no receipt is given for it either; the next transaction reads the chain on from what is known, and with it the
-    commit if it was made.
+    no receipt is given for it either; the next transaction reads the chain on, and with it the commit if it was made.
     """
 
     def __init__(self, store: Store, empty: Callable[[], State], failpoint: Callable[[str], None]) -> None:
@@ -143,8 +142,7 @@ class Writer:
 
     def _renew(self) -> None:
         if self._stale:
-            self.state = load(self._store, self._empty())
-            self._stale = False
+            self.state, self._stale = load(self._store, self._empty()), False
 
     def _die(self, error: SulqError) -> None:
         """Stop for good, and let the file go so that others need not wait."""

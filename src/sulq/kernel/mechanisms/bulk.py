@@ -3,9 +3,7 @@
 A geometric number G with P(g) proportional to exp(-g/scale) is U + m V of two independent ones: U below m with P(u)
 proportional to exp(-u/scale), a uniform number kept by an exact coin; V with P(V >= v) = exp(-v m/scale), the number of
 powers of exp(-m/scale) above one uniform real. With a random sign it is discrete Laplace, -0 thrown away; kept by one
-more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3]. Noise is drawn before it meets a sum, so that nothing of
-the drawing depends on one.
-
+more coin it is discrete Gaussian [CKS20, Algorithms 2 and 3]. Noise is drawn before it meets a sum: no sum alters it.
 Source: docs/theory/bulk-noise.md; of flips, docs/theory/metric.md; of choices, docs/theory/choose.md and above.md.
 """
 
@@ -20,31 +18,30 @@ import numpy as np
 
 from sulq.kernel import coins, entropy
 from sulq.kernel.laws import AboveLaw
-from sulq.kernel.private import Integers, Truths
+from sulq.kernel.private import SATURATED, Integers, Truths
 
 _AT_ONCE: Final = 2**15  # so many numbers stay near the core from one step to the next
 _WORDS: Final = 2**19  # of coins: 4 MiB at a time
 _COINS: Final = 2**20  # of choices, at a time
 _LOGARITHM: Final = 32 * math.log(2.0)
-_LOOSE: Final = (
-    2.0**-36
-)  # more than a logarithm up to 23 is off, were numpy's off by 2^10 ulp, and its quotient with it
+_LOOSE: Final = 2.0**-36  # more than a logarithm up to 23, or its quotient, is off were numpy's off by 2^10 ulp
 _MOST: Final = 2**10  # powers: e^-1024 is the chance of more; times the widest scale, 2^50, they fit 64 bits
 
 
-def laplace(count: int, scale: Fraction) -> Integers:
-    """So many independent integers with P(z) proportional to exp(-|z|/scale)."""
+def laplace(count: int, scale: Fraction, most: int = SATURATED) -> Integers:
+    """So many independent integers, none farther than `most` from zero, with P(z) proportional to exp(-|z|/scale)."""
 
     def propose(many: int) -> tuple[Integers, Truths]:
         numbers = geometric(many, scale)
         negative = _bits(many)
-        return np.where(negative, -numbers, numbers), ~negative | (numbers > 0)  # else 0 would come twice
+        kept = (~negative | (numbers > 0)) & (numbers <= most)  # else 0 would come twice
+        return np.where(negative, -numbers, numbers), kept
 
     return _kept(count, 1.02 + 0.5 / (0.5 + float(scale)), propose)
 
 
-def gaussian(count: int, scale: Fraction) -> Integers:
-    """So many independent integers with P(z) proportional to exp(-z^2/(2 scale^2)).
+def gaussian(count: int, scale: Fraction, most: int = SATURATED) -> Integers:
+    """So many independent integers, none farther than `most`, with P(z) proportional to exp(-z^2/(2 scale^2)).
 
     A discrete Laplace y of scale t is kept with probability exp(-(|y| - c)^2/(2 scale^2)), c = scale^2/t:
     times exp(-|y|/t) that is exp(-y^2/(2 scale^2)) times a constant.
@@ -58,7 +55,7 @@ def gaussian(count: int, scale: Fraction) -> Integers:
         # Where the exponent is below 45 the quotient is below 10 and within 2^-47, its square's half within 2^-43.
         away = (np.abs(numbers) - middle) / spread
         kept = coins.tossed(away * away / 2, lambda i: (abs(int(numbers[i])) - centre) ** 2 / (2 * scale**2))
-        return numbers, kept
+        return numbers, kept & (np.abs(numbers) <= most)
 
     return _kept(count, 1.35 + 0.5 / (0.5 + spread), propose)
 
@@ -99,8 +96,7 @@ def flipped(scores: Integers, scale: Fraction) -> Integers:
     for i in range(0, len(scores), rows):
         gaps = scores[i : i + rows].max(axis=1, keepdims=True) - scores[i : i + rows]
         count = np.cumsum(coins.heads(gaps.ravel(), scale).reshape(gaps.shape), axis=1, dtype=np.int64)
-        place = coins.below(count[:, -1])
-        found[i : i + rows] = np.argmax(count > place[:, None], axis=1)
+        found[i : i + rows] = np.argmax(count > coins.below(count[:, -1])[:, None], axis=1)
     return found
 
 

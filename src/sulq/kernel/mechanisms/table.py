@@ -1,13 +1,12 @@
 """What may be drawn, at what exact price; the only place where a private box is opened.
 
-Source: the ledger refuses an event whose mechanism has no row here, and each row has its exact test (SR22; protocol
-EX, T20; tests/kernel/mechanisms/test_table.py). Groups found in the data: docs/theory/open-keys.md.
+Source: the ledger refuses an event whose mechanism has no row here; each row has its exact test (SR22, protocol EX,
+T20; tests/kernel/mechanisms/test_table.py). Groups found in the data: docs/theory/open-keys.md.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -64,8 +63,7 @@ def law_of(draw: Draw) -> Law:
     values = [told[each.name] for each in fields(kind)]
     if None in values:
         raise ValueError("a number of coins, or of people, is whole")
-    law: Law = kind(*values)
-    return law
+    return kind(*values)
 
 
 def cost_of(draw: Draw) -> Cost:
@@ -77,7 +75,7 @@ def cost_of(draw: Draw) -> Cost:
         if not isinstance(law, laws.AboveLaw) or draw.level <= 0 or draw.most <= 0:
             raise ValueError("a noisy threshold has a scale, and one person moves a sum")
         moved += draw.most * draw.scale / draw.level
-    shown = draw.alone * Fraction(law.alone()) if isinstance(law, laws.PassedLaw) else Fraction(0)
+    shown = draw.alone * Fraction(law.alone()) if isinstance(law, laws.Passed) else Fraction(0)
     return Cost(law.epsilon(moved), law.rho(moved), shown)
 
 
@@ -90,7 +88,7 @@ def release(law: Law, exact: Private[Integers]) -> Integers:
             return released(exact, lambda values: values + bulk.gaussian(values.size, law.scale))
         case laws.BinomialLaw():
             return released(exact, lambda values: values + bulk.heads(values.size, law.coins) - law.coins // 2)
-        case laws.PassedLaw():
+        case laws.PassedLaw() | laws.PassedGaussianLaw() | laws.PassedLaplaceLaw():
             return released(exact, lambda values: _passed(values, law))
         case laws.BitLaw():
             return released(exact, lambda bits: _flipped(bits, law.scale))
@@ -102,10 +100,11 @@ def release(law: Law, exact: Private[Integers]) -> Integers:
             return chosen(exact, lambda above: bulk.first_above(above, law), none=True)
 
 
-def _passed(people: Integers, law: laws.PassedLaw) -> Integers:
+def _passed(people: Integers, law: laws.Passed) -> Integers:
     """Noisy numbers of people; those that do not pass are hidden as zeros."""
-    found = people + bulk.gaussian(people.size, law.scale)
-    return np.where(found > law.threshold, found, 0)
+    draw = bulk.laplace if isinstance(law, laws.PassedLaplaceLaw) else bulk.gaussian
+    noise = draw(people.size, law.scale, SATURATED if isinstance(law, laws.PassedLaw) else law.threshold)
+    return np.where(people + noise > law.threshold, people + noise, 0)
 
 
 def _flipped(bits: Integers, scale: Fraction) -> Integers:
@@ -139,26 +138,27 @@ def reveal(noise: Sequence[Columns], exact: Private[Groups]) -> Shown:
 
 
 def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
-    people, size = noise[0].law, len(groups.keys)
-    if groups.sums.shape != (size, sum(item.width for item in noise[1:])) or groups.persons.shape != (size,):
-        raise ValueError
-    if not isinstance(people, laws.PassedLaw) or len(set(groups.keys)) != size:
+    people, keys, size = noise[0].law, groups.keys, len(groups.keys)
+    shaped = groups.sums.shape == (size, sum(item.width for item in noise[1:])) and groups.persons.shape == (size,)
+    if not shaped or not isinstance(people, laws.Passed) or len(set(keys)) != size:
         raise ValueError
     seen = release(people, Private(groups.persons))
-    kept = sorted(np.flatnonzero(seen).tolist(), key=lambda i: _placed(groups.keys[i]))
+    kept = np.flatnonzero(seen).tolist()
+    parts = [[keys[i][at] for i in kept] for at in range(len(keys[0]) if kept else 0)]
+    alike = all(set(map(type, part)) in ({str}, {int}) for part in parts)
+    kept.sort(key=keys.__getitem__ if alike else lambda i: _placed(keys[i]))  # in the same order
     columns, start = [seen[kept, None]], 0
     for item in noise[1:]:
-        if not isinstance(item.law, laws.GaussianLaw):
+        if item.law.kind != laws.BESIDE[people.kind]:
             raise TypeError
         columns.append(release(item.law, Private(groups.sums[kept, start : start + item.width])))
         start += item.width
-    return Shown(np.concatenate(columns, axis=1), tuple(groups.keys[i] for i in kept))
+    return Shown(np.concatenate(columns, axis=1), tuple(map(keys.__getitem__, kept)))
 
 
 def _placed(label: tuple[object, ...]) -> list[tuple[int, object]]:
     """Where a label stands among others, NaN and None last: an order that the rows have no part in."""
-    nan = [isinstance(part, float) and math.isnan(part) for part in label]
-    return [(2, 0) if part is None else (1, 0) if none else (0, part) for part, none in zip(label, nan, strict=True)]
+    return [(2, 0) if part is None else (0, part) if part == part else (1, 0) for part in label]  # noqa: PLR0124
 
 
 def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> Integers:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sulq.kernel.facts import HASH, PLACE, Facts, Refused
+from sulq.kernel.facts import HASH, INTEGERS, PLACE, Facts, Refused
 from sulq.kernel.matrix import text
 from sulq.kernel.relations import rows
 from sulq.kernel.tree import Node, parse
-from sulq.kernel.values import INTEGERS
 from sulq.kernel.whole.functions import Aggregated, Declared, Owned, declared
 
 if TYPE_CHECKING:
