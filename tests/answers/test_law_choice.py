@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from sulq.answers.law_choice import accuracies, cheapest, count_first, kinds, nearest, portion
+from sulq.answers.law_choice import cheapest, count_first, foreseen_of, kinds, nearest, portion
 from sulq.answers.oracle import chosen
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError
@@ -16,7 +16,7 @@ from sulq.kernel.ledger.filter import Filter, Totals
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import Facts
-from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, divided
+from sulq.language.privacy import Epsilon, EpsilonDelta, EpsilonKeys, Queries, Rho, SubLinear, Unit, divided
 from sulq.language.question import OpenSums, Sums
 from sulq.language.rowfn import Col, Lit, Vector
 from tests.stub import Stub, facts
@@ -40,7 +40,7 @@ def test_an_epsilon_and_delta_buy_the_law_of_least_error_SR3(number: int, law: t
     asked, spend = oracle(), EpsilonDelta(1, 1e-6)
     found = chosen(asked, sums(number), spend)
     assert found == (Epsilon(1) if law is Epsilon else spend)
-    errors = {type(one): accuracies(asked.foresee(sums(number), spend=one))[0] for one in (Epsilon(1), spend)}
+    errors = {type(one): foreseen_of(asked.foresee(sums(number), spend=one)).widths[0] for one in (Epsilon(1), spend)}
     assert errors[law] < min(error for kind, error in errors.items() if kind is not law)
     assert not asked.asked
 
@@ -62,7 +62,8 @@ def test_the_choice_follows_how_many_rows_a_person_has_SR3():
     histogram = Sums((Lit(1),), None, (Col("age") > 60,))
     assert chosen(oracle(rows=1), histogram, EpsilonDelta(1, 1e-6)) == Epsilon(1)
     widths = [
-        accuracies(oracle(rows=100).foresee(sums(8), spend=one))[0] for one in (Epsilon(1), EpsilonDelta(1, 1e-6))
+        foreseen_of(oracle(rows=100).foresee(sums(8), spend=one)).widths[0]
+        for one in (Epsilon(1), EpsilonDelta(1, 1e-6))
     ]
     best = (Epsilon(1), EpsilonDelta(1, 1e-6))[widths.index(min(widths))]
     assert chosen(oracle(rows=100), sums(8), EpsilonDelta(1, 1e-6)) == best
@@ -98,10 +99,17 @@ def test_a_budget_without_delta_takes_no_epsilon_and_delta(budget: object):
             oracle(budget).foresee(sums(1), spend=spend)
 
 
-def test_groups_found_in_the_data_have_gaussian_noise():
-    """Pure noise shows no such group, so the delta is used."""
-    spend = EpsilonDelta(1, 1e-6)
-    assert chosen(oracle(), OpenSums((Lit(1),), None, (Col("name"),)), spend) == spend
+@pytest.mark.parametrize(("rows", "law"), [(1, EpsilonKeys), (2, EpsilonKeys), (10, EpsilonDelta)])
+def test_groups_found_in_the_data_get_the_law_of_the_least_threshold_SR14(rows: int, law: type):
+    """Laplace where a person has few keys, Gaussian where many; a name decides. Control: the other's threshold."""
+    spend, asked = EpsilonDelta(1, 1e-6), OpenSums((), None, (Col("name"),))
+    pure = EpsilonKeys(1, 1e-6)
+    assert chosen(oracle(rows=rows), asked, spend) == (pure if law is EpsilonKeys else spend)
+    assert chosen(oracle(rows=rows), asked, spend, "laplace") == pure
+    assert chosen(oracle(rows=rows), asked, spend, "gaussian") == spend
+    found = {type(one): oracle(rows=rows).foresee(asked, spend=one).parts[0].people for one in (pure, spend)}
+    assert found[law].threshold < min(one.threshold for kind, one in found.items() if kind is not law)
+    assert chosen(oracle(rows=rows), sums(1), spend, "laplace") == Epsilon(1)  # without keys no delta is named
 
 
 def test_errors_are_compared_by_their_geometric_mean_and_endless_ones_first():

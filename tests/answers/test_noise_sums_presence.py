@@ -14,6 +14,7 @@ from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean
 from sulq.answers.noise_sums import LEVEL, Counted, added, beta_of, unknown
 from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
+from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from tests.counts import count
@@ -33,6 +34,9 @@ READINGS = {  # a reading, its columns, those that count, and what a row adds to
     "quantile": (TREE, 12, 3, 1),
     "chosen quantile": (Picked(TREE), 13, 3, 1),
     "quantiles": (Quantiles((TREE, TREE)), 12, 3, 1),
+    "counted choice": (CountedFirst(ChosenQuantile(TREE.bed, 4, 9)), 4, 1, 1),
+    "counted extreme": (CountedFirst(ChosenExtreme(TREE.bed, True, 9)), 3, 1, 1),
+    "counted tree": (CountedFirst(TREE), 13, 1, 1),
 }
 
 

@@ -13,7 +13,16 @@ from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of, narrower, nothing, rearranged, serves, strength
 from sulq.compile.plan import draw
 from sulq.errors import SulqError
-from sulq.language.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, PassedLaw
+from sulq.language.law import (
+    AboveLaw,
+    BinomialLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    PassedGaussianLaw,
+    PassedLaw,
+)
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Queries, Rho, Unit
 from sulq.language.question import Above, Choose, OpenSums, Sums, Together
 from sulq.language.rowfn import Arith, Bernstein, Case, Col, Compare, IsIn, Lit, Logic, Not
@@ -161,6 +170,8 @@ def test_releases_are_put_in_the_order_they_are_asked_for():
         (LaplaceLaw(Fraction(1)), GaussianLaw(Fraction(3)), False),  # narrower about the middle, wider far out
         (PassedLaw(Fraction(5), 40), PassedLaw(Fraction(5), 41), True),
         (PassedLaw(Fraction(5), 42), PassedLaw(Fraction(6), 41), False),
+        (PassedGaussianLaw(Fraction(5), 40), PassedGaussianLaw(Fraction(5), 41), True),
+        (PassedGaussianLaw(Fraction(5), 40), PassedLaw(Fraction(5), 41), False),
         (PassedLaw(Fraction(1), 40), GaussianLaw(Fraction(5)), False),
         (FlipLaw(Fraction(2), 9), FlipLaw(Fraction(2), 9), True),
         (FlipLaw(Fraction(2), 9), ExponentialLaw(Fraction(2), 9), True),

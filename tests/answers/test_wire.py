@@ -21,6 +21,7 @@ from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
+from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
 from sulq.answers.sized import Average, SizedSpread
@@ -39,12 +40,15 @@ from sulq.language.law import (
     GaussianLaw,
     LaplaceLaw,
     MetricLaw,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
     PassedLaw,
 )
-from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
+from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, EpsilonKeys, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.language.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit, Lookup, Route
+from sulq.language.rows_choice import AutoUnit, RowsChoice
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.language.space import Box, Candidates, Cube, Points
 from sulq.language.statistic import (
@@ -228,6 +232,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     BitLaw: scales.map(BitLaw),
     Epsilon: st.builds(Epsilon, positive),
     EpsilonDelta: st.builds(EpsilonDelta, positive, st.floats(1e-300, 0.9)),
+    EpsilonKeys: st.builds(EpsilonKeys, positive, st.floats(1e-300, 0.9)),
     Queries: st.builds(Queries, st.integers(0, 10**30)),
     Rho: st.builds(Rho, positive),
     SubLinear: st.builds(SubLinear, positive, st.floats(1e-300, 0.9), st.integers(1, 10**9)),
@@ -237,12 +242,25 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     SignedReceipt: signed_receipts,
     Split: st.builds(Split, fractions, fractions, fractions, fractions),
     Unit: units,
+    AutoUnit: st.builds(AutoUnit.of, texts.filter(bool), most=st.integers(2, 10**6), share=st.floats(1e-6, 0.5)),
+    RowsChoice: st.builds(
+        RowsChoice,
+        texts,
+        st.integers(1, 99),
+        st.just((1, 2, 3)),
+        st.tuples(*[st.floats(-9, 9)] * 3),
+        *[st.floats(0, 9)] * 4,
+        st.builds(Epsilon, positive) | st.builds(Rho, positive),
+        st.integers(1, 3),
+    ),
     BinomialLaw: st.integers(1, 999).map(lambda n: BinomialLaw(2 * n)),
     GaussianLaw: scales.map(GaussianLaw),
     LaplaceLaw: scales.map(LaplaceLaw),
     ExponentialLaw: st.builds(ExponentialLaw, scales, st.integers(1, 99)),
     FlipLaw: st.builds(FlipLaw, scales, st.integers(1, 99)),
     PassedLaw: passed,
+    PassedGaussianLaw: st.builds(PassedGaussianLaw, scales, st.integers(2**40, 2**50)),
+    PassedLaplaceLaw: st.builds(PassedLaplaceLaw, scales, st.integers(2**40, 2**50)),
     AboveLaw: st.builds(AboveLaw, scales, scales | st.just(Fraction(0)), st.integers(1, 99)),
     Rank: ranks,
     Linear: matrices.map(Linear),
@@ -295,6 +313,10 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Quantile: trees,
     Quantiles: st.lists(trees, min_size=1, max_size=2).map(lambda found: Quantiles(tuple(found))),
     Picked: st.builds(Picked, trees),
+    ChosenQuantile: st.builds(ChosenQuantile, beds, st.integers(1, 9), st.none() | st.integers(1, 99)),
+    ChosenExtreme: st.builds(ChosenExtreme, beds, st.booleans(), st.none() | st.integers(1, 99)),
+    CountedFirst: st.builds(CountedFirst, trees),
+    SeveralQuantiles: st.builds(SeveralQuantiles, st.tuples(trees, st.builds(CountedFirst, trees)), st.just((1, 2))),
     Chosen: st.sampled_from([Chosen(), Chosen((1, 4))]),
     FirstAbove: st.builds(FirstAbove, fractions),
     Released: released,

@@ -144,10 +144,10 @@ def test_a_grid_has_at_most_2_to_31_units():
 
 
 def test_categories_are_different_texts_or_whole_numbers():
-    """A list of one kind, without repeats, of at most 65,536."""
+    """A list of one kind, without repeats, of at most 2^20."""
     assert (Category(["a", "b"]).low, Category(["a", "b"]).high, Category([5]).high) == (0, 1, 0)
     assert Category(range(3)).values == (0, 1, 2)
-    for bad in ([], ["a", "a"], ["a", 1], [True, False], [1.5], [None], [["a"]], [{}], range(2**16 + 1), [2**60]):
+    for bad in ([], ["a", "a"], ["a", 1], [True, False], [1.5], [None], [["a"]], [{}], range(2**20 + 1), [2**60]):
         assert code(lambda bad=bad: Category(bad)) == "bad-declaration"
     for bad in ("abc", 5, None, {"a": 1}):
         assert code(lambda bad=bad: Category(bad)) == "bad-declaration"

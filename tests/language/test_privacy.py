@@ -20,6 +20,7 @@ def test_losses_and_units_are_defined_once() -> None:
     """What the vocabulary, the root and the kernel call by one name is one thing."""
     shared = [name for name in privacy.__all__ if hasattr(losses, name)]
     assert set(privacy.__all__) - set(shared) == {
+        "EpsilonKeys",
         "Loss",
         "Queries",
         "basic_part",
@@ -28,12 +29,14 @@ def test_losses_and_units_are_defined_once() -> None:
         "epsilon_of",
         "key_part",
         "normal_epsilon",
+        "normal_rho",
         "probability",
     }  # which no price and no ledger reads
     assert [name for name in shared if getattr(privacy, name) is not getattr(losses, name)] == []
-    public = {"Epsilon", "EpsilonDelta", "Queries", "Rho", "SubLinear", "Unit"} & set(sulq.__all__)
+    public = {"Epsilon", "EpsilonDelta", "Queries", "Rho", "SubLinear"} & set(sulq.__all__)
     assert public
     assert [name for name in public if getattr(sulq, name) is not getattr(privacy, name)] == []
+    assert type(sulq.Unit("pid", 3)) is privacy.Unit  # rows="auto" makes another, which no ledger keeps
 
 
 def test_queries_say_nothing_of_groups() -> None:

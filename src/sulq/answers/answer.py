@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 Value = float | int | Floats | dict[object, object]
+Clips = tuple[tuple[str, float | int, float | int], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +61,12 @@ class Answer:
     square: bool = field(default=False)  # the columns are the upper triangle of a matrix
     total: Loss | None = None
     pairs: bool = False  # the two keys have the same labels, and the cells are the pairs of different ones
+    clips: Clips = field(default=(), metadata={"wire": "set"})  # of bounds="auto": a value's name, from where, to where
+
+    @property
+    def bounds(self) -> dict[str, tuple[float | int, float | int]]:
+        """To where each value was clipped that `bounds="auto"` searched for; empty for any other ask."""
+        return {name: (low, high) for name, low, high in self.clips}
 
     def read(self, reading: Reading, columns: tuple[str, ...], *, square: bool = False) -> Answer:
         """The same release read as another statistic; free."""

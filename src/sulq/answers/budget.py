@@ -10,7 +10,7 @@ from typing import Final
 
 from sulq.language.facts import Facts, Whose, delta_parts
 from sulq.language.law import GaussianLaw, LaplaceLaw
-from sulq.language.privacy import Budget, Loss, Queries, Rho, Split, Unit, plain
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, Split, Unit, plain
 
 BAR_SIGNS: Final = 20
 WITHIN_ROWS: Final = 50  # the accuracy of the counts that stand for what is left
@@ -54,7 +54,8 @@ class BudgetReport:
     def after(self, left: BudgetLeft) -> BudgetReport:
         """The budget as it would stand if so much were left."""
         total = _number(self.spent) + _number(self.remaining) - _number(left.remaining)
-        spent = Queries(int(total)) if isinstance(self.spent, Queries) else type(self.spent).total(total)
+        kind = type(self.spent) if isinstance(self.spent, (Rho, EpsilonDelta)) else Epsilon
+        spent = Queries(int(total)) if isinstance(self.spent, Queries) else kind.total(total)
         return replace(self, spent=spent, remaining=left.remaining, rho=left.rho)
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import NormalDist
 from typing import cast
@@ -20,6 +20,8 @@ import numpy as np
 
 from sulq.answers.noise_sums import SLACK, OfCountedRows, least_total
 from sulq.answers.quantiles import Picked, Quantile, Quantiles
+from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
+from sulq.answers.regions import bernstein_spread, covariances, variances
 from sulq.answers.released import Noise, Released
 from sulq.answers.sized import Average, SizedSpread
 from sulq.language.kinds import Floats, Truths
@@ -282,8 +284,7 @@ class Spread:
     """A variance (or standard deviation) from the Bernstein sums p, q, r of degree 2.
 
     With t in [0, 1]: p = sum t^2, q = sum 2t(1-t), r = sum (1-t)^2, n = p + q + r
-    and the variance is (p r - q^2/4)/n^2, falling in q, and quasi-concave in p and
-    in r: its extremes over a box are at corners or at p = r + q + q^2/(2r).
+    and the variance is (p r - q^2/4)/n^2.
     """
 
     width: Fraction  # b - a
@@ -319,27 +320,16 @@ class Spread:
         return np.zeros(1), self._shown(np.array([0.25]), np.array([0.0]))[0]
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
-        """The extremes over the box in which all three sums lie except with probability beta."""
+        """Every variance that the three sums allow, whatever the mean is that they allow."""
         scale = self._unit()
-        units, radius = released.values() / scale, released.radius(-math.expm1(math.log1p(-beta) / 3)) / scale
-        low, high = np.maximum(units - radius, 0.0).T, np.maximum(units + radius, 0.0).T
-        corners = [(p, r) for p in (low[0], high[0]) for r in (low[2], high[2])]
-        smallest = np.min([self._spread(p, high[1], r) for p, r in corners], axis=0)
-        q = low[1]
-        with np.errstate(all="ignore"):
-            best_p = [(_between(r + q + q * q / (2 * r), low[0], high[0]), r) for r in (low[2], high[2])]
-            best_r = [(p, _between(p + q + q * q / (2 * p), low[2], high[2])) for p in (low[0], high[0])]
-        largest = np.max([self._spread(p, q, r) for p, r in corners + best_p + best_r], axis=0)
-        weak = units.sum(axis=1) <= radius.sum()
-        smallest, largest = np.where(weak, 0.0, smallest), np.where(weak, 0.25, largest)
+        noise = replace(released.noise[0], step=released.noise[0].step / Fraction(scale))
+        low, high = bernstein_spread(released.values() / scale, noise, self.ddof, beta)
         # Moving every value by at most `away` moves the standard deviation by at most that.
-        away = float(self.rounding) / math.sqrt(scale)
-        smallest, largest = np.maximum(np.sqrt(smallest) - away, 0.0) ** 2, (np.sqrt(largest) + away) ** 2
-        return self._shown(smallest, high.sum(axis=0)), self._shown(np.minimum(largest, 0.25), low.sum(axis=0))
-
-
-def _between(value: Floats, low: Floats, high: Floats) -> Floats:
-    return np.clip(np.nan_to_num(value, nan=0.0, posinf=np.inf), low, high)
+        away, value = float(self.rounding) / math.sqrt(scale) * math.sqrt(1 + self.ddof), self.value(released)
+        low, high = np.maximum(np.sqrt(low) - away, 0.0) ** 2, (np.sqrt(high) + away) ** 2
+        low, high = (end[:, None] * float(self.width) ** 2 for end in (low, high))
+        low, high = (np.sqrt(low), np.sqrt(high)) if self.root else (low, high)
+        return np.minimum(low, value), np.maximum(np.minimum(high, self.bounds()[1]), value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +362,7 @@ class Covariance:
         rows, columns = np.triu_indices(len(self.halves))
         some = np.where(n > 0, n, 1.0)[:, None]
         means, squares = np.clip(sums / some, -1.0, 1.0), np.clip(products / some, -1.0, 1.0)
-        found = np.clip(squares - means[:, rows] * means[:, columns], -1.0, 1.0)
+        found = np.clip(squares - means[:, rows] * means[:, columns], np.where(rows == columns, 0.0, -1.0), 1.0)
         return self._scaled(np.where((n > 0)[:, None], found, 0.0))
 
     def least(self, released: Released, beta: float) -> Floats:
@@ -382,35 +372,32 @@ class Covariance:
         return least_total(released, slice(1), beta)
 
     def bounds(self) -> tuple[Floats, Floats]:
-        """As far as the declared bounds allow."""
-        most = self._scaled(np.ones((1, len(self.halves) * (len(self.halves) + 1) // 2)))[0]
-        return -most, most
+        """As far as the declared bounds allow; a variance is never negative."""
+        rows, columns = np.triu_indices(len(self.halves))
+        most = self._scaled(np.ones((1, len(rows))))[0]
+        return np.where(rows == columns, 0.0, -most), most
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
-        """Interval arithmetic over the box of the sums an entry is made of (at most four of them)."""
-        radius = released.radius(-math.expm1(math.log1p(-beta) / 4))
-        low, high = released.values() - radius, released.values() + radius
-        (nl, sl, pl), (nh, sh, ph) = self._parts(low), self._parts(high)
+        """Every entry that its sums allow, whatever the means are that they allow."""
+        (n, sums, products), noises = self._parts(released.values()), self._noises(released)
         rows, columns = np.triu_indices(len(self.halves))
-        weak = (nl <= 0)[:, None]
-        nl, nh = np.maximum(nl, 1e-300)[:, None], np.maximum(nh, 1e-300)[:, None]
-
-        def over(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-            corners = np.stack([a / nl, a / nh, b / nl, b / nh])
-            return np.clip(corners.min(0), -1, 1), np.clip(corners.max(0), -1, 1)
-
-        with np.errstate(all="ignore"):
-            (ml, mh), (el, eh) = over(sl, sh), over(pl, ph)
-        corners = np.stack([x[:, rows] * y[:, columns] for x in (ml, mh) for y in (ml, mh)])
-        least, most = corners.min(0), corners.max(0)
-        same = rows == columns
-        inside = same & (ml[:, rows] <= 0) & (mh[:, rows] >= 0)
-        least = np.where(inside, 0.0, least)
+        same, other = np.flatnonzero(rows == columns), np.flatnonzero(rows != columns)
+        low, high = np.empty_like(products), np.empty_like(products)
+        low[:, same], high[:, same] = variances(n, sums, products[:, same], noises, beta)
+        pairs = rows[other], columns[other]
+        low[:, other], high[:, other] = covariances(n, sums, products[:, other], noises, beta, pairs=pairs, ddof=0)
         # Deviations of z are at most 1: moving z by r moves a covariance by at most 2r + r^2.
-        away = float(self.rounding * (2 + self.rounding))
-        low, high = np.clip(el - most - away, -1, 1), np.clip(eh - least + away, -1, 1)
-        return self._scaled(np.where(weak, -1.0, low)), self._scaled(np.where(weak, 1.0, high))
+        away, (least, most) = float(self.rounding * (2 + self.rounding)), self.bounds()
+        low, high = (np.clip(self._scaled(end), least, most) for end in (low - away, high + away))
+        value = self.value(released)
+        return np.minimum(low, value), np.maximum(high, value)
+
+    def _noises(self, released: Released) -> tuple[Noise | None, Noise, Noise]:
+        """The noise of the count, of the sums and of the products."""
+        each = [noise for noise in released.noise for _ in range(noise.width)]
+        return (None if self.size is not None else each.pop(0)), each[0], each[len(self.halves)]
 
 
 Moments = Average | Mean | CentredMean | Spread | SizedSpread | Covariance
-Reading = Plain | Estimated | Chosen | FirstAbove | Placed | Moments | Picked | Quantile | Quantiles
+Ordered = Picked | Quantile | Quantiles | ChosenQuantile | ChosenExtreme | CountedFirst | SeveralQuantiles
+Reading = Plain | Estimated | Chosen | FirstAbove | Placed | Moments | Ordered

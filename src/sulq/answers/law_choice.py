@@ -9,18 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import Final, Literal, get_args
+from typing import Final, Literal, NamedTuple, get_args
 
 from sulq.answers.plan import Plan, Priced, probe
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho, SubLinear
 
 LawName = Literal["laplace", "gaussian"]
 LAWS: Final = get_args(LawName)
 COUNT_FIRST: Final = Fraction(1, 10)  # of at_most: the noisy count bought before what depends on it is priced (SR7)
 BETA: Final = 0.05  # errors are compared at 95%
-Widths = Callable[[Loss | None], Iterable[float]]  # how far off each number would be for a spend
+
+
+class Foreseen(NamedTuple):
+    """How far off each number would be, and the thresholds of groups that are found in the data (SR14)."""
+
+    widths: Iterable[float]
+    thresholds: tuple[int, ...]
+
+
+Widths = Callable[[Loss | None], Iterable[float] | Foreseen]  # how far off each number would be for a spend
 _LEFT_OUT: Final = ("open-keys", "too-little-noise")  # what one law cannot answer, and the other may
 
 
@@ -28,6 +37,7 @@ def nearest(spend: Loss | None, law: str | None, budget: Callable[[], Budget], w
     """The spend that buys the named law, or the law of least foreseen error; it keeps the same promise.
 
     Errors are compared by their geometric mean over all numbers, so that no unit of measure counts more than another.
+    Where keys are open the least threshold comes first: it shows the most groups (SR14).
 
     Raises:
         QuestionError: `spend-kind`: the spend does not buy the named law.
@@ -35,14 +45,16 @@ def nearest(spend: Loss | None, law: str | None, budget: Callable[[], Budget], w
     found = _spends(spend, law, budget)
     if len(found) == 1:
         return found[0]
-    errors = []
+    errors: list[tuple[tuple[float, int, float], int]] = []
     for place, one in enumerate(found):
+        if isinstance(one, EpsilonKeys) and any(isinstance(found[tried], Epsilon) for _, tried in errors):
+            continue  # no keys are open: it is the same without a delta
         try:
             errors.append((_error(widths(one)), place))
         except QuestionError as error:
             if error.code not in _LEFT_OUT:
                 raise
-    return found[min(errors)[1]] if errors else spend
+    return found[min(errors)[1]] if errors else found[-1]
 
 
 def _spends(spend: Loss | None, law: str | None, budget: Callable[[], Budget]) -> tuple[Loss | None, ...]:
@@ -51,7 +63,8 @@ def _spends(spend: Loss | None, law: str | None, budget: Callable[[], Budget]) -
     if isinstance(spend, EpsilonDelta):
         if law == "gaussian" or not isinstance(budget(), EpsilonDelta):  # another budget refuses it by itself
             return (spend,)
-        return (Epsilon(spend.exact),) if law == "laplace" else (Epsilon(spend.exact), spend)
+        pure = (Epsilon(spend.exact), EpsilonKeys(spend.epsilon, spend.delta))
+        return pure if law == "laplace" else (*pure, spend)
     if law is not None:
         own = {Epsilon: "laplace", Rho: "gaussian"}.get(type(spend))  # type: ignore[arg-type]
         if own is None:
@@ -67,16 +80,18 @@ def _check(law: object) -> None:
         raise QuestionError("bad-question", 'law is "laplace" or "gaussian"; left out, the better one is taken.')
 
 
-def _error(widths: Iterable[float]) -> tuple[int, float]:
-    """What errors are compared by: how many are endless, then the sum of the logarithms of the others."""
-    found = [width for width in widths if width > 0]
+def _error(foreseen: Iterable[float] | Foreseen) -> tuple[float, int, float]:
+    """What is compared: thresholds, then how many errors are endless, then the sum of the logarithms of the others."""
+    known = foreseen if isinstance(foreseen, Foreseen) else Foreseen(foreseen, ())
+    found = [width for width in known.widths if width > 0]
     finite = [width for width in found if math.isfinite(width)]
-    return len(found) - len(finite), math.fsum(map(math.log, finite))
+    return math.fsum(map(math.log, known.thresholds)), len(found) - len(finite), math.fsum(map(math.log, finite))
 
 
-def accuracies(plan: Plan) -> list[float]:
-    """How far off each column of a plan may be."""
-    return [float(width) for part in plan.accuracy(BETA) for width in part]
+def foreseen_of(plan: Plan, widths: Iterable[float] | None = None) -> Foreseen:
+    """How far off each column of a plan may be, or what is read of it, and its thresholds."""
+    own = [float(width) for part in plan.accuracy(BETA) for width in part] if widths is None else widths
+    return Foreseen(own, tuple(part.people.threshold for part in plan.parts if part.people is not None))
 
 
 def kinds(budget: Budget, at_most: Loss | None, law: str | None) -> tuple[type[Priced], ...]:
@@ -121,7 +136,7 @@ def count_first(at_most: Loss | None) -> tuple[Loss, Loss]:
         raise QuestionError(
             "spend-missing", "No count is known here.", "Give at_most=; a tenth of it buys a count first."
         )
-    if isinstance(at_most, EpsilonDelta):
+    if isinstance(at_most, (EpsilonDelta, EpsilonKeys)):
         rest = EpsilonDelta(at_most.exact * (1 - COUNT_FIRST), at_most.exact_delta)
         return Epsilon(at_most.exact * COUNT_FIRST), rest
     return at_most.share(COUNT_FIRST), at_most.share(1 - COUNT_FIRST)

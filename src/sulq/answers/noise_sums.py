@@ -92,21 +92,21 @@ def _normal(deviation: float, beta: float) -> float:
     return -NormalDist().inv_cdf(beta) * deviation + SLACK if beta < 0.5 else SLACK
 
 
+@functools.lru_cache(maxsize=4096)
 def _tabled(law: Added, left: int, right: int, q: float, beta: float) -> float:
     """The quantile by summing exact probabilities, X by X."""
     if not left or not right or q < MIN_WEIGHT or q == 1.0:
         number, weight = (left, 1 - q) if left and q < 1 else (right, q)
         return weight * _first(law, number, beta)
-    mass, beyond = _table(law, left)[0], _table(law, right)[1]
+    mass, beyond = _table(law, left)[0], np.append(1.0, _table(law, right)[1])
     near = np.flatnonzero(mass > TINY / len(mass))  # what is left out weighs less than TINY
-    x, width = near - len(mass) // 2, len(beyond) // 2
-    mass = mass[near]
+    last = len(beyond) - 1
+    shifted, mass = (1 - q) / q * (near - len(mass) // 2) - last // 2 - 1 - 1e-9, mass[near]
 
     def passed(r: float) -> float:
-        # (1-q)x + qY > r where Y > (r - (1-q)x)/q, and `beyond[j + width]` is P(Y > j).
-        need = np.floor((r - (1 - q) * x) / q + 1e-9).astype(np.int64)
-        found = np.where(need < -width, 1.0, beyond[np.clip(need + width, 0, 2 * width)])
-        return float(mass @ np.where(need > width, 0.0, found)) + ERROR + TINY
+        # (1-q)x + qY > r where Y > (r - (1-q)x)/q; `beyond` has P(Y > j) from j = -w - 1, where it is 1, to w: 0.
+        need = np.minimum(np.maximum(np.floor(r / q - shifted), 0), last)
+        return float(mass @ beyond[need.astype(np.int64)]) + ERROR + TINY
 
     deviation = math.sqrt(law.variance() * (left * (1 - q) ** 2 + right * q**2))
     low, high = 0.0, deviation

@@ -10,7 +10,7 @@ from typing import Final, Protocol, cast, runtime_checkable
 
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
-from sulq.answers.law_choice import LawName, accuracies, nearest
+from sulq.answers.law_choice import Foreseen, LawName, foreseen_of, nearest
 from sulq.answers.plan import Plan
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.domain import Column
@@ -58,10 +58,30 @@ class Oracle(Protocol):
 def chosen(oracle: Oracle, question: Question, spend: Loss | None, law: LawName | None = None) -> Loss | None:
     """What to spend on a question so that its noise is of the named law, or of the one of least foreseen error."""
 
-    def widths(one: Loss | None) -> list[float]:
-        return accuracies(oracle.foresee(question, spend=one))
+    def widths(one: Loss | None) -> Foreseen:
+        return foreseen_of(oracle.foresee(question, spend=one))
 
     return nearest(spend, law, lambda: oracle.facts.budget, widths)
+
+
+@runtime_checkable
+class ChoosingOracle(Protocol):
+    """Named asks: an Oracle that chooses the law of an (epsilon, delta), unless it is named."""
+
+    def asking(self, oracle: Oracle) -> object:
+        """The same named asks on another Oracle."""
+        ...
+
+    def ask(self, question: Question, *, spend: Loss | None = None, law: LawName | None = None) -> Answer | Answers:
+        """Pay and answer, with noise of the named law."""
+        ...
+
+
+def ask_as_laid_out(oracle: Oracle, question: Question, spend: Loss | None) -> Answer | Answers:
+    """Ask a question whose sums were laid out for the law of its spend, which nobody may then choose anew (0045)."""
+    if isinstance(spend, EpsilonDelta) and isinstance(oracle, ChoosingOracle):
+        return oracle.ask(question, spend=spend, law="gaussian")
+    return oracle.ask(question, spend=spend)
 
 
 MAX_FORECAST_ASKS: Final = 10_000  # what a forecast adds up one by one
@@ -182,6 +202,7 @@ class GraphTable:
 
 Progress = Callable[[int, int], None]
 GRAIN: Final = 10**15
+MAX_FORESEEN: Final = 8  # plans that are remembered, of questions that are looked at again
 MIN_SPEND: Final[dict[type, Fraction]] = {Epsilon: Fraction(1, 10**5), Rho: Fraction(1, 10**11)}
 BUDGET_END_MARGIN: Final = Fraction(1, 10**9)  # so near the end of a budget the rounding of parts counts
 ROUNDING_MARGIN: Final = 1 - Fraction(1, 10**9)
@@ -204,6 +225,7 @@ class SpendPlan:
         self._planned = 0
         self._spends: list[Loss] = []
         self._receipts: list[Receipt] = []
+        self._foreseen: dict[tuple[int, Fraction], tuple[Question, Plan]] = {}  # by identity: questions are kept alive
         self.guarantee = "dp"
         self.facts: Facts = oracle.facts  # read once: at a far curator each reading is a call
         self._most = spend
@@ -283,8 +305,14 @@ class SpendPlan:
         return answers
 
     def foresee(self, question: Question, part: Fraction | float = 1) -> Plan:
-        """What an ask for a part of the spend would be: its noise, its price; free."""
-        return self.oracle.foresee(question, spend=self.share(part))
+        """What an ask for a part of the spend would be: its noise, its price; free. The last few are remembered."""
+        key = id(question), Fraction(part)
+        known = self._foreseen.get(key)
+        if known is None:
+            known = self._foreseen[key] = question, self.oracle.foresee(question, spend=self.share(part))
+            if len(self._foreseen) > MAX_FORESEEN:
+                del self._foreseen[next(iter(self._foreseen))]
+        return known[1]
 
     def share(self, part: Fraction | float) -> Epsilon | Rho | None:
         """A part of the whole, rounded down to what ledgers count in: parts that sum to one never pass it."""

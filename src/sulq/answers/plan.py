@@ -21,7 +21,7 @@ from sulq.language.law import (
     LaplaceLaw,
     Law,
     MetricLaw,
-    PassedLaw,
+    Passed,
     round_up,
 )
 from sulq.language.privacy import (
@@ -131,7 +131,7 @@ class Part:
     sensitivity: tuple[Fraction, ...]  # of each block, in its own units of measure, in `norm`
     norm: str
     score: Score | None = None
-    people: PassedLaw | None = None
+    people: Passed | None = None
     thresholds: tuple[int, ...] | None = None  # one for all sums, or one for each
     whole: Whole | None = None
 

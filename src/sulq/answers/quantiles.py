@@ -7,6 +7,7 @@ Proofs: docs/theory/quantiles.md.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,6 +34,25 @@ class Bed:
     inner: Fraction
     end: Fraction
     bins: int
+
+    def middle(self, index: Integers) -> Floats:
+        """The middle of a bin: of a single value that value."""
+        at = np.minimum(index, self.bins - 1)
+        low, high = self.low(at), self.high(at)
+        grain = float(self.width - self.inner or self.width / 2)
+        return low + np.floor((high - low) / 2 / grain) * grain
+
+    def low(self, index: Integers) -> Floats:
+        """The least value of a bin."""
+        return float(self.start) + index.astype(np.float64) * float(self.width)
+
+    def high(self, index: Integers) -> Floats:
+        """The largest value of a bin."""
+        return np.minimum(self.low(index) + float(self.inner), float(self.end))
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """From the first bin to the last."""
+        return np.array([float(self.start)]), np.array([float(self.end)])
 
 
 def bed(lo: Fraction, hi: Fraction, step: Fraction | None, most: int) -> Bed:
@@ -132,14 +152,14 @@ class Quantile:
         """The bin that the counts up to each bin point at. Whole counts are met exactly: half a row decides."""
         q = float(self.q)
         if self.how == "min":
-            return self.middle(_after_last(upto < 0.5))
+            return self.bed.middle(_after_last(upto < 0.5))
         if self.how == "max":
-            return self.middle(_first(total[:, None] - upto < 0.5))
+            return self.bed.middle(_first(total[:, None] - upto < 0.5))
         if self.how == "disc":
             rank = np.maximum(np.ceil(q * total - NEAR), 1.0)
-            return self.middle((upto < rank[:, None] - 0.5).sum(axis=1))
+            return self.bed.middle((upto < rank[:, None] - 0.5).sum(axis=1))
         low, high, part = self._neighbours(upto, total)
-        one, two = self.middle(low), self.middle(high)
+        one, two = self.bed.middle(low), self.bed.middle(high)
         return one + part * (two - one)
 
     def bracket(self, released: Released) -> tuple[Integers, Integers, Floats]:
@@ -159,63 +179,59 @@ class Quantile:
         low, high = ((upto < rank[:, None] + more).sum(axis=1).astype(np.int64) for more in (0.5, 1.5))
         return low, high, np.where(place - rank > NEAR, place - rank, 0.0)
 
-    def middle(self, index: Integers) -> Floats:
-        """The middle of a bin: of a single value that value."""
-        at = np.minimum(index, self.bed.bins - 1)
-        low, high = self._low(at), self._high(at)
-        grain = float(self.bed.width - self.bed.inner or self.bed.width / 2)
-        return low + np.floor((high - low) / 2 / grain) * grain
-
-    def _low(self, index: Integers) -> Floats:
-        return float(self.bed.start) + index.astype(np.float64) * float(self.bed.width)
-
-    def _high(self, index: Integers) -> Floats:
-        return np.minimum(self._low(index) + float(self.bed.inner), float(self.bed.end))
-
     def least(self, released: Released, beta: float) -> Floats:
         """The lower end of the interval of all counts of the coarsest level together."""
         return least_total(released, slice(self.sizes[0]), beta)
 
     def bounds(self) -> tuple[Floats, Floats]:
         """From the first bin to the last."""
-        return np.array([float(self.bed.start)]), np.array([float(self.bed.end)])
+        return self.bed.bounds()
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """From the first bin that could hold it to the last; the whole range where the counts come to nothing."""
-        contrast, less, more = self._contrast(released)
-        q = float(self.q)
+        contrast, q = self._contrast(released), float(self.q)
         law, number = released.noise[0].law, 1
         if isinstance(law, AddedLaw):
             law, number = law.law, law.number
-        pairs, place = np.unique(np.stack([less, more]), axis=1, return_inverse=True)
-        reaches = [reach(law, int(a) * number, int(b) * number, q, beta / 2) for a, b in pairs.T]
-        far = np.array(reaches)[np.ravel(place)] * float(released.noise[0].step) + NEAR
+        pairs, place = draws_of(self.sizes, self.branch)
+        reaches = [reach(law, a * number, b * number, q, beta / 2) for a, b in pairs]
+        far = np.array(reaches)[place] * float(released.noise[0].step) + NEAR
         least, most = {"disc": (0.0, 0.0), "cont": (-q, 2 - q), "min": (1.0, 0.0), "max": (0.0, -1.0)}[self.how]
         before = np.pad(contrast <= most + far, ((0, 0), (1, 0)), constant_values=True)
-        low = self._low(_first(contrast >= least - far))
-        high = self._high(np.minimum(_after_last(before) - 1, self.bed.bins - 1))
+        low = self.bed.low(_first(contrast >= least - far))
+        high = self.bed.high(np.minimum(_after_last(before) - 1, self.bed.bins - 1))
         value = self.value(released)[:, 0]
         return np.minimum(low, value)[:, None], np.maximum(high, value)[:, None]
 
-    def _contrast(self, released: Released) -> tuple[Floats, Integers, Integers]:
-        """D'(c) for each bin c, and of how many draws it is made on either side: each level's siblings off the path."""
+    def _contrast(self, released: Released) -> Floats:
+        """D'(c) for each bin c: of each level the siblings off the path."""
         q = float(self.q)
         levels = self._levels(released)
         leaf = np.arange(self.sizes[-1])
         contrast = np.zeros((released.cells, self.sizes[-1]))
-        less, more = np.zeros(len(leaf), dtype=np.int64), np.zeros(len(leaf), dtype=np.int64)
         for depth, (values, size) in enumerate(zip(levels, self.sizes, strict=True)):
-            last = depth == len(levels) - 1
-            branch = self.branch if depth else size
             path = leaf // self.branch ** (len(levels) - 1 - depth)
-            upto = np.cumsum(_families(values, branch), axis=2)
+            upto = np.cumsum(_families(values, self.branch if depth else size), axis=2)
             after = (upto[:, :, -1:] - upto).reshape(len(values), -1)[:, path]
-            before = (upto.reshape(len(values), -1)[:, :size] - (0 if last else values))[:, path]
+            before = (upto.reshape(len(values), -1)[:, :size] - (0 if depth == len(levels) - 1 else values))[:, path]
             contrast += (1 - q) * before - q * after
-            within = path % branch
-            less += within + last
-            more += np.minimum(branch, size - (path - within)) - 1 - within
-        return contrast, less, more
+        return contrast
+
+
+@functools.lru_cache(maxsize=8)
+def draws_of(sizes: tuple[int, ...], branch: int) -> tuple[tuple[tuple[int, int], ...], Integers]:
+    """Of how many draws a bin's contrast is made on either side: the different pairs, and which is each bin's."""
+    leaf = np.arange(sizes[-1])
+    less, more = np.zeros_like(leaf), np.zeros_like(leaf)
+    for depth, size in enumerate(sizes):
+        wide = branch if depth else size
+        path = leaf // branch ** (len(sizes) - 1 - depth)
+        within = path % wide
+        less += within + (depth == len(sizes) - 1)
+        more += np.minimum(wide, size - (path - within)) - 1 - within
+    most = int(more.max()) + 1
+    pairs, place = np.unique(less * most + more, return_inverse=True)
+    return tuple((int(pair) // most, int(pair) % most) for pair in pairs), place.astype(np.int64)
 
 
 def _first(holds: Truths) -> Integers:
@@ -247,7 +263,7 @@ class Picked:
         picked = np.clip(released.units[:, -1], 0, self.tree.bed.bins - 1)
         low, high, between = self.tree.bracket(counts)
         inside = (low <= picked) & (picked <= high)
-        return np.where(inside, between, self.tree.middle(picked))[:, None]
+        return np.where(inside, between, self.tree.bed.middle(picked))[:, None]
 
     def least(self, released: Released, beta: float) -> Floats:
         """The tree's own."""

@@ -14,7 +14,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts, Heavy
 from sulq.language.kinds import Floats, Integers
-from sulq.language.law import Law, PassedLaw
+from sulq.language.law import Law, Passed
 from sulq.language.question import Above, Choose, Holistic, Question, Together
 from sulq.language.relation import Relation, Table
 from sulq.language.statistic import HeavyPersons
@@ -78,7 +78,7 @@ class Released:
         low, high = value - radius, value + radius
         column = 0
         for noise in self.noise:
-            if isinstance(noise.law, PassedLaw):
+            if isinstance(noise.law, Passed):
                 ends = {int(n): noise.law.ends(int(n), beta) for n in np.unique(self.units[:, column])}
                 low[:, column] = [ends[int(n)][0] for n in self.units[:, column]]
                 high[:, column] = [ends[int(n)][1] for n in self.units[:, column]]

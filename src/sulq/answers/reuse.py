@@ -20,7 +20,7 @@ import numpy as np
 from sulq.answers import wire
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
-from sulq.language.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.language.law import AboveLaw, BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, Passed
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, Rho
 from sulq.language.question import OpenSums, Question, Single, Sums, Together
 
@@ -98,8 +98,8 @@ def narrower(law: Law, other: Law) -> bool:
         return all(law.accuracy(beta) <= other.accuracy(beta) for beta in _BETAS)
     if isinstance(law, BinomialLaw) or isinstance(other, BinomialLaw):
         return isinstance(law, BinomialLaw) and isinstance(other, BinomialLaw) and law.coins <= other.coins
-    if isinstance(law, PassedLaw) and isinstance(other, PassedLaw):
-        return law.scale <= other.scale and law.threshold <= other.threshold
+    if isinstance(law, Passed) and isinstance(other, Passed):
+        return type(law) is type(other) and law.scale <= other.scale and law.threshold <= other.threshold
     if isinstance(law, (FlipLaw, ExponentialLaw)) and isinstance(other, (FlipLaw, ExponentialLaw)):
         worse = isinstance(law, ExponentialLaw) and isinstance(other, FlipLaw)
         return law.scale <= other.scale and law.candidates == other.candidates and not worse

@@ -6,14 +6,14 @@ docs/theory/means.md.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from sulq.answers.released import Released
+from sulq.answers.regions import variances
+from sulq.answers.released import Noise, Released
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats
 from sulq.language.rowfn import RowFn
@@ -51,8 +51,8 @@ class Average:
 class SizedSpread:
     """A variance, or a standard deviation, of a public number n of values z in [-h, h], from their sums S and Q.
 
-    S is the sum of z, Q that of z^2: the variance is Q/n - (S/n)^2, which falls in |S| and rises in Q, so that over a
-    box its extremes are at its ends. `roundings`: how far z, and z^2, may lie from what was summed.
+    S is the sum of z, Q that of z^2: the variance is Q/n - (S/n)^2, and with m the mean Q - 2m S + n m^2 over n.
+    `roundings`: how far z, and z^2, may lie from what was summed.
     """
 
     size: int
@@ -73,12 +73,25 @@ class SizedSpread:
         return self._shown(mean, squares)
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
-        """The extremes over the box in which both sums lie except with probability beta."""
-        low, high = released.interval(-math.expm1(math.log1p(-beta) / 2))
-        away = np.array([float(each) for each in self.roundings])
-        (a, p), (b, q) = (low / self.size - away).T, (high / self.size + away).T
-        nearest = np.where((a <= 0) & (b >= 0), 0.0, np.minimum(np.abs(a), np.abs(b)))
-        return self._shown(np.maximum(np.abs(a), np.abs(b)), p), self._shown(nearest, q)
+        """Every variance that the sums allow, whatever the mean is that they allow."""
+        near, far = (float(each) for each in self.roundings)
+        most = float(self.half) + near
+        single, double = (noise for noise in released.noise for _ in range(noise.width))
+        noises = None, _per(single, most), _per(double, most**2)
+        total, squares = (released.values() / [most, most**2]).T[..., None]
+        low, high = variances(np.full(len(total), float(self.size)), total, squares, noises, beta)
+        slip = far + near * (2 * most + near)
+        low, high = (
+            self._shown(np.zeros(1), np.clip(end[:, 0], 0.0, most**2))
+            for end in (low * most**2 - slip, high * most**2 + slip)
+        )
+        value = self.value(released)
+        return np.minimum(low, value), np.maximum(high, value)
+
+
+def _per(noise: Noise, unit: float) -> Noise:
+    """The noise of a number told in another unit."""
+    return Noise(noise.law, noise.step / Fraction(unit), 1)
 
 
 def sized_spread(

@@ -34,10 +34,11 @@ from sulq.language.domain import COLUMNS, Schema
 from sulq.language.estimator import DECLARATIONS, Estimator
 from sulq.language.facts import Facts, Heavy, TableFacts
 from sulq.language.law import Law
-from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Event, Queries, Rho, Split, SubLinear, Unit
+from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, EpsilonKeys, Event, Queries, Rho, Split, SubLinear, Unit
 from sulq.language.question import QUESTIONS
 from sulq.language.relation import RELATIONS
 from sulq.language.rowfn import ROW_FUNCTIONS
+from sulq.language.rows_choice import AutoUnit, RowsChoice
 from sulq.language.score import SCORES
 from sulq.language.space import SPACES
 from sulq.language.statistic import STATISTICS, Graph
@@ -106,6 +107,11 @@ class Writer:
         if layout is not None:
             fields, end = layout
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
+        if kind is not Answers and KINDS.get(kind.__name__) is kind:
+            usual = _optional(kind)
+            told = [name for name in hints(kind) if name not in usual or getattr(value, name) != usual[name]]
+            texts = {"kind": _JSON.encode(kind.__name__)} | {name: self.text(getattr(value, name)) for name in told}
+            return f"{{{','.join([f'{_JSON.encode(name)}:{texts[name]}' for name in sorted(texts)])}}}"
         if kind is tuple or kind is list:
             items = typing.cast("typing.Sequence[object]", value)
             return _constants(items) if _constant(items) else f"[{','.join(map(self.text, items))}]"
@@ -192,9 +198,17 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
     if known is not None and kind is tuple and _table(typing.cast("tuple[object, ...]", value)):
         return value  # written as lists are; of a table's numbers none is looked at again
     if kind is tuple or isinstance(value, (tuple, list)):
-        items = typing.cast("typing.Iterable[object]", value)
-        return [item if type(item) in _PLAIN else to_json(item, known) for item in items]
+        return _listed(typing.cast("typing.Sequence[object]", value), known)
     return _number(value)
+
+
+def _listed(items: typing.Sequence[object], known: dict[int, object] | None) -> list[object]:
+    """The trees of items; rows of constants, as are the labels of many groups, all at once."""
+    if _ROW.issuperset(map(type, items)):
+        rows = typing.cast("typing.Sequence[tuple[object, ...]]", items)
+        if _PLAIN.issuperset(map(type, itertools.chain.from_iterable(rows))):
+            return list(map(list, rows))
+    return [item if type(item) in _PLAIN else to_json(item, known) for item in items]
 
 
 def _together(answers: tuple[Answer, ...]) -> list[object]:
@@ -207,8 +221,9 @@ def _together(answers: tuple[Answer, ...]) -> list[object]:
         event = answers[0].event
         same = answer.event is event or answer.event == event
         tree: dict[str, object] = {"kind": "Answer"}
+        usual = _optional(Answer)
         for name in hints(Answer):
-            if not (same and name == "event"):
+            if not (same and name == "event") and (name not in usual or getattr(answer, name) != usual[name]):
                 tree[name] = to_json(getattr(answer, name))
         found.append(tree)
     return list(found)
@@ -241,6 +256,8 @@ def from_json(tree: object, depth: int = 0) -> object:
     if depth > DEPTH:
         raise refuse("the value is nested too deeply")
     if isinstance(tree, list):
+        if _LEAVES.issuperset(map(type, tree)):
+            return tuple(tree)
         return tuple([item if type(item) in _LEAVES else from_json(item, depth + 1) for item in tree])
     if not isinstance(tree, dict):
         return tree
@@ -277,8 +294,7 @@ def _array(given: dict[str, object]) -> npt.NDArray[np.generic]:
     known = isinstance(kind, str) and kind in _ARRAYS and set(given) == {"shape", "type", "values"}
     if not known or not isinstance(shape, tuple) or not isinstance(values, tuple):
         raise refuse("an array has the fields shape, type and values")
-    allowed: tuple[type, ...] = (int,) if kind == "i" else (int, float)
-    if not all(isinstance(v, allowed) and not isinstance(v, bool) for v in values):
+    if not ({int} if kind == "i" else {int, float}).issuperset(map(type, values)):
         raise refuse("an array holds numbers")
     sizes = [n for n in shape if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
     if len(sizes) != len(shape) or math.prod(sizes) != len(values):
@@ -289,8 +305,8 @@ def _array(given: dict[str, object]) -> npt.NDArray[np.generic]:
         raise refuse("an array is out of range") from error
 
 
-LOSSES: Final = (Epsilon, EpsilonDelta, Queries, Rho, SubLinear)
-EVENTS: Final = (Draw, Event, Receipt, SignedReceipt, Split, Unit)
+LOSSES: Final = (Epsilon, EpsilonDelta, EpsilonKeys, Queries, Rho, SubLinear)
+EVENTS: Final = (AutoUnit, Draw, Event, Receipt, RowsChoice, SignedReceipt, Split, Unit)
 LAWS: Final = typing.get_args(Law)
 HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)

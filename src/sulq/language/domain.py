@@ -20,6 +20,7 @@ from sulq.errors import SetupError
 TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
 CELL_LIMIT: Final = 2**31  # a stored integer of a Real column
 INT_LIMIT: Final = 2**53  # an Int must be exact as a double
+MAX_VALUES: Final = 2**20  # of a Category: as many as a key has labels
 MIN_GRID_STEP: Final = Fraction(2) ** -300  # a grid's step and its inverse must be ordinary doubles
 MAX_CELL_LENGTH: Final = 10_000  # characters of a free text, where no fewer are declared
 MAX_NAME_LENGTH: Final = 1_000  # characters of a table's or column's name
@@ -245,8 +246,8 @@ class Category(_Whole):
         kinds = {type(value) for value in self.values}
         if kinds not in (set(), {str}, {int}):
             raise SetupError("bad-declaration", "The values of a Category must be all text or all whole numbers.")
-        if not 1 <= len(self.values) <= 2**16 or len(set(self.values)) != len(self.values):
-            raise SetupError("bad-declaration", "A Category needs 1 to 65,536 different values.")
+        if not 1 <= len(self.values) <= MAX_VALUES or len(set(self.values)) != len(self.values):
+            raise SetupError("bad-declaration", f"A Category needs 1 to {MAX_VALUES:,} different values.")
         if any(abs(value) > INT_LIMIT for value in self.values if isinstance(value, int)):
             raise SetupError("bad-declaration", "A whole number of a Category must lie within 2^53.")
         self._settle()

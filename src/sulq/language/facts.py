@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from sulq.language.privacy import (
     Budget,
     Epsilon,
     EpsilonDelta,
+    EpsilonKeys,
     Event,
     Loss,
     Queries,
@@ -26,6 +27,7 @@ from sulq.language.privacy import (
     normal_epsilon,
     plain,
 )
+from sulq.language.rows_choice import RowsChoice
 from sulq.language.sampling import SamplingReport, sampling_report
 from sulq.language.statistic import Graph
 from sulq.language.sublinear import noise_for
@@ -171,6 +173,7 @@ class Facts(Catalogue):
     certified: bool = True  # False: rows are not held as the kernel certifies; their sums rest on the plan
     split: Split | None = None  # how an EpsilonDelta budget is divided (SR26)
     proved: Loss | None = None  # the loss that is proved of the answers that `spent` counts; None: `spent` itself
+    choice: RowsChoice | None = field(default=None, metadata={"wire": "set"})  # where the unit's rows were chosen
 
     def counted(self, spend: EpsilonDelta) -> EpsilonDelta:
         """A spend as its rho is counted: of its delta that part which the budget has for it, beside added pairs.
@@ -197,7 +200,7 @@ class Facts(Catalogue):
         """The loss that a spend would debit, whatever were asked for it: for a forecast, as it has no draws."""
         check_kind(spend, self.budget)
         match spend:
-            case Epsilon():
+            case Epsilon() | EpsilonKeys():
                 return Event(spend.exact, spend.exact**2 / 2)
             case Queries():
                 return Event(None, Fraction(0), queries=spend.queries)
@@ -273,6 +276,8 @@ class Facts(Catalogue):
             lines += [f"  estimator {item}" for item in table.estimators]
         if self.size is not None:
             lines.append(f"declared size {self.size}")
+        if self.choice is not None:
+            lines.append(f"rows a person: chosen from the noisy histogram of entry {self.choice.entry} (facts.choice)")
         if isinstance(self.budget, SubLinear):
             lines.append(self._noise(self.budget))
         lines += [f"caution: {caution}" for caution in self.cautions]

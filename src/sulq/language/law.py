@@ -6,9 +6,7 @@ it can be, so that both ends of a wire tell the same accuracy. An answer is unit
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from statistics import NormalDist
@@ -16,7 +14,6 @@ from typing import Final, get_args
 
 import numpy as np
 
-from sulq.errors import QuestionError
 from sulq.kernel import laws
 from sulq.kernel.laws import (
     LARGEST_COINS,
@@ -27,16 +24,24 @@ from sulq.kernel.laws import (
 )
 from sulq.kernel.private import Floats
 from sulq.language.coin_table import MARGIN, REACH, UNDERFLOW, coin_table
+from sulq.language.tails import (
+    LOOSE,
+    MIN_BETA,
+    PassedNumber,
+    check_beta,
+    first_within,
+    gaussian_mass,
+    gaussian_tails,
+    smallest,
+    tail_at,
+)
 
 __all__ = [
     "LARGEST_COINS", "LARGEST_SCALE", "MIN_BETA", "SMALLEST_SCALE", "AboveLaw", "BinomialLaw", "BitLaw",
-    "ExponentialLaw", "FlipLaw", "GaussianLaw", "LaplaceLaw", "Law", "MetricLaw", "PassedLaw", "accurate",
-    "round_up",
+    "ExponentialLaw", "FlipLaw", "GaussianLaw", "LaplaceLaw", "Law", "MetricLaw", "Passed", "PassedGaussianLaw",
+    "PassedLaplaceLaw", "PassedLaw", "accurate", "round_up",
 ]  # fmt: skip
 
-MIN_BETA: Final = 1e-300
-
-_LOOSE: Final = 3e-6  # how far above the true one a tail below may be, relatively
 _NORMAL: Final = NormalDist()
 _TABLE_SCALE: Final = 64.0
 
@@ -71,10 +76,10 @@ class LaplaceLaw(laws.LaplaceLaw):
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
-        _check_beta(beta)
+        check_beta(beta)
         scale = float(self.scale)
         reach = scale * (math.log(2.0 * (1.0 + MARGIN) / beta) - math.log1p(math.exp(-1.0 / scale)))
-        return _smallest(self.tail, math.ceil(reach) - 1, beta)
+        return smallest(self.tail, math.ceil(reach) - 1, beta)
 
     def variance(self) -> float:
         """Variance in squared grid units."""
@@ -98,16 +103,16 @@ class _GaussianNoise:
         if t < 0:
             return 1.0
         scale = float(self.scale)
-        return _at(_gaussian_tails(scale), t) if scale <= _TABLE_SCALE else gaussian_tail(self.scale, t)
+        return tail_at(gaussian_tails(scale), t) if scale <= _TABLE_SCALE else gaussian_tail(self.scale, t)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
-        _check_beta(beta)
+        check_beta(beta)
         scale = float(self.scale)
         if scale <= _TABLE_SCALE:
-            return _first_within(_gaussian_tails(scale), beta)
+            return first_within(gaussian_tails(scale), beta)
         reach = -_NORMAL.inv_cdf(beta / (2.0 * (1.0 + MARGIN))) * scale
-        return _smallest(self.tail, math.ceil(reach - 0.5), beta)
+        return smallest(self.tail, math.ceil(reach - 0.5), beta)
 
     def variance(self) -> float:
         """Variance in squared grid units; never above scale^2 [CKS20]."""
@@ -154,12 +159,12 @@ class BinomialLaw(laws.BinomialLaw):
         if t >= self.coins // 2:
             return 0.0  # the support ends at coins/2
         table = coin_table(self.coins)[1]
-        return _at(table, t)
+        return tail_at(table, t)
 
     def accuracy(self, beta: float) -> int:
         """Smallest t that the noise passes with probability at most beta."""
-        _check_beta(beta)
-        return min(_first_within(coin_table(self.coins)[1], beta), self.coins // 2)
+        check_beta(beta)
+        return min(first_within(coin_table(self.coins)[1], beta), self.coins // 2)
 
     def variance(self) -> float:
         """Variance in squared grid units."""
@@ -192,11 +197,11 @@ class _Choice:
 
     def accuracy(self, beta: float) -> int:
         """Smallest t such that the chosen score is within t of the best except with probability beta."""
-        _check_beta(beta)
+        check_beta(beta)
         if self.candidates == 1:
             return 0
         reach = float(self.scale) * (math.log(self.candidates - 1) + math.log1p(-beta) - math.log(beta))
-        return _smallest(self.tail, math.ceil(reach) - 1, beta)
+        return smallest(self.tail, math.ceil(reach) - 1, beta)
 
     def variance(self) -> float:
         """Mean square of how far below the best, at most: P(more than t below) <= (candidates - 1) exp(-t/scale)."""
@@ -262,7 +267,7 @@ class BitLaw(laws.BitLaw):
 
     def accuracy(self, beta: float) -> int:
         """0 where flips are rarer than beta, else 1: how far off a bit may be."""
-        _check_beta(beta)
+        check_beta(beta)
         return 0 if self.tail(0) <= beta else 1
 
     def variance(self) -> float:
@@ -271,7 +276,7 @@ class BitLaw(laws.BitLaw):
 
 
 @dataclass(frozen=True, slots=True)
-class PassedLaw(_GaussianNoise, laws.PassedLaw):
+class PassedLaw(_GaussianNoise, PassedNumber, laws.PassedLaw):
     """Discrete Gaussian noise on a group's number of people, seen only where the sum is above the threshold.
 
     Accuracy: `tail`, `accuracy` and `variance` are those of the noise before the
@@ -279,33 +284,91 @@ class PassedLaw(_GaussianNoise, laws.PassedLaw):
     Source: docs/theory/open-keys.md.
     """
 
+
+@dataclass(frozen=True, slots=True)
+class PassedGaussianLaw(PassedNumber, laws.PassedGaussianLaw):
+    """Discrete Gaussian noise, none of it past the threshold, on a number of people seen only above the threshold.
+
+    Accuracy: the law of Gaussian noise Z given |Z| <= threshold; otherwise as `PassedLaw`. Its tail is a difference of
+    two, each known to `LOOSE`.
+    """
+
+    @property
+    def _whole(self) -> GaussianLaw:
+        return GaussianLaw(self.scale)
+
+    def pmf(self, z: int) -> float:
+        """Probability of noise z."""
+        return self._whole.pmf(z) / (1.0 - self._whole.tail(self.threshold)) if abs(z) <= self.threshold else 0.0
+
+    def tail(self, t: int) -> float:
+        """Probability that the noise is farther than t from zero, rounded up."""
+        if t < 0 or t >= self.threshold:
+            return 1.0 if t < 0 else 0.0
+        cut = self._whole.tail(self.threshold)
+        return up((self._whole.tail(t) - cut * (1.0 - LOOSE)) / (1.0 - cut))
+
     def at_least(self, z: int) -> tuple[float, float]:
         """Probability that the noise is z or more, rounded down and rounded up."""
-        beyond = self.tail(z - 1 if z > 0 else -z) / 2.0
-        within = max(beyond * (1.0 - _LOOSE) - UNDERFLOW, 0.0)
+        t = z - 1 if z > 0 else -z
+        least = (self._whole.tail(t) * (1.0 - LOOSE) - self._whole.tail(self.threshold)) / 2.0
+        within, beyond = max(least - UNDERFLOW, 0.0), self.tail(t) / 2.0
         return (within, beyond) if z > 0 else (1.0 - beyond, 1.0 - within)
 
-    def ends(self, noisy: int, beta: float) -> tuple[int, int]:
-        """From how many people to how many, given that this number was released.
+    def accuracy(self, beta: float) -> int:
+        """Smallest t that the noise passes with probability at most beta."""
+        return smallest(self.tail, min(self._whole.accuracy(beta), self.threshold), beta)
 
-        Accuracy: n is kept unless, given n people and that they passed, a number as
-        large as this one, or one as small, has probability below beta/2. Both
-        probabilities are monotone in n, so the kept n are an interval; a released group
-        has at least one person. All is rounded so that the interval is never too short.
-        """
-        radius, far = self.accuracy(beta * (1.0 - 1e-9)), self.accuracy(1e-12)
-        if noisy - radius > self.threshold + far:  # such n pass but for 1e-12: the condition is no news
-            return noisy - radius, noisy + radius
+    def variance(self) -> float:
+        """Variance in squared grid units; of wide noise that of the normal law within the threshold."""
+        scale = float(self.scale)
+        if scale <= _TABLE_SCALE:
+            z = np.arange(1, min(self.threshold, math.ceil(REACH * scale)) + 1, dtype=np.float64)
+            weights = np.exp(-0.5 * (z / scale) ** 2)
+            return float(2.0 * np.sum(z * z * weights) / (1.0 + 2.0 * np.sum(weights)))
+        end = (self.threshold + 0.5) / scale
+        return scale * scale * (1.0 - 2.0 * end * _NORMAL.pdf(end) / (1.0 - 2.0 * _NORMAL.cdf(-end)))
 
-        def large(n: int) -> bool:
-            return self.at_least(noisy - n)[1] >= beta / 2.0 * self.at_least(self.threshold + 1 - n)[0]
 
-        def not_small(n: int) -> bool:
-            return self.at_least(noisy + 1 - n)[0] > (1.0 - beta / 2.0) * self.at_least(self.threshold + 1 - n)[1]
+@dataclass(frozen=True, slots=True)
+class PassedLaplaceLaw(PassedNumber, laws.PassedLaplaceLaw):
+    """Discrete Laplace noise, none of it past the threshold, on a number of people seen only above the threshold.
 
-        low = _first(large, 1, max(noisy, 1))
-        high = _first(not_small, 1, max(noisy, 1) + self.accuracy(beta / 4.0) + 1) - 1
-        return low, max(low, high)
+    Accuracy: the law of Laplace noise Z given |Z| <= threshold; otherwise as `PassedLaw`.
+    Source: truncated geometric noise [DVGM22]; docs/theory/open-keys.md.
+    """
+
+    def _kept(self) -> float:
+        """Probability that Laplace noise is within the threshold."""
+        rate = 1.0 / float(self.scale)
+        return 1.0 - 2.0 * math.exp(-(self.threshold + 1) * rate) / (1.0 + math.exp(-rate))
+
+    def pmf(self, z: int) -> float:
+        """Probability of noise z."""
+        rate = 1.0 / float(self.scale)
+        return math.tanh(rate / 2.0) * math.exp(-abs(z) * rate) / self._kept() if abs(z) <= self.threshold else 0.0
+
+    def tail(self, t: int) -> float:
+        """Probability that the noise is farther than t from zero, rounded up."""
+        if t < 0 or t >= self.threshold:
+            return 1.0 if t < 0 else 0.0
+        rate = 1.0 / float(self.scale)
+        beyond = math.exp(-(t + 1) * rate) * -math.expm1((t - self.threshold) * rate)
+        return up(2.0 * beyond / (1.0 + math.exp(-rate)) / self._kept())
+
+    def accuracy(self, beta: float) -> int:
+        """Smallest t that the noise passes with probability at most beta."""
+        check_beta(beta)
+        return smallest(self.tail, min(LaplaceLaw(self.scale).accuracy(beta), self.threshold), beta)
+
+    def variance(self) -> float:
+        """Variance in squared grid units: what is cut off lies past the threshold."""
+        a = math.exp(-1.0 / float(self.scale))
+        last = self.threshold + 1
+        # sum of z^2 a^z from `last` on, over that of a^z from there: moments of last + a geometric number
+        beyond = last**2 + 2.0 * last * a / (1.0 - a) + a * (1.0 + a) / (1.0 - a) ** 2
+        kept = self._kept()
+        return (LaplaceLaw(self.scale).variance() - (1.0 - kept) * beyond) / kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,9 +395,9 @@ class AboveLaw(laws.AboveLaw):
 
     def accuracy(self, beta: float) -> int:
         """Smallest t such that nothing is on the wrong side by more than t except with probability beta."""
-        _check_beta(beta)
+        check_beta(beta)
         widest = float(max(self.scale, self.threshold_scale))
-        return _smallest(self.tail, math.ceil(widest * math.log(self.sums / beta)), beta)
+        return smallest(self.tail, math.ceil(widest * math.log(self.sums / beta)), beta)
 
     def variance(self) -> float:
         """Variance of W in squared grid units."""
@@ -363,71 +426,11 @@ class AboveLaw(laws.AboveLaw):
         return mass * (outside + between)
 
 
-Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | PassedLaw | AboveLaw
+Passed = PassedLaw | PassedGaussianLaw | PassedLaplaceLaw
+Law = LaplaceLaw | GaussianLaw | BinomialLaw | FlipLaw | ExponentialLaw | MetricLaw | BitLaw | Passed | AboveLaw
 _LAWS: Final[dict[str, type[Law]]] = {law.kind: law for law in get_args(Law)}
-
-
-def gaussian_mass(scale: float) -> float:
-    """Sum of exp(-z^2/(2 scale^2)) over the integers, by whichever series is short."""
-    if scale < 1.0:
-        return 1.0 + 2.0 * math.fsum(math.exp(-0.5 * (z / scale) ** 2) for z in range(1, 12))
-    # Poisson summation: the mass is that of the normal, times 1 + 2 sum exp(-2 pi^2 scale^2 k^2).
-    ripple = math.fsum(math.exp(-2.0 * (math.pi * scale * k) ** 2) for k in range(1, 4))
-    return scale * math.sqrt(2.0 * math.pi) * (1.0 + 2.0 * ripple)
-
-
-@functools.lru_cache(maxsize=256)
-def _gaussian_tails(scale: float) -> Floats:
-    """P(|Z| > t) for t = 0, 1, ... as far as doubles reach: what the kernel's `gaussian_tail` gives, to the bit."""
-    z = np.arange(1, math.ceil(REACH * scale) + 2, dtype=np.float64)
-    beyond = np.cumsum(np.exp(-0.5 * (z / scale) ** 2)[::-1])[::-1]
-    tails: Floats = np.minimum(1.0, 2.0 * beyond / (1.0 + 2.0 * beyond[0]) * (1.0 + MARGIN) + UNDERFLOW)
-    tails.flags.writeable = False
-    return tails
-
-
-def _at(tails: Floats, t: int) -> float:
-    return float(tails[t]) if t < len(tails) else up(0.0)
 
 
 def accurate(law: laws.Law) -> Law:
     """A law of the kernel's, with its accuracy."""
     return _LAWS[law.kind](**{field.name: getattr(law, field.name) for field in fields(law)})
-
-
-def _check_beta(beta: float) -> None:
-    if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not MIN_BETA <= beta < 1:
-        raise QuestionError("bad-question", "beta must be a probability of at least 1e-300 and below 1.")
-
-
-def _smallest(tail: Callable[[int], float], guess: int, beta: float) -> int:
-    """Smallest t >= 0 with tail(t) <= beta, from a guess that is nearly right."""
-    high, stride = max(guess, 0), 1
-    while tail(high) > beta:
-        high, stride = high + stride, 2 * stride
-    low, stride = high - 1, 1
-    while low >= 0 and tail(low) <= beta:
-        low, high, stride = low - stride, low, 2 * stride
-    low = max(low, -1)  # nothing below zero: tail(-1) is 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if tail(middle) <= beta:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Smallest whole number from low to high at which a condition holds that stays true once it is; else high."""
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def _first_within(descending: Floats, beta: float) -> int:
-    return len(descending) - int(np.searchsorted(descending[::-1], beta, side="right"))

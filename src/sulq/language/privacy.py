@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final
 
@@ -36,8 +36,9 @@ from sulq.kernel.laws import gaussian_holds
 
 __all__ = [
     "CALIBRATIONS", "GRAIN", "LARGEST", "NEIGHBORS", "SMALLEST", "Budget", "Draw", "Epsilon", "EpsilonDelta",
-    "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit",
-    "basic_part", "delta_share_of", "divided", "epsilon_of", "exactly", "key_part", "normal_epsilon", "plain",
+    "EpsilonKeys", "Event", "Fold", "Loss", "Neighbors", "Number", "Queries", "Rho", "Split", "SubLinear", "Unit",
+    "basic_part", "delta_share_of", "divided", "epsilon_of", "exactly", "key_part", "normal_epsilon", "normal_rho",
+    "plain",
     "probability",
 ]  # fmt: skip
 
@@ -143,6 +144,28 @@ def normal_epsilon(rho: Fraction, draws: Sequence[Draw], delta: Fraction) -> Fra
     return min(max(Fraction(high * (1.0 + 1e-6)), SMALLEST), most)
 
 
+def normal_rho(rho: Fraction, draws: Sequence[Draw], epsilon: Fraction, delta: Fraction) -> Fraction | None:
+    """The largest loss that draws of this rho, made less noisy alike, may have at an (epsilon, delta), if it is more.
+
+    None where it is not, or where the draws are not discrete Gaussian noise alone.
+    """
+
+    def holds(times: float) -> bool:
+        part = Fraction(1 / math.sqrt(times) * (1.0 - 1e-9))
+        narrower = [replace(draw, scale=draw.scale * part) for draw in draws]
+        # No higher a threshold than such draws will have: more noise lies past it.
+        narrower = [replace(each, threshold=each.threshold and math.floor(each.threshold * part)) for each in narrower]
+        return gaussian_holds(rho * Fraction(times), narrower, epsilon, delta)
+
+    low, high = 1.0, 4.0
+    if not holds(low):
+        return None
+    for _ in range(50):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return rho * Fraction(low) if low > 1.0 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Queries:
     """A number of scalar noisy sums: the currency of a SubLinear budget [S0.8]."""
@@ -162,7 +185,39 @@ class Queries:
         return f"{self.queries} {'query' if self.queries == 1 else 'queries'}"
 
 
-Loss = Epsilon | Rho | EpsilonDelta | Queries
+@dataclass(frozen=True, slots=True)
+class EpsilonKeys:
+    """An (epsilon, delta) that is kept by Laplace noise: of delta open keys take their part, and nothing else any.
+
+    It is what `law="laplace"`, or the choice of a law, makes of an `EpsilonDelta` where keys are open (SR14).
+    """
+
+    epsilon: Number
+    delta: Number
+
+    def __post_init__(self) -> None:
+        EpsilonDelta(self.epsilon, self.delta)
+
+    @property
+    def exact(self) -> Fraction:
+        """Epsilon as it was written."""
+        return EpsilonDelta(self.epsilon, self.delta).exact
+
+    @property
+    def amount(self) -> Fraction:
+        """Likewise, of what is spent or left in total."""
+        return EpsilonDelta(self.epsilon, self.delta).amount
+
+    @property
+    def exact_delta(self) -> Fraction:
+        """Delta as it was written."""
+        return EpsilonDelta(self.epsilon, self.delta).exact_delta
+
+    def __str__(self) -> str:
+        return f"{EpsilonDelta(self.epsilon, self.delta)}, Laplace noise"
+
+
+Loss = Epsilon | Rho | EpsilonDelta | EpsilonKeys | Queries
 LOSS_BY_FIELDS: Final[Mapping[frozenset[str], type[Loss]]] = {  # a loss by the names of what it is given
     frozenset({"epsilon"}): Epsilon,
     frozenset({"epsilon", "delta"}): EpsilonDelta,
@@ -174,7 +229,7 @@ LOSS_BY_FIELDS: Final[Mapping[frozenset[str], type[Loss]]] = {  # a loss by the 
 HELD: Final[Mapping[type, tuple[type, ...]]] = {
     Epsilon: (Epsilon,),
     Rho: (Rho, Epsilon),
-    EpsilonDelta: (Epsilon, Rho, EpsilonDelta),
+    EpsilonDelta: (Epsilon, Rho, EpsilonDelta, EpsilonKeys),
     SubLinear: (Queries,),
 }
 

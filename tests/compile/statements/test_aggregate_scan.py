@@ -12,7 +12,7 @@ from sulq.compile.statements.aggregate import Query, alone
 from sulq.compile.statements.emitter import Emitter, Keyed
 from sulq.kernel.layout import assemble
 from sulq.language.domain import Int, Schema
-from sulq.language.rowfn.keys import places
+from sulq.language.rowfn.edges import places
 from sulq.language.rowfn.piece import Piece
 from sulq.language.rowfn.writer import KeptRows
 from sulq.sources.duckdb.runner import CursorRunner

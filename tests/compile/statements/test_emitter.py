@@ -21,7 +21,7 @@ from tests.sources.cases import CANARY, SCHEMA, ask, duck, plain_engine, sums, t
 from tests.sources.reread import FUNCTIONS
 
 NAME = re.compile(
-    r"(?:[abcdfstk][0-9]+|[ahopuw]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key|who)"
+    r"(?:[abcdfstk][0-9]+|[ahopuw]|one|people|person|place|kept|source|data|categories[0-9]+|text[0-9]+|key|who|item[0-9]*|code)"
 )
 
 

@@ -39,7 +39,7 @@ from sulq.language.rowfn.keys import Each, OrMissing
 from sulq.language.rowfn.trees import Route
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset
 from tests import generate, random_tallies
 from tests.certified import certified, within
@@ -130,6 +130,22 @@ def test_a_step_is_multiplied_with_last_where_that_is_exact() -> None:
         program = engine.propose(ask(centred(["x", "y"], [middle, middle], 2.0), schema=schema)).fold.program
         assert [step.name for step in program.steps if isinstance(step, Step)].count("multiply") == passes
     engine.close()
+
+
+def test_a_coordinate_is_clamped_once_SR16() -> None:
+    """By its grid where that has the same ends; sums are plain Python's, of numbers far beyond the ends too."""
+    rng = np.random.default_rng(6)
+    for missing in (False, True):
+        schema = Schema.of("data", {"x": Real(-8, 8, missing=missing)})
+        data = pa.table({"x": pa.array(rng.uniform(-8, 8, 200), mask=rng.random(200) < 0.1 * missing)})
+        engine, plain = duck(data, schema=schema), plain_engine(data, schema=schema)
+        for high, once in ((1, not missing), (0.9, False)):  # control: an end between two units
+            item = ((col("x") - 1) / 3).clip(-1, high).fill(0)
+            asked = ask(vector([item]), outer(vector([item])), schema=schema)
+            steps = [step.name for step in engine.propose(asked).fold.program.steps if isinstance(step, Step)]
+            assert ("maximum" not in steps) == once, (missing, high)
+            assert engine.sums(asked).open().tolist() == plain.sums(asked).open().tolist()
+        engine.close()
 
 
 def within_plan(engine: DuckEngine, tally: Tally) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pyarrow as pa
 
+from sulq.compile.statements.proposer import GROUPED
 from sulq.kernel.request import Proposal
 from sulq.language.domain import Category, Real, Schema
 from sulq.language.rowfn import col, lit, lookup, outer
@@ -50,3 +53,23 @@ def test_a_tally_that_sql_does_not_sum_wholly_is_folded_wholly() -> None:
     assert found.fold is not None
     assert {block[0] for block in found.fold.blocks} == {1}
     assert summed(found) == [{0}]
+
+
+def test_lookup_tables_within_few_keys_are_read_off_one_count() -> None:
+    """All pairs of 12 columns of 4 values: a statement counts as many keys as have few combinations, and no more.
+
+    Each table is read once.
+    """
+    names = [f"c{i}" for i in range(12)]
+    schema = Schema.of("data", {name: Category(("p", "q", "r", "s")) for name in names})
+    keys = {name: col(name) for name in names}
+    rows = [[i, -i] for i in range(16)]
+    tables = [lookup([keys[a], keys[b]], rows) for a, b in itertools.combinations(names, 2)]
+    engine = duck(pa.table({name: ["p"] for name in names}), schema=schema)
+    engine.ready()
+    found = engine.propose(ask(*tables, schema=schema))
+    engine.close()
+    read = [block.at for each in found.statements for part in each.parts for block in part.looked]
+    assert sorted(read) == [(0, i) for i in range(66)]
+    assert len(found.statements) < 12
+    assert max(each.parts[0].cells for each in found.statements) == GROUPED

@@ -42,6 +42,16 @@ def test_constants_that_are_equal_and_not_the_same_stay_apart() -> None:
     assert same.blocks[2].fn is same.blocks[3].fn
 
 
+def test_what_differs_in_its_own_constants_alone_is_left_as_it_is() -> None:
+    """A vector whose coordinates name equal constants, each its own, is the same object afterwards."""
+    pair = vector([(col("age") - 1) / 2, (col("pay") - 1) / 2])
+    assert unite([ask(pair, outer(pair))])[0].blocks[0].fn is pair
+    other = vector([(col("age") - 1) / 2, (col("age") - 1) / 2])  # control: what is worked out twice is made one
+    united = unite([ask(other)])[0].blocks[0].fn
+    assert united is not other
+    assert united.items[0] is united.items[1]
+
+
 def test_every_node_is_united_with_its_own_copy_and_no_other() -> None:
     """Each row function's example and its decoded copy become one; no two different examples do."""
     known = unite([question([], SCHEMA, where=None)])

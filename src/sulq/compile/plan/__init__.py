@@ -7,7 +7,8 @@ plan follows from public facts alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -25,15 +26,18 @@ from sulq.language.privacy import (
     Draw,
     Epsilon,
     EpsilonDelta,
+    EpsilonKeys,
     Event,
     Loss,
     Queries,
     Rho,
     SubLinear,
+    basic_part,
     check_kind,
     key_part,
+    normal_rho,
 )
-from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Sums, Together
+from sulq.language.question import Above, Choose, Holistic, OpenSums, Question, Single, Sums, Together
 from sulq.language.sublinear import noise_for
 from sulq.language.tally import Tally
 
@@ -62,16 +66,35 @@ def draw(
             "not-a-noisy-sum",
             "A choice, a threshold, a statistic of the whole, or a key that is not declared, is no noisy sum (SR8).",
         )
-    rest, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions), facts)
-    rest = facts.counted(rest) if isinstance(rest, EpsilonDelta) else rest
+    left, key_delta = _keyed(paid, sum(isinstance(item, OpenSums) for item in questions), facts)
+    rest = facts.counted(left) if isinstance(left, EpsilonDelta) else left
     asked = question.shares if isinstance(question, Together) else ()
     weights = asked or (Fraction(1),) * len(questions)
-    total = sum(weights)
-    drafts: list[PlanDraft] = []
+    found = _drafts(questions, weights, facts, rest, key_delta)
+    check_work(questions, facts, limit)
+    if isinstance(facts.budget, SubLinear):
+        paid = Queries(sum(queries(draft).queries for draft in found if isinstance(draft, PlanDraft)))
+        if isinstance(spend, Queries) and paid.queries > spend.queries:
+            raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
+    guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
+    event = _event(paid if isinstance(paid, Queries) else rest, found, facts, versions)
+    if key_delta and isinstance(left, EpsilonDelta) and (more := _by_normal_curve(event, left, facts)) is not None:
+        found = _drafts(questions, weights, facts, Rho(more.rho), key_delta)
+        event = replace(more, draws=tuple(item for draft in found for item in draft.draws))
+    if isinstance(paid, EpsilonKeys):  # what is not for keys is not spent
+        paid = EpsilonDelta(paid.epsilon, event.key_delta) if key_delta else Epsilon(paid.epsilon)
+    return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
+
+
+def _drafts(
+    questions: Sequence[Single], weights: Sequence[Fraction], facts: Facts, rest: Loss, key_delta: Fraction
+) -> list[PlanDraft | HolisticDraw]:
+    """Each question through all steps, for its part of the spend."""
     found: list[PlanDraft | HolisticDraw] = []
+    total = sum(weights)
     for item, weight in zip(questions, weights, strict=True):
         share = rest
-        if len(questions) > 1 and not isinstance(rest, Queries):
+        if len(questions) > 1 and not isinstance(rest, (Queries, EpsilonKeys)):
             share = rest.share(weight / total)
         if isinstance(item, Holistic):
             found.append(plan_holistic(item, facts, share))
@@ -79,16 +102,22 @@ def draw(
         draft = _draft(item, facts, share, key_delta)
         for step in STEPS:
             draft = step(draft)
-        drafts.append(draft)
         found.append(draft)
-    check_work(questions, facts, limit)
-    if isinstance(facts.budget, SubLinear):
-        paid = Queries(sum(queries(draft).queries for draft in drafts))
-        if isinstance(spend, Queries) and paid.queries > spend.queries:
-            raise QuestionError("too-costly", f"This asks for {paid}, more than its spend.")
-    guarantee = noise_for(facts.budget, facts.size).guarantee if isinstance(facts.budget, SubLinear) else "dp"
-    event = _event(paid if isinstance(paid, Queries) else rest, found, facts, versions)
-    return Plan(question, tuple(map(_part, found)), event, paid, facts.unit, guarantee)
+    return found
+
+
+def _by_normal_curve(event: Event, left: EpsilonDelta, facts: Facts) -> Event | None:
+    """An ask with open keys for the largest rho that its pair holds by the normal law's own curve, if that is more.
+
+    The pair is the spend's epsilon, and of its delta the part that the budget has for added pairs: so asks and
+    budget are used up together, as basic composition adds them (SR26). Only where the owner gave added pairs more
+    than half of delta: elsewhere it would take more of the budget than it gains.
+    """
+    if facts.split is None or 2 * basic_part(facts.split) <= 1:
+        return None
+    delta = left.exact_delta * basic_part(facts.split)
+    rho = normal_rho(event.rho, event.draws, left.exact, delta)
+    return None if rho is None else replace(event, rho=rho, basic=left.exact, delta=delta)
 
 
 def _draft(item: Sums | OpenSums | Choose | Above, facts: Facts, share: Loss, key_delta: Fraction) -> PlanDraft:
@@ -105,16 +134,17 @@ def _keyed(paid: Loss, questions: int, facts: Facts) -> tuple[Loss, Fraction]:
 
     It is the part that the budget has for them, so that asks and budget are used up together.
     """
+    pure = Epsilon(paid.exact) if isinstance(paid, EpsilonKeys) else None
     if not questions:
-        return paid, Fraction(0)
-    if not isinstance(paid, EpsilonDelta):
-        remedy = "Name spend=EpsilonDelta(epsilon, delta), without law= or within=; or declare the categories."
+        return pure or paid, Fraction(0)
+    if not isinstance(paid, (EpsilonDelta, EpsilonKeys)):
+        remedy = "Name spend=EpsilonDelta(epsilon, delta), without within=; or declare the categories."
         raise QuestionError(
             "open-keys", f"Groups found in the data are shown only for a delta; {paid} has none.", remedy
         )
     part = KEY_SHARE if facts.split is None else key_part(facts.split) or KEY_SHARE
     keys = paid.exact_delta * part
-    return EpsilonDelta(paid.exact, paid.exact_delta - keys), keys / questions
+    return pure or EpsilonDelta(paid.exact, paid.exact_delta - keys), keys / questions
 
 
 def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
@@ -125,7 +155,7 @@ def _accepted(spend: Loss | None, budget: Budget, remedy: str) -> Loss:
         return Queries(0)
     if spend is None:
         raise QuestionError("spend-missing", "An ask has a price.", remedy)
-    if not isinstance(spend, (Epsilon, Rho, EpsilonDelta, Queries)):
+    if not isinstance(spend, (Epsilon, Rho, EpsilonDelta, EpsilonKeys, Queries)):
         kind = type(spend).__name__
         raise QuestionError("bad-loss", f"spend is a loss such as Epsilon(0.1) or Rho(0.005), not a {kind}.")
     check_kind(spend, budget)
@@ -142,14 +172,14 @@ def _event(
     is the spend's or a part of the share for that, whichever is less (SR26).
     """
     draws = tuple(item for draft in drafts for item in draft.draws)
-    if isinstance(paid, Epsilon):
+    keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
+    if isinstance(paid, (Epsilon, EpsilonKeys)):
         alone = paid.exact**2 / 2
         rho = min(_rho_of(draws) or alone, alone) if len(draws) > 1 else alone
-        return Event(paid.exact, rho, draws=draws, versions=versions)
+        return Event(paid.exact, rho, keys, draws=draws, versions=versions)
     if isinstance(paid, Queries):
         return Event(None, Fraction(0), queries=paid.queries, draws=draws, versions=versions)
     rho = paid.exact if isinstance(paid, Rho) else paid.rho
-    keys = sum((draft.key_delta for draft in drafts), start=Fraction(0))
     return facts.paired(Event(None, rho, keys, draws=draws, versions=versions), paid)
 
 

@@ -28,13 +28,15 @@ from sulq.language.law import (
     LaplaceLaw,
     Law,
     MetricLaw,
-    PassedLaw,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
     round_up,
 )
 from sulq.language.privacy import Draw, Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 from sulq.language.question import OpenSums
 from sulq.language.score import Score, form
 from sulq.language.sublinear import COINS, noise_for
+from sulq.language.tails import first
 from sulq.language.tally import Block
 
 
@@ -92,6 +94,8 @@ def sensitivity(draft: PlanDraft) -> PlanDraft:
     coordinates = tuple(_coordinate(found, draft.ways) * draft.rows for found in extents)
     if isinstance(draft.question, OpenSums):
         reaches = (people(draft), *reaches)
+        if draft.ways == ("single",):
+            draft, reaches = replace(draft, ways=("gathered", "spread")), _gathered(reaches, draft.rows)
     return replace(draft, reaches=reaches, coordinates=coordinates)
 
 
@@ -228,52 +232,75 @@ def people(draft: PlanDraft) -> dict[str, Reach]:
     return {way: Reach(Fraction(moves[way]), Fraction(moves[way])) for way in draft.ways}
 
 
+def _gathered(reaches: tuple[dict[str, Reach], ...], rows: int) -> tuple[dict[str, Reach], ...]:
+    """Of people and values: a person's k rows all of one group, or each of another.
+
+    Privacy: in m groups they are one of the people of m, and the squares of their numbers of rows add up to
+    (k - m + 1)^2 + m - 1 at most. The loss is convex in m, so it is largest at 1 or at k (docs/theory/open-keys.md).
+    """
+    people, *values = (ways["single"] for ways in reaches)
+    found = [{"gathered": Reach(Fraction(1), Fraction(1)), "spread": people}]
+    found += [{"gathered": value, "spread": Reach(value.l1, value.l2_squared / rows)} for value in values]
+    return tuple(found)
+
+
 def alone(draft: PlanDraft) -> int:
     """How many groups can owe their being in the data, or out of it, to one person: k, and under replace_one 2k."""
     return draft.rows * (2 if draft.facts.unit.neighbors == "replace_one" else 1)
 
 
-def threshold(draft: PlanDraft, rho: Fraction) -> PlanDraft:
-    """Discrete Gaussian noise on the people and the values; the least threshold that key_delta allows.
+def threshold(draft: PlanDraft, paid: Fraction, *, pure: bool) -> PlanDraft:
+    """Laplace or Gaussian noise on the people and the values; the least threshold that key_delta allows.
 
-    Privacy: a group that one person alone is in has one person, and passes if the noise
-    is `threshold` or more. There are at most `alone` such groups, so with probability
-    1 - key_delta none passes; then the release is that of the groups both neighbours
-    have, whose loss is rho: together key_delta-approximate rho-zCDP [BS16, Definition 8.1].
+    Privacy: but for a chance of key_delta what is released is possible on both of two neighbours, and its loss is the
+    epsilon or rho of the groups both have [BS16, Definition 8.1].
     Source: docs/theory/open-keys.md.
     """
-    moves = _moves(draft, lambda reach: reach.l2_squared)
-    scales = [scale_of(root_of(variance)) for variance in _tightened(draft, moves, 2 * rho)]
-    found = PassedLaw(scales[0], least_threshold(scales[0], draft.key_delta, alone(draft)))
-    laws = tuple(GaussianLaw(scale) for scale in scales[1:])
+    moves = _moves(draft, lambda reach: reach.l1 if pure else reach.l2_squared)
+    wide = _tightened(draft, moves, paid if pure else 2 * paid)
+    scales = [scale_of(each if pure else root_of(each)) for each in wide]
+    least = (least_laplace_threshold if pure else least_threshold)(scales[0], draft.key_delta, alone(draft))
+    found = PassedLaplaceLaw(scales[0], least) if pure else PassedGaussianLaw(scales[0], least)
+    laws = tuple(LaplaceLaw(scale) if pure else GaussianLaw(scale) for scale in scales[1:])
     hidden: list[Law] = [found, *laws]
     unit, steps = draft.facts.unit, [Fraction(1), *(block.step for block in draft.blocks)]
     draws = tuple(
-        Draw(law.kind, unit.neighbors, "l2", max(ways.values()), scale, step, 0)
+        Draw(law.kind, unit.neighbors, found.norm, max(ways.values()), scale, step, 0)
         for law, scale, ways, step in zip(hidden, scales, moves, steps, strict=True)
     )
-    draws = (replace(draws[0], threshold=found.threshold, alone=alone(draft)), *draws[1:])
-    cost = [cost_of(draw) for draw in draws]
-    total = max(
-        sum(ways[way] / (2 * scale**2) for ways, scale in zip(moves, scales, strict=True)) for way in draft.ways
-    )
-    if total > rho or cost[0].key_delta > draft.key_delta or any(item.rho is None for item in cost):
+    draws = (replace(draws[0], threshold=least, alone=alone(draft)), *draws[1:])
+    total = max(sum(priced(law, ways[way]) for law, ways in zip(hidden, moves, strict=True)) for way in draft.ways)
+    if total > paid or cost_of(draws[0]).key_delta > draft.key_delta:
         raise AssertionError("calibration would cost more than the spend")
-    return replace(draft, laws=laws, refine=(0,) * len(laws), norm="l2", draws=draws, people=found)
+    return replace(draft, laws=laws, refine=(0,) * len(laws), norm=found.norm, draws=draws, people=found)
 
 
-def least_threshold(scale: Fraction, key_delta: Fraction, groups: int) -> int:
-    """Smallest whole threshold that none of so many groups of one person passes, but for key_delta (T25).
-
-    One person and the noise z pass if 1 + z > threshold, that is z >= threshold.
-    """
-    each = 2 * key_delta / groups  # both tails
+def _each(key_delta: Fraction, groups: int) -> float:
+    """The chance that one of so many groups may have, rounded down."""
+    each = key_delta / groups
     beta = float(each)
     while Fraction(beta) > each:
         beta = math.nextafter(beta, 0.0)
     if beta < 1e-300:
         raise QuestionError("bad-loss", "This delta is too small to be told apart from none.")
-    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1
+    return beta
+
+
+def least_threshold(scale: Fraction, key_delta: Fraction, groups: int) -> int:
+    """Smallest whole threshold that none of so many groups of one person passes, but for key_delta (T25).
+
+    Noise is Gaussian and none of it past the threshold: one person passes if it is the threshold.
+    """
+    chance, low = _each(key_delta, groups), max(math.ceil(scale), 1)
+    high = max(low, GaussianLaw(scale).accuracy(min(chance, 0.5)) + 1)  # where a whole tail is half as likely
+    return first(lambda level: PassedGaussianLaw(scale, level).alone() <= chance, low, high)
+
+
+def least_laplace_threshold(scale: Fraction, key_delta: Fraction, groups: int) -> int:
+    """Likewise where noise is Laplace."""
+    chance, low = _each(key_delta, groups), max(math.ceil(scale), 1)
+    high = low + math.ceil(float(scale) * -math.log(chance)) + 1
+    return first(lambda level: PassedLaplaceLaw(scale, level).alone() <= chance, low, high)
 
 
 def calibrate(draft: PlanDraft) -> PlanDraft:
@@ -283,6 +310,8 @@ def calibrate(draft: PlanDraft) -> PlanDraft:
     if isinstance(draft.spend, Epsilon):
         if draft.thresholds is not None:
             return above(draft, draft.spend.exact, pure=True)
+        if draft.key_delta:
+            return threshold(draft, draft.spend.exact, pure=True)
         return _laplace(draft, draft.spend.exact) if draft.score is None else choice(draft, draft.spend.exact, "l1")
     if isinstance(draft.spend, (Rho, EpsilonDelta)):
         rho = draft.spend.exact if isinstance(draft.spend, Rho) else draft.spend.rho
@@ -292,7 +321,7 @@ def calibrate(draft: PlanDraft) -> PlanDraft:
             return choice(draft, rho, "l2")
         if draft.thresholds is not None:
             return above(draft, rho, pure=False)
-        return _gaussian(draft, rho) if draft.key_delta == 0 else threshold(draft, rho)
+        return _gaussian(draft, rho) if draft.key_delta == 0 else threshold(draft, rho, pure=False)
     raise QuestionError("spend-kind", "This budget does not take that spend.")
 
 

@@ -12,7 +12,7 @@ from sulq.kernel.scores import candidates
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.language.kinds import HUGE, Code, Grid, Words
-from sulq.language.law import Law, PassedLaw
+from sulq.language.law import Law, Passed
 from sulq.language.privacy import Draw, Loss
 from sulq.language.question import OpenSums, Sums
 from sulq.language.relation import Relation, Table, functions
@@ -51,7 +51,7 @@ class PlanDraft:
     cells: int = 1  # bind; 0 where keys are open
     blocks: tuple[Block, ...] = ()  # bound
     thresholds: tuple[int, ...] | None = None  # bound: the levels in units of the one block
-    ways: tuple[str, ...] = ()  # contribution: "single", "pair", "apart"
+    ways: tuple[str, ...] = ()  # contribution: "single", "pair", "apart"; of open keys "gathered", "spread"
     rows: int = 1  # contribution
     reaches: tuple[dict[str, Reach], ...] = ()  # sensitivity: for each block, by way
     coordinates: tuple[int, ...] = ()  # sensitivity: the largest move of one coordinate of each block
@@ -59,7 +59,7 @@ class PlanDraft:
     refine: tuple[int, ...] = ()  # calibrate
     norm: str = "l1"  # calibrate
     draws: tuple[Draw, ...] = field(default=())  # calibrate
-    people: PassedLaw | None = None  # calibrate, of open keys
+    people: Passed | None = None  # calibrate, of open keys
 
     @property
     def answered(self) -> int:

@@ -13,7 +13,8 @@ from typing import ClassVar, Final, NamedTuple
 from sulq.kernel.request import Scan
 from sulq.language.domain import Category, Numbered
 from sulq.language.rowfn import Bins, Col, Each, OrMissing, RowFn
-from sulq.language.rowfn.keys import MAX_BINS, code, divided, limited, places
+from sulq.language.rowfn.edges import divided, limited, places
+from sulq.language.rowfn.keys import MAX_BINS, code
 from sulq.language.rowfn.piece import Piece, clamped, double, joined, whole
 from sulq.language.rowfn.writer import SqlWriter
 from sulq.language.tally import Block

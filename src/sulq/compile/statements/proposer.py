@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Final, NamedTuple, cast
 
 from sulq.compile.statements import aggregate
@@ -29,7 +29,8 @@ from sulq.language.rowfn.vectors import Lookup
 from sulq.language.rowfn.writer import KeptRows
 from sulq.language.tally import Tally
 
-TOGETHER: Final = 2**17  # so many combinations of keys are counted once for several lookup tables
+TOGETHER: Final = 2**17  # so many combinations of keys are counted once for all lookup tables of a tally
+GROUPED: Final = 2**14  # and so many for some of them, where all have more
 
 
 class _Divided(NamedTuple):
@@ -118,7 +119,7 @@ class Proposer:
     ) -> tuple[Query, Piece | None] | None:
         """A SELECT of the tally's partition, with hidden keys beside its own; None where a part is not in SQL."""
         try:
-            where = None if tally.where is None else emitter.truth(tally.where)
+            where = None if tally.where is None else emitter.where(tally.where)
             asked = [*(key.fn for key in tally.by), *beside]
             keys = [emitter.key(key, alone=alone and len(asked) == 1) for key in asked]
         except NotInSql:
@@ -130,17 +131,51 @@ class Proposer:
     ) -> tuple[list[Callable[[], Statement]], list[int]]:
         """Statements that count the keys of lookup tables; and the places of those whose keys SQL cannot say.
 
-        Where all their keys together have few combinations these are counted once, for all tables.
+        Where their keys together have few combinations these are counted once, for several tables.
         """
         lookups = {place: cast("Lookup", tally.blocks[place].fn) for place in places}
-        size = math.prod(self._size(key) for key in _keys(lookups.values()))
-        if len(places) > 1 and size * tally.cells <= TOGETHER:
-            counted = self._counted(emitter, i, tally, lookups)
+        statements: list[Callable[[], Statement]] = []
+        left: list[int] = []
+        groups = self._groups(lookups, tally.cells)
+        while groups:
+            own = groups.pop(0)
+            counted = self._counted(emitter, i, tally, own)
             if counted is not None:
-                return [counted], []
-        found = {place: self._counted(emitter, i, tally, {place: lookup}) for place, lookup in lookups.items()}
-        statements = [each for each in found.values() if each is not None]
-        return statements, [place for place, each in found.items() if each is None]
+                statements.append(counted)
+            elif len(own) == 1:
+                left += own
+            else:  # SQL cannot say a key of one of them
+                groups += [{place: lookup} for place, lookup in own.items()]
+        return statements, left
+
+    def _groups(self, lookups: dict[int, Lookup], cells: int) -> list[dict[int, Lookup]]:
+        """Lookup tables that are read off one count: all of them, or those within some keys of few combinations.
+
+        Each group begins with the first table that is left, and takes the keys that complete most others for their
+        size.
+        """
+        keys = list(_keys(lookups.values()))
+        sizes = [self._size(key) for key in keys]
+        if len(lookups) == 1 or math.prod(sizes) * cells <= TOGETHER:
+            return [lookups] if lookups else []
+        place_of = {id(key): place for place, key in enumerate(keys)}
+        combined = cache(lambda mask: math.prod(size for i, size in enumerate(sizes) if mask >> i & 1))
+        left = {at: sum({1 << place_of[id(key)] for key in lookup.keys}) for at, lookup in lookups.items()}
+        found: list[dict[int, Lookup]] = []
+        while left:
+            own = left[next(iter(left))]
+            while True:
+                room = GROUPED // (cells * combined(own))
+                brought = Counter(rest for mask in left.values() if (rest := mask & ~own))
+                fits = {rest: many / size for rest, many in brought.items() if (size := combined(rest)) <= room}
+                if not fits:
+                    break
+                own |= max(fits, key=fits.__getitem__)
+            taken = [at for at, mask in left.items() if not mask & ~own]
+            found.append({at: lookups[at] for at in taken})
+            for at in taken:
+                del left[at]
+        return found
 
     def _size(self, key: RowFn) -> int:
         return cast("Code", key.kind(self.schema)).size

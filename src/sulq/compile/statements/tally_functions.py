@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import cast
 
-from sulq.language.rowfn import Col, Position, RowFn
+from sulq.language.rowfn import Col, Lit, Position, RowFn
 from sulq.language.rowfn.base import walk
 from sulq.language.rowfn.keys import Bucket
 from sulq.language.tally import Tally
@@ -85,9 +85,12 @@ class _Known:
         return known
 
     def _parts(self, value: object) -> object:
-        """A field with the row functions in it made one; of a table of constants not a number is looked at."""
+        """A field with the row functions in it made one; of a table of constants not a number is looked at.
+
+        A constant stays as it is: what holds it would be made anew, and all that is known of that worked out anew.
+        """
         if isinstance(value, RowFn):
-            return self.one(value)
+            return value if isinstance(value, Lit) else self.one(value)
         if isinstance(value, tuple) and _holds(value):
             united = tuple(self._parts(item) for item in value)
             return value if all(a is b for a, b in zip(value, united, strict=True)) else united
@@ -99,6 +102,8 @@ class _Known:
         A text tells 1 from 1.0 and from True, and 0.0 from -0.0, as equality does not; of a table of whole numbers
         equality is enough, and quicker.
         """
+        if isinstance(value, Lit):
+            return Lit, type(value.value), repr(value.value)
         if isinstance(value, RowFn):
             return id(value)
         if isinstance(value, tuple) and _holds(value):

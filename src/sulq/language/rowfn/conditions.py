@@ -135,7 +135,7 @@ class Compare(RowFn, left="A side of a comparison", right="A side of a compariso
         if isinstance(kind, Words):
             return joined(f"({{0}} {sign} {{1}})", writer.words(left), writer.parameter(str(right)))
         if isinstance(kind, Code):
-            return joined(f"({{0}} {sign} {int(right)})", writer.code(left))
+            return joined(f"({{0}} {sign} {writer.constant(int(right))})", writer.code(left))
         if isinstance(kind, Truth):
             return joined(f"({{0}} {sign} {'TRUE' if right else 'FALSE'})", writer.truth(left))
         if isinstance(left, Col):
@@ -153,12 +153,12 @@ def _threshold(writer: SqlWriter, name: str, op: str, constant: Fraction) -> Pie
     if op in ("==", "!="):
         if units.denominator != 1 or not column.low <= units <= column.high:
             return joined(f"CASE WHEN {{0}} IS NOT NULL THEN {'FALSE' if op == '==' else 'TRUE'} END", stored)
-        return joined(f"({{0}} {'=' if op == '==' else '<>'} {whole(int(units))})", stored)
+        return joined(f"({{0}} {'=' if op == '==' else '<>'} {writer.constant(int(units))})", stored)
     least = {">": math.floor(units) + 1, ">=": math.ceil(units)}.get(op)
     if least is not None:
-        return joined(f"({{0}} >= {whole(min(max(least, column.low), column.high + 1))})", stored)
+        return joined(f"({{0}} >= {writer.constant(min(max(least, column.low), column.high + 1))})", stored)
     most = math.ceil(units) - 1 if op == "<" else math.floor(units)
-    return joined(f"({{0}} <= {whole(min(max(most, column.low - 1), column.high))})", stored)
+    return joined(f"({{0}} <= {writer.constant(min(max(most, column.low - 1), column.high))})", stored)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

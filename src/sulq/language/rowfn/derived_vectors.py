@@ -16,7 +16,7 @@ import numpy as np
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema, grid_for
 from sulq.language.kinds import Cells, Frame, Grid, Integers, Scalar, union
-from sulq.language.rowfn.base import RowFn, figure, is_whole, numbers
+from sulq.language.rowfn.base import RowFn, figure, is_whole, numbers, per_schema
 from sulq.language.rowfn.vectors import EXACT, MAX_BITS, bounded, grid_vector, reach, to_grid, vector_cells
 
 
@@ -41,6 +41,7 @@ class _Within(RowFn, vector="The vector", radius=figure):
 class WithinBall(_Within):
     """A vector shortened, if need be, to an L2 norm of at most `radius`."""
 
+    @per_schema
     def kind(self, schema: Schema) -> Grid:
         inner = grid_vector(self.vector, schema)
         ball, largest = self._units(inner), reach(inner)
@@ -68,6 +69,7 @@ class WithinL1(_Within):
     Source: DMNS06, section 3.2 [S4.10].
     """
 
+    @per_schema
     def kind(self, schema: Schema) -> Grid:
         inner = grid_vector(self.vector, schema)
         l1, largest = self._units(inner), reach(inner)
@@ -131,6 +133,7 @@ class Scaled(RowFn, vector="The vector", factor="The factor"):
             step = kind.step
         return step, math.floor(lo / step), math.ceil(hi / step)
 
+    @per_schema
     def kind(self, schema: Schema) -> Grid:
         inner = grid_vector(self.vector, schema)
         lo, hi, factor = bounded(self.factor, schema)

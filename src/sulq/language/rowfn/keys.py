@@ -6,7 +6,6 @@ import functools
 import hashlib
 import itertools
 import math
-from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -35,6 +34,7 @@ from sulq.language.rowfn.base import (
     truths,
 )
 from sulq.language.rowfn.conditions import against
+from sulq.language.rowfn.edges import by_floor, divided, dyadic, limited, search
 from sulq.language.rowfn.piece import NotInSql, Piece, double, joined, whole
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Bins(RowFn, item="The item", edges=literals):
         return self._fitted(schema)[0]
 
     @per_schema
-    def _fitted(self, schema: Schema) -> tuple[list[float], Code]:
+    def _fitted(self, schema: Schema) -> tuple[list[float], Code, bool]:
         inner = self.item.kind(schema)
         if not isinstance(inner, Scalar):
             raise QuestionError("wrong-kind", f"{describe(self.item)} is not a number and has no bins.")
@@ -122,7 +122,7 @@ class Bins(RowFn, item="The item", edges=literals):
         if any(a >= b for a, b in itertools.pairwise(edges)):
             raise QuestionError("bad-literal", "The edges of bins must increase.")
         covered = inner.lo is not None and inner.hi is not None and edges[0] <= inner.lo and inner.hi <= edges[-1]
-        return edges, Code(tuple(itertools.pairwise(self.edges)), inner.nullable or not covered)
+        return edges, Code(tuple(itertools.pairwise(self.edges)), inner.nullable or not covered), covered
 
     def kind(self, schema: Schema) -> Code:
         return self._fitted(schema)[1]
@@ -130,10 +130,15 @@ class Bins(RowFn, item="The item", edges=literals):
     def cells(self, frame: Frame) -> Cells:
         edges = np.array(self.fitted(frame.schema))
         values, missing = numbers(self.item, frame)
-        index = np.searchsorted(edges, values, side="right") - 1
-        index = np.where(values == edges[-1], len(edges) - 2, index)
-        outside = (index < 0) | (index > len(edges) - 2)
-        return Cells(index.astype(np.int64), union(outside, missing))
+        scale = dyadic(edges.tolist())
+        with np.errstate(all="ignore"):  # of a missing cell: no warning may tell that there is one
+            if scale is None:
+                index = np.searchsorted(edges, values, side="right") - 1
+            else:
+                index = np.floor(values * scale) - edges[0] * scale
+            index = np.minimum(index, len(edges) - 2).astype(np.int64)
+        outside = (values < edges[0]) | (values > edges[-1])
+        return Cells(index, union(outside, missing))
 
     def sql(self, writer: SqlWriter) -> Piece:
         edges = self.fitted(writer.schema)
@@ -144,8 +149,10 @@ class Bins(RowFn, item="The item", edges=literals):
             exact, limits, top = limited(edges, column.step, column.low, column.high)
             division = divided(exact, limits, top, within=(column.low, column.high))
             return joined(division or search(list(map(whole, limits)), whole(top)), writer.any_kind(self.item))
-        item = writer.named(writer.number(self.item))
-        return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
+        item, scale = writer.named(writer.number(self.item)), dyadic(edges)
+        if scale is None:
+            return joined(search([double(edge) for edge in edges[:-1]], double(edges[-1])), item)
+        return joined(by_floor(edges, scale, covered=self._fitted(writer.schema)[2]), item)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -368,82 +375,3 @@ def _table(item: Piece, entries: list[str], kind: str) -> Piece:
         raise NotInSql("a long table")
     # Codes are stored in the narrowest integers, in which the last code plus one may not fit (T30).
     return joined(f"CAST(list_extract(list_value({', '.join(entries)}), CAST({{0}} AS BIGINT) + 1) AS {kind})", item)
-
-
-def limited(edges: list[float], step: Fraction, low: int, high: int) -> tuple[list[Fraction], list[int], int]:
-    """Edges in units of a column from low to high; the least unit of each bin, and the greatest of the last."""
-    exact = [Fraction(edge) / step for edge in edges]
-    least = [min(max(math.ceil(edge), low - 1), high + 1) for edge in exact[:-1]]
-    return exact, least, min(max(math.floor(exact[-1]), low - 1), high)
-
-
-def divided(
-    edges: list[Fraction],
-    lower: list[int],
-    top: int,
-    *,
-    within: tuple[int, int] | None = None,
-    beyond: bool = False,
-) -> str | None:
-    """Bins of one width as one integer division of an operand {0}; None where no division gives exactly these bins.
-
-    The division is a guess from the outer edges, rounded to small fractions, and
-    is used only if it is right at both ends of every bin; being monotone, it is
-    then right everywhere. Where the operand lies `within` the outer edges, no row
-    is compared with them. With `beyond` the upper edge of all may have the place after the last.
-    """
-    count = len(lower)
-    for digits in (1, 10**3, 10**6):
-        width = ((edges[-1] - edges[0]) / count).limit_denominator(digits)
-        start = edges[0].limit_denominator(digits)
-        if width <= 0:
-            continue
-        # floor((c - start) / width) = (c * times - less) // by, for what is not negative
-        times = width.denominator * start.denominator
-        less, by = width.denominator * start.numerator, width.numerator * start.denominator
-        closing = edges[-1] == top and (top * times - less) // by == count  # the last bin holds its upper edge
-        ends = [*(edge - 1 for edge in lower[1:]), top - closing]
-        largest = max(abs(lower[0]), abs(top)) * times + abs(less)
-        right = all(
-            first > last or (first * times - less) // by == i == (last * times - less) // by
-            for i, (first, last) in enumerate(zip(lower, ends, strict=True))
-        )
-        if right and largest < 2**62 and lower[0] * times >= less:
-            item = f"TRY_CAST({{0}} AS {'INTEGER' if largest < 2**31 else 'BIGINT'})"
-            end = ""
-            if closing and not beyond and lower[-1] < top:  # it counts as the unit below it, which is of the same bin
-                item = f"({item} - CAST({{0}} = {whole(top)} AS INTEGER))"
-            elif closing and not beyond:
-                top, end = top - 1, f" WHEN {{0}} = {whole(top)} THEN {count - 1}"
-            outside = [f"{{0}} >= {whole(lower[0])}"] if within is None or within[0] < lower[0] else []
-            outside += [f"{{0}} <= {whole(top)}"] if within is None or within[1] > top else []
-            place = _place(item, times, less, by)
-            return f"CASE WHEN {' AND '.join(outside)} THEN {place}{end} END" if outside else place
-    return None
-
-
-def _place(item: str, times: int, less: int, by: int) -> str:
-    """(item * times - less) // by, without what changes nothing."""
-    item = item if times == 1 else f"{item} * {times}"
-    item = f"({item} - {whole(less)})" if less else item
-    return item if by == 1 else f"({item}) // {by}"
-
-
-def search(lower: list[str], top: str) -> str:
-    """A binary search among the lower edges of bins, for an operand {0}."""
-
-    def between(first: int, last: int) -> str:
-        if last - first == 1:
-            return str(first)
-        middle = (first + last) // 2
-        return f"CASE WHEN {{0}} < {lower[middle]} THEN {between(first, middle)} ELSE {between(middle, last)} END"
-
-    return f"CASE WHEN {{0}} >= {lower[0]} AND {{0}} <= {top} THEN {between(0, len(lower))} END"
-
-
-def places(edges: list[Fraction], low: int, high: int) -> tuple[int, ...]:
-    """The bin of every whole number from low to high; -1 for those in none. The last bin holds its upper edge."""
-    last, whole = len(edges) - 2, list(map(math.ceil, edges))  # of whole numbers an edge is its ceiling
-    end = whole[-1] if edges[-1] == whole[-1] else None
-    found = (last if value == end else bisect_right(whole, value) - 1 for value in range(low, high + 1))
-    return tuple(place if 0 <= place <= last else -1 for place in found)

@@ -180,6 +180,7 @@ class Clip(RowFn, item="The item", lo=figure, hi=figure):
         if self.lo > self.hi:
             raise QuestionError("bad-literal", "The bounds of clip are reversed.")
 
+    @per_schema
     def kind(self, schema: Schema) -> Scalar:
         inner = number(self.item, schema)
         lo, hi = Fraction(self.lo), Fraction(self.hi)
@@ -190,12 +191,20 @@ class Clip(RowFn, item="The item", lo=figure, hi=figure):
             step = None
         return Scalar(ends[0], ends[1], step, inner.nullable)
 
+    def _changes(self, schema: Schema) -> bool:
+        """Whether there may be numbers beyond the bounds."""
+        inner = number(self.item, schema)
+        return inner.lo is None or inner.hi is None or inner.lo < self.lo or self.hi < inner.hi
+
     def cells(self, frame: Frame) -> Cells:
         value, missing = numbers(self.item, frame)
+        if not self._changes(frame.schema):
+            return Cells(value, missing)
         return Cells(np.minimum(np.maximum(value, float(self.lo)), float(self.hi)), missing)
 
     def sql(self, writer: SqlWriter) -> Piece:
-        return clamped(writer.named(writer.number(self.item)), float(self.lo), float(self.hi))
+        item = writer.number(self.item)
+        return clamped(writer.named(item), float(self.lo), float(self.hi)) if self._changes(writer.schema) else item
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,6 +214,7 @@ class Fill(RowFn, item="The item", value=literal):
     item: RowFn
     value: int | float | str | bool
 
+    @per_schema
     def kind(self, schema: Schema) -> Kind:
         inner = self.item.kind(schema)
         constant = against(self.value, inner)

@@ -136,6 +136,7 @@ class Dot(RowFn, vector="The vector", weights=figures):
         step = grid_for(max((abs(w) for w in exact), default=Fraction(0)), self.bits)
         return tuple(math.floor(w / step + Fraction(1, 2)) for w in exact), step
 
+    @per_schema
     def kind(self, schema: Schema) -> Scalar:
         inner = grid_vector(self.vector, schema)
         weights, step = self.units()

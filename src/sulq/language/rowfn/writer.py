@@ -36,6 +36,7 @@ class KeptRows:
     most: int = 0  # how many there can be, by public facts alone: their number must not choose a word of any statement
     frames: dict[str, object] = field(default_factory=dict, repr=False)  # what it reads, by name
     spelled: dict[str, str] = field(default_factory=dict)  # those whose codes are there as texts too
+    sent: bool = False  # whether statements over them are sent elsewhere, which nothing that is bound is
 
 
 class SqlWriter:
@@ -47,6 +48,7 @@ class SqlWriter:
         self.parameters: dict[str, object] = dict(rows.parameters)
         self.layers: list[list[str]] = []
         self._count = 0
+        self._binding = False  # whether constants are bound
         self._known: dict[tuple[str, int], tuple[Piece, RowFn]] = {}
 
     def relation(self) -> str:
@@ -169,6 +171,28 @@ class SqlWriter:
         self.parameters[name] = text
         return Piece(f"CAST(${name} AS VARCHAR)", atom=True)
 
+    def constant(self, number: int) -> str:
+        """A whole number that a column is compared with."""
+        if not self._binding:
+            return whole(number)
+        name = f"text{len(self.parameters)}"
+        self.parameters[name] = str(number)
+        return f"TRY_CAST(${name} AS BIGINT)"
+
+    def where(self, fn: RowFn) -> Piece:
+        """A condition that stands in a WHERE alone.
+
+        Where it compares columns with constants these are bound: conditions that differ in them alone are one
+        statement, with one certificate. What is written so is used nowhere else, as a CASE could then say less.
+        """
+        if self.rows.sent or not _compares(fn):
+            return self.truth(fn)
+        known, self._known, self._binding = self._known, {}, True
+        try:
+            return self.truth(fn)
+        finally:
+            self._known, self._binding = known, False
+
     def any_kind(self, fn: RowFn) -> Piece:
         """A row function of any kind, for a look at whether it is there."""
         if isinstance(fn, Each):  # a key is there where what it is of is
@@ -176,3 +200,10 @@ class SqlWriter:
         if isinstance(fn, Col):
             return self.column(fn.name)
         return self.value(fn)
+
+
+def _compares(fn: RowFn) -> bool:
+    """Whether a condition does nothing but compare columns with constants."""
+    if isinstance(fn, Compare):
+        return {type(fn.left), type(fn.right)} == {Col, Lit}
+    return isinstance(fn, (Logic, Not)) and all(map(_compares, fn.parts()))

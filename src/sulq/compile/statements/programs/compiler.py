@@ -19,7 +19,7 @@ from sulq.kernel import matrix
 from sulq.kernel.programs import Fold, Key, Program, Stack, Step, Sum, Unit
 from sulq.language.domain import Bool, Category, Text, power_of_two
 from sulq.language.kinds import Cells, Integers, Truths, entry, union
-from sulq.language.rowfn import Arith, Col, Dot, IsIn, Lit, Nearest, Route, RowFn
+from sulq.language.rowfn import Arith, Clip, Col, Dot, Fill, IsIn, Lit, Nearest, Route, RowFn
 from sulq.language.rowfn.base import evaluate, known, numbers, truths
 from sulq.language.rowfn.derived_vectors import Scaled, WithinBall, WithinL1
 from sulq.language.rowfn.keys import code
@@ -183,7 +183,8 @@ class ProgramCompiler(Trace):
         scales = [1.0] * kind.width
         match fn:
             case Vector(items):
-                cells, scales = map(list, zip(*(self._coordinate(item, kind.step) for item in items), strict=True))
+                asked = zip(items, kind.low, kind.high, strict=True)
+                cells, scales = map(list, zip(*(self._coordinate(kind.step, *each) for each in asked), strict=True))
                 values = [each.values for each in cells]
                 missing = union(*(each.missing for each in cells))
             case Bernstein():
@@ -217,8 +218,15 @@ class ProgramCompiler(Trace):
             raise NotInSql("a long vector")
         return [self.least(stack, (*(int(i == j) for j in range(width)), 0)) for i in range(width)]
 
-    def _coordinate(self, item: RowFn, step: Fraction) -> tuple[Cells, float]:
-        """A number, and what it is multiplied with for its grid; a column's own whole numbers where that is exact."""
+    def _coordinate(self, step: Fraction, item: RowFn, low: int, high: int) -> tuple[Cells, float]:
+        """A number, and what it is multiplied with for its grid; a column's own whole numbers where that is exact.
+
+        Clamping, and filling what is never missing, is left out where the grid's own ends are the same.
+        """
+        while (isinstance(item, Clip) and low * step == item.lo and high * step == item.hi) or (
+            isinstance(item, Fill) and not item.item.kind(self.schema).nullable
+        ):
+            item = item.item
         column = self.schema.find(item.name) if isinstance(item, Col) else None
         if column is not None and not isinstance(column, (Bool, Category, Text)):
             ratio = column.step / step
