@@ -227,3 +227,22 @@ def test_a_database_shared_by_threads_charges_the_same_sql_once_T102(monkeypatch
         before = len(db.transcript())
         together(*[lambda: db.count(spend=PRICE, fresh=True)] * 4)
         assert len(db.transcript()) == before + 4
+
+
+def test_a_plan_waits_for_no_commit() -> None:
+    """While a transaction holds the ledger, an ask is planned by what is known; `foresee` waits for the newest."""
+    slow = Slow()
+    curator = slow.curator.curator
+    planned, foreseen = threading.Event(), threading.Event()
+    crowd = [
+        threading.Thread(target=lambda: (curator.plan(COUNT, spend=PRICE), planned.set())),
+        threading.Thread(target=lambda: (curator.foresee(COUNT, spend=PRICE), foreseen.set())),
+    ]
+    with slow.ledger._writer._io:
+        for thread in crowd:
+            thread.start()
+        assert planned.wait(30)
+        assert not foreseen.wait(0.05)  # the control
+    for thread in crowd:
+        thread.join()
+    assert foreseen.is_set()

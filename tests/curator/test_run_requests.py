@@ -30,8 +30,21 @@ from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
 from sulq.kernel import price
 from sulq.kernel import run as kernel_run
-from sulq.kernel.laws import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw, PassedLaw, own
+from sulq.kernel.laws import (
+    AboveLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    MetricLaw,
+    Passed,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
+    PassedLaw,
+    own,
+)
 from sulq.kernel.mechanisms import Cost
+from sulq.language.privacy import EpsilonKeys
 from sulq.language.question import OpenSums
 from sulq.language.relation import Join, Table
 from sulq.language.rowfn import Bins, Vector
@@ -150,7 +163,12 @@ def questions(budget: object) -> list[tuple[object, object]]:
     listed = [grouped, some, several, joined, binned, Together((grouped, some))]
     found: list[tuple[object, object]] = [(one, spend) for one in listed for spend in (Epsilon(1), Rho(1))]
     groups = OpenSums((col("x"),), by=(col("note"),), over=Table("rows"))
-    found += [(groups, EpsilonDelta(1, 1e-6)), (Above(binned, 2), Epsilon(1)), (Above(several, (1, 2, 3)), Rho(1))]
+    found += [
+        (groups, EpsilonDelta(1, 1e-6)),
+        (groups, EpsilonKeys(1, 1e-6)),
+        (Above(binned, 2), Epsilon(1)),
+        (Above(several, (1, 2, 3)), Rho(1)),
+    ]
     return found
 
 
@@ -194,7 +212,7 @@ def lost(first: list, second: list) -> tuple[Fraction | None, Fraction, Fraction
             epsilon = None if pure is None or epsilon is None else epsilon + pure
             rho += curved
             if missing:
-                delta += missing * chance(one.scale, one.threshold)
+                delta += missing * chance(one)
     return epsilon, rho, delta, numbers
 
 
@@ -210,16 +228,16 @@ def moved(law: Any, a: Any, b: Any) -> Iterator[tuple[Any, list, list, int]]:
     start = 0
     for item in law:
         sides = [s[:, start : start + item.width].ravel().tolist() if both else [] for s in shared]
-        yield item.law, *sides, one_sided if isinstance(item.law, PassedLaw) else 0
+        yield item.law, *sides, one_sided if isinstance(item.law, Passed) else 0
         start += item.width
 
 
 def cost(law: Any, gap: list[int]) -> tuple[Fraction | None, Fraction]:
     """What one draw loses whose inputs moved so: epsilon, if there is one, and rho."""
     rise, fall = max(0, *gap, 0), max(0, *(-move for move in gap), 0)
-    if isinstance(law, LaplaceLaw):
+    if isinstance(law, (LaplaceLaw, PassedLaplaceLaw)):
         pure = sum(map(abs, gap)) / law.scale
-    elif isinstance(law, (GaussianLaw, PassedLaw)):
+    elif isinstance(law, (GaussianLaw, PassedLaw, PassedGaussianLaw)):
         return (None if any(gap) else Fraction(0)), sum(move * move for move in gap) / (2 * law.scale**2)
     elif isinstance(law, AboveLaw):
         shared = max(rise, fall) / law.threshold_scale + (rise + fall) / law.scale if law.threshold_scale else None
@@ -233,10 +251,15 @@ def cost(law: Any, gap: list[int]) -> tuple[Fraction | None, Fraction]:
     return pure, pure**2 / 2
 
 
-def chance(scale: Fraction, threshold: int) -> Fraction:
-    """At least the chance that discrete Gaussian noise is the threshold or more."""
-    width = float(scale)
-    terms = [math.exp(-(z * z) / (2 * width * width)) for z in range(threshold, threshold + int(40 * width) + 2)]
+def chance(law: Passed) -> Fraction:
+    """At least the chance that the noise is the threshold or more."""
+    width, threshold = float(law.scale), law.threshold
+    if isinstance(law, PassedLaplaceLaw):
+        far = min(threshold, int(40 * width) + 2)
+        mass = math.fsum(math.exp(-abs(z) / width) for z in range(-far, far + 1))
+        return Fraction(math.exp(-threshold / width) / mass) * Fraction(999_999, 1_000_000)
+    beyond = 1 if isinstance(law, PassedGaussianLaw) else int(40 * width) + 2  # no noise is past the end
+    terms = [math.exp(-(z * z) / (2 * width * width)) for z in range(threshold, threshold + beyond)]
     mass = 1 + 2 * sum(math.exp(-(z * z) / (2 * width * width)) for z in range(1, int(40 * width) + 2))
     return Fraction(math.fsum(terms) / mass) * Fraction(999_999, 1_000_000)
 
@@ -398,6 +421,14 @@ LAWS: list[Callable[[Tree], tuple[Tree, Tree]]] = [
         {"kind": "PassedLaw", "scale": s, "threshold": 3},
         {"mechanism": "passed", "norm": "l2", "threshold": 3},
     ),
+    lambda s: (
+        {"kind": "PassedGaussianLaw", "scale": s, "threshold": (least := math.ceil(number(s)))},
+        {"mechanism": "passed_gaussian", "norm": "l2", "threshold": least},
+    ),
+    lambda s: (
+        {"kind": "PassedLaplaceLaw", "scale": s, "threshold": (least := math.ceil(number(s)))},
+        {"mechanism": "passed_laplace", "norm": "l1", "threshold": least},
+    ),
 ]  # fmt: skip
 
 
@@ -548,6 +579,6 @@ def test_a_careless_check_is_found_out(
         monkeypatch.setattr(price, "_cost", lambda *_, **__: Cost(Fraction(0), Fraction(0)))
     else:
         monkeypatch.setattr(certificates, "_formed", lambda *_: None)
-        monkeypatch.setattr(kernel_run, "_formed", lambda release: replace(release, laws=tuple(map(own, release.laws))))
+        monkeypatch.setattr(kernel_run, "_formed", lambda asked, _: replace(asked, laws=tuple(map(own, asked.laws))))
     with pytest.raises((AssertionError, CuratorError, LookupError, TypeError, ValueError)):
         tried(worlds, Random("careless 7"), 2000)  # a seed by which it is found out soon

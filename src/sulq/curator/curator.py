@@ -24,6 +24,7 @@ from sulq.answers.released import Released, heavy_share, kept_rows
 from sulq.answers.reuse import name_of, strength
 from sulq.answers.wire import Writer
 from sulq.compile.plan import draw
+from sulq.compile.plan.forms import plan_by_form
 from sulq.curator.ledger.ledger import Ledger, Line
 from sulq.curator.ledger.shares import check_analyst
 from sulq.errors import CuratorError, QuestionError, SulqError
@@ -323,14 +324,16 @@ class Curator:
         """Everything public, as it stands now."""
         return self._facts(fresh=True)
 
-    def _facts(self, *, fresh: bool) -> Facts:
+    def _facts(self, *, fresh: bool, shares: bool = False) -> Facts:
+        """As this process last knew it, or `fresh`; `shares`: with those bought of heavy persons, read once each."""
         ledger = self._ledger
         budget, spent, remaining = ledger.standing(fresh=fresh, analyst=self._analyst)
         return Facts(
             self._schema, ledger.unit, budget, spent, remaining, self._size,
             ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
-            "everyone" if self._analyst is None else "analyst", self._heavy(fresh=fresh),
+            "everyone" if self._analyst is None else "analyst", self._heavy(fresh=fresh or shares),
             ledger.rho_left(self._analyst), self._certified, ledger.split, ledger.proved(self._analyst),
+            ledger.choice,
         )  # fmt: skip
 
     def _heavy(self, *, fresh: bool) -> tuple[Heavy, ...]:
@@ -350,25 +353,20 @@ class Curator:
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row.
 
-        The plan of a question that this analyst asked before is remembered: it follows from public facts alone, and
-        nobody's time tells of another's questions (T39).
+        The plan of a question that this analyst asked before, with the same numbers in its condition or others, is
+        remembered: it follows from public facts alone, and nobody's time tells of another's questions (T39).
         """
-        facts = self.facts
+        return self._foreseen(question, spend, self.facts)
+
+    def _foreseen(self, question: Question, spend: Loss | None, facts: Facts) -> Plan:
         if not isinstance(question, Question) or not (spend is None or isinstance(spend, Loss)):
             return draw(question, facts, spend, self._versions, self._limit)  # which refuses it
+        return plan_by_form(question, facts, lambda asked: self._drawn(asked, spend, facts))
+
+    def _drawn(self, question: Question, spend: Loss | None, facts: Facts) -> Plan:
         text = wire.encode(question)
-        given = PlanInputs(
-            text,
-            spend,
-            facts.unit,
-            facts.budget,
-            facts.split,
-            self._scope,
-            self._versions,
-            self._limit,
-            question,
-            facts,
-        )
+        own = (self._scope, self._versions, self._limit)
+        given = PlanInputs(text, spend, facts.unit, facts.budget, facts.split, *own, question, facts)
         if len(text) > MAX_REMEMBERED_CHARACTERS:
             return given.plan()
         return self._plans(self._analyst)(given)
@@ -384,19 +382,27 @@ class Curator:
         return self.buy(self.plan(question, spend=spend), Flight(), key=key)
 
     def plan(self, question: Question, *, spend: Loss | None = None) -> PlannedAsk:
-        """Plan an ask whose rows are available; free, reads no row."""
-        plan = self.foresee(question, spend=spend)
+        """Plan an ask whose rows are available; free, reads no row.
+
+        What it follows from is as this process last knew it, so that nobody waits for a commit: the debit decides by
+        the newest state. Only where the number of kept rows is yet to be chosen is the ledger looked at.
+        """
+        choosing = self._ledger.histogram_share is not None
+        plan = self._foreseen(question, spend, self._facts(fresh=choosing, shares=True))
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         return PlannedAsk(plan, name_of(question, self._scope))
 
-    def buy(self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False) -> Answer | Answers:
+    def buy(
+        self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False, at_once: bool = False
+    ) -> Answer | Answers:
         """Certify, debit, run and keep, in this order.
 
         Args:
             ask: What was planned.
             flight: Told how far the debit is.
             key: An idempotency key.
-            reuse: Whether another process may ask the same next, so that the answer is written at once.
+            reuse: Whether another process may ask the same next, so that the answer is written soon.
+            at_once: Whether the answer is durable before it is given.
         """
         plan, question, event = ask.plan, ask.plan.question, ask.plan.event
         writer = self._rows.check(plan, self._analyst or "")
@@ -421,7 +427,7 @@ class Curator:
         except BaseException:
             self._ledger.abandon(receipt)
             raise
-        self._ledger.keep(receipt, wire.encode(released), at_once=reuse)
+        self._ledger.keep(receipt, wire.encode(released), at_once=at_once, soon=reuse)
         return self.answer(plan, receipt, released)
 
     def answer(self, plan: Plan, receipt: Receipt, released: tuple[Released, ...]) -> Answer | Answers:

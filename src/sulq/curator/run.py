@@ -36,6 +36,7 @@ __all__ = ["Release", "Reveal", "Rows", "reveal_groups"]
 
 Release = Draw
 MAX_TEXT_CHARACTERS: Final = 2**22  # of texts whose plans are kept between check and run
+MAX_FACTS: Final = 3  # that a question meets: of nothing yet, of records as they stand, of kept rows
 MAX_PLAN_CHARACTERS: Final = 2**20  # of plans whose certificates are remembered; each takes some forty times its text
 
 _log = logging.getLogger(__name__)
@@ -52,10 +53,14 @@ class Rows:
         own: Mapping[str, Any] | None = None,
         *,
         ready: Callable[[], None] | None = None,
+        prepared: Callable[[], None] | None = None,
         budget: Budget | None = None,
+        unit: Unit | None = None,
     ) -> None:
         self._engine = engine
-        self._ready = engine.ready if ready is None else ready  # where something is made ready aside, it waits
+        self._unit = unit  # by which the engine keeps rows: a plan of another one has other noise (SR2)
+        self._ready = engine.ready if ready is None else ready  # where something is made ready aside, it may wait
+        self._prepared = engine.ready if prepared is None else prepared  # waits for the kept rows
         self._own = {} if own is None else own  # the owner's functions, by the names analysts choose them by (SR5)
         # A SubLinear budget says how much noise a query has.
         self._kernel = Kernel(redeem, self._known, partial(_least, budget) if isinstance(budget, SubLinear) else None)
@@ -81,13 +86,24 @@ class Rows:
         found = self._certified(plan)
         if found is None:
             writer = wire.Writer()
-            facts = self._facts()  # before it is certified: what is remembered holds for no later ones
-            checked = self._certify(plan.parts, plan.event, QuestionError, whose)
+            facts, checked = self._certify_admitted(plan.parts, plan.event, whose, unit=plan.unit)
             text = writer.text(plan)
             found = _Certified(plan, facts, checked, wire.digest_of(text), writer)
-            self._plans.put(id(plan), found, len(text))
+            self._plans.put(id(plan), found, len(text), facts)
         self.checked = found.checked
         return found.writer
+
+    def _certify_admitted(
+        self, parts: tuple[Part, ...], event: Event, whose: str, *, unit: object
+    ) -> tuple[object, Checked]:
+        """A request that can be run, waiting for the kept rows if it takes those, and the facts it is certified by."""
+        facts = self._facts()  # before it is certified: what is remembered holds for no later ones
+        checked = self._certify(parts, event, QuestionError, whose, unit=unit)
+        admits = getattr(self._engine, "admits", None)
+        if admits is None or admits([release.source for release in checked.releases]):
+            return facts, checked
+        self._prepared()
+        return self._facts(), self._certify(parts, event, QuestionError, whose, unit=unit)
 
     def _certified(self, plan: Plan) -> _Certified | None:
         """What is remembered of this very plan, if it was certified here by the facts that hold now."""
@@ -104,13 +120,18 @@ class Rows:
 
     def check_text(self, text: str, whose: str = "") -> None:
         """As `check`, for a plan's canonical JSON as another process sent it; remembered by its digest (`knows`)."""
-        parts, event = _parts(text, QuestionError)
-        found = parts, self._certify(parts, event, QuestionError, whose)
-        self._texts.put((whose, wire.digest_of(text)), found, len(text))
+        parts, event, unit = _parts(text, QuestionError)
+        facts, checked = self._certify_admitted(parts, event, whose, unit=unit)
+        self._texts.put((whose, wire.digest_of(text)), (parts, checked, facts), len(text), facts)
 
     def knows(self, digest: str, whose: str = "") -> bool:
         """Whether the text of this digest was certified here for this asker: it need not be sent again (T39)."""
-        return self._texts.get((whose, digest)) is not None
+        return self._known_text(whose, digest) is not None
+
+    def _known_text(self, whose: str, digest: str) -> tuple[tuple[Part, ...], Checked] | None:
+        """What was certified of a text, by the facts that hold now."""
+        parts, checked, facts = self._texts.get((whose, digest)) or ((), None, None)
+        return None if checked is None or facts is not self._facts() else (parts, checked)
 
     def run(self, plan: Plan, receipt: Receipt) -> tuple[Released, ...]:
         """Exact sums and their noise: one release for each part of the plan.
@@ -121,7 +142,7 @@ class Rows:
         found = self._certified(plan)
         if found is not None:
             return self._run(plan.parts, found.checked, receipt, found.digest)
-        checked = self._certify(plan.parts, plan.event, CuratorError)
+        checked = self._certify(plan.parts, plan.event, CuratorError, unit=plan.unit)
         return self._run(plan.parts, checked, receipt, wire.digest(plan))
 
     def run_text(self, text: str | None, receipt: Receipt, whose: str = "") -> tuple[Released, ...]:
@@ -130,26 +151,37 @@ class Rows:
         None: what was certified here and is known by the digest that the receipt is for.
         """
         digest = receipt.plan if text is None else _digest(text)
-        known = self._texts.get((whose, digest))  # of this very text, and what was certified cannot change
+        known = self._known_text(whose, digest)
         if digest != receipt.plan or (known is None and text is None):
             raise CuratorError("bad-receipt", "This plan's debit could not be verified.")
         if known is None:
-            parts, event = _parts(cast("str", text), CuratorError)
-            known = parts, self._certify(parts, event, CuratorError, whose)
+            parts, event, unit = _parts(cast("str", text), CuratorError)
+            known = parts, self._certify(parts, event, CuratorError, whose, unit=unit)
         return self._run(*known, receipt, digest)
 
-    def _certify(self, parts: tuple[Part, ...], event: Event, family: type[SulqError], whose: str = "") -> Checked:
-        """The request as the kernel certified it; whatever is raised meanwhile is a refusal too."""
-        try:
-            with asked_by(whose):
-                return self._kernel.check(certificates.releases(parts, self._engine, self._own), event)
-        except Refused as refused:
-            why = str(refused)
-        except SulqError as error:
-            why = error.message.rstrip(".")
-        except Exception as error:  # noqa: BLE001 - a plan that no planner draws; nothing is read or paid for it
-            _log.error("a plan could not be certified: %s", type(error).__name__)
-            why = "it is not what a plan can be"
+    def _certify(
+        self, parts: tuple[Part, ...], event: Event, family: type[SulqError], whose: str = "", *, unit: object
+    ) -> Checked:
+        """The request as the kernel certified it; whatever is raised meanwhile is a refusal too.
+
+        Where other facts hold than before, statements that were written by those are refused, and are written anew.
+        """
+        for _ in range(MAX_FACTS):
+            facts = self._facts()
+            try:
+                if self._unit not in (None, unit):  # of an engine that certifies nothing, too
+                    raise Refused("rows are kept by another unit than it is priced by")
+                with asked_by(whose):
+                    return self._kernel.check(certificates.releases(parts, self._engine, self._own), event)
+            except Refused as refused:
+                why = str(refused)
+            except SulqError as error:
+                why = error.message.rstrip(".")
+            except Exception as error:  # noqa: BLE001 - a plan that no planner draws; nothing is read or paid for it
+                _log.error("a plan could not be certified: %s", type(error).__name__)
+                why = "it is not what a plan can be"
+            if facts is self._facts():
+                break
         raise family("uncertified", f"The kernel does not certify this question: {why}.")
 
     def _run(self, parts: tuple[Part, ...], checked: Checked, receipt: Receipt, digest: str) -> tuple[Released, ...]:
@@ -171,7 +203,7 @@ class Rows:
         self._engine.close()
 
 
-_Known = tuple[tuple[Part, ...], Checked]
+_Known = tuple[tuple[Part, ...], Checked, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,16 +222,20 @@ V = TypeVar("V")
 
 
 class _Remembered(Generic[K, V]):
-    """What was certified: the last one, and others while their texts have room."""
+    """What was certified by the facts of the last one: that, and others while their texts have room."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._length = 0
+        self._facts: object = None
         self._lock = threading.Lock()
 
-    def put(self, key: K, value: V, length: int) -> None:
+    def put(self, key: K, value: V, length: int, facts: object) -> None:
         with self._lock:
+            if facts is not self._facts:  # the rest certifies nothing any more, and would keep its rows alive
+                self._found.clear()
+                self._length, self._facts = 0, facts
             self._length += length - self._found.pop(key, (None, 0))[1]
             self._found[key] = (value, length)
             while self._length > self._most and len(self._found) > 1:
@@ -225,15 +261,15 @@ def _digest(text: str) -> str:
         raise CuratorError("bad-receipt", "This plan's debit could not be verified.") from None
 
 
-def _parts(text: str, family: type[SulqError]) -> tuple[tuple[Part, ...], Event]:
-    """The parts of a plan in canonical JSON, and the event that was paid; the question was read by whoever paid."""
+def _parts(text: str, family: type[SulqError]) -> tuple[tuple[Part, ...], Event, object]:
+    """The parts of a plan in canonical JSON, the event that was paid, the unit; the question was read by who paid."""
     try:
         text.encode()  # what has no bytes has no digest
         tree = wire.strict(text)
         if isinstance(tree, dict) and tree.get("kind") == "Plan":
             parts, event = wire.from_json(tree.get("parts")), wire.from_json(tree.get("event"))
             if isinstance(parts, tuple) and all(isinstance(part, Part) for part in parts) and isinstance(event, Event):
-                return cast("tuple[Part, ...]", parts), event
+                return cast("tuple[Part, ...]", parts), event, wire.from_json(tree.get("unit"))
     except Exception as error:  # noqa: BLE001 - a text that no planner writes
         _log.error("a text is no plan: %s", type(error).__name__)
     raise family("uncertified", "The kernel does not certify this question: its text is no plan.")

@@ -73,13 +73,14 @@ def test_a_keyed_answer_is_written_at_once(folder: Path) -> None:
 
 
 def test_an_answer_that_cannot_be_written_now_is_kept_for_later(folder: Path) -> None:
-    """If another process holds the file when a keyed answer comes, the answer still counts and is written next."""
+    """If another process holds the file, a keyed answer is not given before it is written; the key has it next."""
     path = folder / "a.ledger"
     with opened(path, wait=0.01) as ledger:
         receipt = ask(ledger, pure("0.1"), key="k")
         other = apsw.Connection(str(path))
         other.execute("BEGIN IMMEDIATE")
-        ledger.keep(receipt, "1")
+        with pytest.raises(SetupError, match="ledger-busy"):
+            ledger.keep(receipt, "1")
         other.execute("ROLLBACK")
         other.close()
         assert ask(ledger, pure("0.1"), key="k").stored == "1"
@@ -166,6 +167,6 @@ def test_a_debit_of_before_datasets_were_named_is_for_who_sees_all() -> None:
         state.seq, state.hash = seq - 1, ledger._writer._store.row(seq - 1).hash
         ledger._history.charges.clear()
         state.follow(row)
-        assert ledger._history.charges[seq].dataset == ""
-        assert not view.seen(ledger._history.charges[seq], None, ("survey",))
-        assert view.seen(ledger._history.charges[seq], None, None)
+        assert ledger._history.charges[seq].kind.dataset == ""
+        assert not view.seen(ledger._history.charges[seq].kind, None, ("survey",))
+        assert view.seen(ledger._history.charges[seq].kind, None, None)

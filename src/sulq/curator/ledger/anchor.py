@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -271,7 +272,8 @@ class AnchoredLedger(LedgerView):
         """
         with self._writer.looking() as (state, _):
             said = {"basic": basic_share, "keys": key_share}
-            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic, **said)
+            choice = history.of(state).choice
+            compare(state, self._founding, unit=unit, budget=budget, synthetic=synthetic, choice=choice, **said)
         told = None if anchor is None else Path(anchor).resolve()
         if told != (None if self._anchor is None else self._anchor.path):
             raise SetupError(
@@ -359,10 +361,28 @@ class AnchoredLedger(LedgerView):
 def _not_behind(noted: Noted, state: State, store: Store) -> None:
     if noted.space != history.of(state).founding.space:
         raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
+    if (noted.seq < history.of(state).begun_at and noted.hash not in history.of(state).settled) or _less(noted, state):
+        raise SetupError("ledger-rolled-back", "The ledger says less than its anchor noted, or was not checked by it.")
     row = store.row(noted.seq)
     if (row is None or row.hash.hex() != noted.hash) and noted.hash not in history.of(state).settled:
         what = "is older than its anchor" if noted.seq > state.seq else "is not the history its anchor noted"
         raise SetupError("ledger-rolled-back", f"The ledger {what}: entry {noted.seq} is missing or another.")
+
+
+def _less(noted: Noted, state: State) -> bool:
+    """Whether a ledger says less, of all or of one analyst, than its anchor noted."""
+    own = history.of(state).accounts
+    parts = [(own.whole, noted.whole), *((own.spent.get(name, NOTHING), all_) for name, all_ in noted.analysts.items())]
+    return any(short_of(mine, told) != NOTHING for mine, told in parts)
+
+
+def noted_place(path: Path) -> int:
+    """The entry that an anchor's file names, before anyone knew that its ledger signed it; 0 where it names none."""
+    try:
+        seq = json.loads(path.read_bytes())["seq"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return 0
+    return seq if type(seq) is int and seq > 0 else 0
 
 
 def moment(clock: Callable[[], float]) -> str:

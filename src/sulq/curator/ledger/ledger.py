@@ -6,27 +6,30 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from sulq.answers.answer import Receipt
 from sulq.curator.ledger import history, notes, shares, view
-from sulq.curator.ledger.anchor import Anchor, AnchoredLedger, moment
-from sulq.curator.ledger.history import Charge, History, pending
-from sulq.curator.ledger.notes import Keys, Line, Registration, Signer, check_key
+from sulq.curator.ledger.anchor import Anchor, moment, noted_place
+from sulq.curator.ledger.full_check import FullCheck
+from sulq.curator.ledger.history import Charge, pending
+from sulq.curator.ledger.late_answers import LateAnswers, flush_of
+from sulq.curator.ledger.notes import Keys, Line, Signer, check_key
 from sulq.curator.ledger.opening import Report, connect, place_of, verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
-from sulq.curator.ledger.shares import Share, Standing, check_analyst
-from sulq.curator.ledger.sources import Source, covered, source_key
+from sulq.curator.ledger.registrations import RegisteringLedger
+from sulq.curator.ledger.shares import Standing, check_analyst
+from sulq.curator.ledger.sources import source_key
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.filter import Totals
-from sulq.language.estimator import Estimator
-from sulq.language.privacy import Budget, EpsilonDelta, Event, Unit
+from sulq.kernel.ledger.store import END
+from sulq.language.privacy import Budget, Event, Unit
 
 __all__ = ["Ledger", "Line", "Report", "Standing", "reconcile", "verify"]
 
@@ -37,7 +40,7 @@ def nowhere(_: str) -> None:
     """Fail at no step; the crash tests put something else here."""
 
 
-class Ledger(AnchoredLedger):
+class Ledger(RegisteringLedger):
     """Append-only, hash-chained, durable; the privacy filter decides on each debit (SR3).
 
     It has no way to edit, remove or refund an entry (T45, T60). All totals are recomputed from the entries at every
@@ -53,6 +56,7 @@ class Ledger(AnchoredLedger):
         clock: Callable[[], float],
         failpoint: Callable[[str], None],
         answer_wait: float,
+        last: int,
     ) -> None:
         self.path = path
         self._clock = clock
@@ -60,8 +64,14 @@ class Ledger(AnchoredLedger):
         self._store = store
         self._waiting: dict[int, str] = {}  # answers that wait for the next transaction, by their debit
         self._mutex = threading.Lock()
+        flush_of(path)
         try:
-            self._writer = SharedWriter(store, mechanisms, failpoint, follower=History, last=self._add_waiting)
+
+            def empty() -> State:  # read anew, it goes on from a checkpoint that this opening has followed
+                known = self._history.checkpoint if hasattr(self, "_writer") else None
+                return history.begun(store, mechanisms, last if known is None else known[0])
+
+            self._writer = SharedWriter(store, empty, failpoint, first=_checkpoint, last=self._add_waiting)
         except BaseException:
             store.close()
             raise
@@ -72,6 +82,11 @@ class Ledger(AnchoredLedger):
         self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
         self._version = self._history.version
+        self._late = LateAnswers(self)
+        self._check: FullCheck | None = None
+        begun = (self._history.begun_at, self._history.begun_hash)
+        if path is not None and begun[0]:
+            self._check = FullCheck(path, mechanisms, begun, self._writer.fail)
 
     @classmethod
     def open(
@@ -90,6 +105,7 @@ class Ledger(AnchoredLedger):
         answer_wait: float = 60.0,
         vfs: str = "",
         anchor: Path | str | None = None,
+        whole: bool = False,
         clock: Callable[[], float] = time.time,
         failpoint: Callable[[str], None] = nowhere,
     ) -> Self:
@@ -110,6 +126,8 @@ class Ledger(AnchoredLedger):
             vfs: An apsw file system; the tests of power loss bring their own.
             anchor: A file on another volume where the head is noted before each debit is acknowledged (T46); begun
                 where there is none. Once a ledger has one it takes no debit without it.
+            whole: Whether to read it from its first entry. By default it is read from its last checkpoint, with an
+                anchor from the last one that the anchor vouches for, and the entries before aside.
             clock: Seconds since 1970, written down and never acted upon (T50).
             failpoint: Called with the name of each step of a debit.
 
@@ -135,12 +153,21 @@ class Ledger(AnchoredLedger):
             time=moment(clock),
             remembered=outside is not None and outside.exists(),
         )
+        last = 0 if whole else END if outside is None else noted_place(outside)
         ledger = cls(
-            store, path=place, mechanisms=mechanisms, clock=clock, failpoint=failpoint, answer_wait=answer_wait
+            store,
+            path=place,
+            mechanisms=mechanisms,
+            clock=clock,
+            failpoint=failpoint,
+            answer_wait=answer_wait,
+            last=last,
         )
         try:
-            state = ledger._writer.state
-            notes.compare(state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic, **parts)
+            state, choice = ledger._writer.state, ledger.choice
+            notes.compare(
+                state, ledger._founding, unit=unit, budget=budget, synthetic=synthetic, choice=choice, **parts
+            )
             if outside is not None:
                 ledger._attach(Anchor(outside, ledger.space, ledger._signer, failpoint))
         except SulqError:
@@ -201,9 +228,9 @@ class Ledger(AnchoredLedger):
         name = None if key is None else (analyst, key)
 
         def propose(draft: Draft) -> Receipt | int:
-            keys = history.of(draft.state).keys
-            if name is not None and name in keys:
-                return self._again(draft.state, keys[name], question_digest)
+            used = None if name is None else history.of(draft.state).key(*name)
+            if used is not None:
+                return self._again(draft.state, used, question_digest)
             self._guard_anchor(draft.state)
             accounts = pending(draft).charged(draft, analyst, event)
             try:
@@ -227,17 +254,18 @@ class Ledger(AnchoredLedger):
             self._keys.settle(name)
         return receipt
 
-    def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False) -> None:
+    def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False, soon: bool = False) -> None:
         """Store the answer to a debit for the transcript.
 
-        It is written with the next debit, at `flush` or at `close`, and lost in a crash before that; `at_once` where
-        another process or an idempotency key may ask for it again.
+        It is written with the next debit, at `flush` or at `close`, and lost in a crash before that: asked again it is
+        a new debit (SR24). With `soon` it is also written where no debit comes for a moment. With `at_once`, and where
+        the debit has an idempotency key, it is durable when this returns.
         """
         self._writer.guard()
-        charge = self._history.charges.get(receipt.seq)
+        charge = self._charge(receipt.seq)
         if charge is None or receipt.entry != charge.entry.hex() or receipt.stored is not None:
             raise CuratorError("bad-receipt", "This ledger gave no such receipt.")
-        if charge.answer is not None or receipt.seq in self._unwritten():
+        if self._history.answer_of(receipt.seq) is not None or receipt.seq in self._unwritten():
             raise CuratorError("bad-receipt", "This debit has its answer already.")
         with self._mutex:
             self._waiting[receipt.seq] = notes.answer(receipt.seq, answer, time=self._now())
@@ -247,14 +275,21 @@ class Ledger(AnchoredLedger):
         except SetupError as error:
             if error.code != "ledger-busy":
                 raise
-            # The debit stands and the answer may go out; it waits here for the next transaction.
+            # The debit stands; the answer waits for the next transaction, and may go out where nobody was promised it.
+            self._late.note()
+            if charge.key is not None or at_once:
+                why = "The ledger is busy: the answer is paid for and kept, and not yet written."
+                raise SetupError("ledger-busy", why, "Ask again with the same key: it costs nothing more.") from error
+        else:
+            if soon:
+                self._late.note()
         finally:
             self._settle(charge)
 
     def abandon(self, receipt: Receipt) -> None:
         """Say that a debit will have no answer, so that nobody waits for one; it stays charged (T45)."""
         self._writer.guard()
-        charge = self._history.charges.get(receipt.seq)
+        charge = self._charge(receipt.seq)
         if charge is not None:
             self._settle(charge)
 
@@ -264,99 +299,15 @@ class Ledger(AnchoredLedger):
         if self._unwritten():
             self._writer.take(_flush)
 
-    def register(
-        self,
-        name: str,
-        *,
-        declarations: str,
-        size: int | None = None,
-        source: str = "",
-        public: bool = False,
-        estimators: tuple[Estimator, ...] = (),
-        anew: bool = False,
-    ) -> int:
-        """Note what data stands under a name, if that is new or said to be; returns the public version.
-
-        The spend stays with the person space, whatever its data is called and however often it is registered (T56).
-        """
-        data = Registration(name, declarations, size, source, public, estimators)
-
-        def propose(draft: Draft) -> int:
-            later = pending(draft)
-            if anew or later.registered.get(name) != data:
-                draft.note(notes.registered(data, time=self._now()))
-                later.registered[name] = data
-                later.version += 1
-            return later.version
-
-        self._version = self._writer.take(propose)
-        return self._version
-
-    def cover(self, sources: Iterable[Source], *, new_people: bool = False) -> None:
-        """Note the private sources whose people this ledger protects; each once, and again when it is another file.
-
-        Privacy: what an entry keeps of size, time and bytes is a MAC under the ledger's own key (SR25).
-
-        Args:
-            sources: What is opened under this ledger.
-            new_people: The owner's word that no other ledger protects these people, kept for any auditor to see.
-        """
-
-        def propose(draft: Draft) -> None:
-            for source in new:
-                if not _noted(source, draft.state, self._source_key):
-                    draft.note(covered(source, self._source_key, new_people=new_people, time=self._now()))
-
-        with self._writer.looking() as (state, _):
-            new = [source for source in sources if not _noted(source, state, self._source_key)]
-        new = [source.read() for source in new]  # outside any transaction: a file may be slow to read
-        if new:
-            self._writer.take(propose)
-
-    def raise_to(self, budget: Budget) -> None:
-        """Raise the budget by an entry of its own; the published total is the sum of all time.
-
-        Raises:
-            SetupError: `budget-mismatch` if it is of another kind, or lower in any part.
-        """
-
-        def propose(draft: Draft) -> None:
-            own = draft.filter
-            notes.refuse_lowered(own.budget, budget)
-            if budget != own.budget:
-                split = notes.widened(own.split, budget) if own.split and isinstance(budget, EpsilonDelta) else None
-                draft.raise_to(notes.raised(budget, split, time=self._now()))
-
-        self._writer.take(propose)
-
-    def share(self, analyst: str, share: Share, *, unless_set: bool = False) -> Share:
-        """Set what one analyst may spend at most and what is kept for it, as parts of the budget (T54, T55).
-
-        It is an entry, if it is new; a later one replaces it. Without one an analyst may spend all that is left, and
-        nothing is kept for it. With `unless_set` one that stands already is left as it is. Returns the one that holds.
-
-        Raises:
-            SetupError: `bad-share`: more would be kept for all than there is, or is left.
-        """
-        check_analyst(analyst)
-
-        def propose(draft: Draft) -> Share:
-            later = pending(draft)
-            known = later.accounts.shares.get(analyst)
-            if known is not None and (unless_set or known == share):
-                return known
-            later.accounts = later.accounts.given(draft.filter, analyst, share)
-            draft.note(notes.shared(analyst, share, time=self._now()))
-            return share
-
-        return self._writer.take(propose)
-
     def close(self) -> None:
         """Write what waits and let the file go."""
         try:
             if self.usable and self._unwritten():
                 self._writer.take(_flush)
         finally:
+            self._late.stop()
+            if self._check is not None:
+                self._check.stop()
             self._writer.close()
 
     def give_up(self) -> None:
@@ -384,7 +335,7 @@ class Ledger(AnchoredLedger):
 
     def _again(self, state: State, seq: int, question_digest: str) -> Receipt:
         """The receipt and the answer given earlier to an idempotency key."""
-        charge = history.of(state).charges[seq]
+        charge = cast("Charge", history.of(state).charge(self._store, seq))
         if charge.question != question_digest:
             raise QuestionError("key-reused", "This idempotency key was used for another question.")
         answer = view.stored_answer(history.of(state), self._store, self._unwritten(), seq)
@@ -399,7 +350,15 @@ class Ledger(AnchoredLedger):
                 draft.note(body)
 
     def _settle(self, charge: Charge) -> None:
-        self._keys.settle(None if charge.key is None else (charge.analyst, charge.key))
+        self._keys.settle(None if charge.key is None else (charge.kind.analyst, charge.key))
+
+    def _charge(self, seq: int) -> Charge | None:
+        """One debit, from memory if it is of late."""
+        found = self._history.charges.get(seq)
+        if found is None:
+            with self._writer.looking() as (state, store):
+                found = history.of(state).charge(store, seq)
+        return found
 
 
 def reconcile(
@@ -421,7 +380,10 @@ def reconcile(
         SetupError: There is no such ledger or anchor, or they are not of one person space; nothing was written.
     """
     outside = Path(anchor).resolve()
-    with Ledger.open(path, mechanisms=mechanisms, create=False, wait=wait, clock=clock, failpoint=failpoint) as ledger:
+    ledger = Ledger.open(
+        path, mechanisms=mechanisms, create=False, wait=wait, clock=clock, failpoint=failpoint, whole=True
+    )
+    with ledger:  # read whole: what is burnt is what all its entries lack
         held = Anchor(outside, ledger.space, ledger._signer, failpoint)  # noqa: SLF001 - of this file
         noted = held.read()
         known = ledger._history  # noqa: SLF001
@@ -440,8 +402,11 @@ def reconcile(
         return {}
 
 
-def _noted(source: Source, state: State, key: bytes) -> bool:
-    return any(cover.knows(source, key) for cover in history.of(state).covers if cover.kind != "name")
+def _checkpoint(draft: Draft) -> None:
+    """Begin a transaction with a checkpoint, where one is due: it speaks of all entries before it."""
+    found = history.of(draft.state)
+    if found.due(draft.state):
+        draft.note(found.told(draft.state))
 
 
 def _flush(draft: Draft) -> None:

@@ -6,6 +6,7 @@ share     what one analyst may spend, and what is kept for it
 anchor    where the head is noted outside the ledger from here on
 burn      a charge for asks the ledger has lost, which the kernel reads
 cover     a private source whose people it protects (registry.py)
+checkpoint  what all entries before it come to (checkpoints.py)
 
 A signature is checked with the ledger's public key alone.
 """
@@ -13,8 +14,10 @@ A signature is checked with the ledger's public key alone.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import hmac
+import json
 import platform
 import threading
 import time
@@ -51,9 +54,11 @@ from sulq.language.privacy import (
     divided,
     key_part,
 )
+from sulq.language.rows_choice import AutoUnit, RowsChoice
 from sulq.version import __version__
 
 KEY_BYTES: Final = 32  # of either half of a key
+MAX_KNOWN_EVENTS: Final = 1024  # that are not read again where another debit says the same
 
 
 class Signer:
@@ -99,6 +104,7 @@ class Registration:
 
     `public`: the owner's word that no row of it needs protection, here for any auditor to see (T22).
     `estimators`: functions and certificates that rest on the owner's word, likewise (SR5).
+    `choice`: how many rows of a person are kept from here on, and the paid release that it follows from (SR28).
     """
 
     name: str
@@ -107,13 +113,21 @@ class Registration:
     source: str
     public: bool = False
     estimators: tuple[Estimator, ...] = ()
+    choice: RowsChoice | None = None
 
 
 def registered(data: Registration, *, time: str) -> str:
     """Data under a name, as the owner registered it."""
+    return canonical({"kind": "register", "time": time} | registration_tree(data))
+
+
+def registration_tree(data: Registration) -> Body:
+    """What is registered, to be written."""
     told = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
     own = [wire.to_json(item) for item in told.pop("estimators")]
-    return canonical({"kind": "register", "time": time} | told | ({"estimators": own} if own else {}))
+    choice = wire.to_json(told.pop("choice"))
+    more = ({"estimators": own} if own else {}) | ({"choice": choice} if choice else {})
+    return told | more
 
 
 def answer(seq: int, text: str, *, time: str) -> str:
@@ -171,7 +185,10 @@ def read_registration(body: Body) -> Registration:
     if not isinstance(public, bool):
         raise damaged("the field public", "is not a truth value")
     name, declared, source = (text(body, field) for field in ("name", "declarations", "source"))
-    return Registration(name, declared, size, source, public, _estimators(body))
+    choice = _value(body, "choice") if "choice" in body else None
+    if not isinstance(choice, RowsChoice | None):
+        raise damaged("the field choice", "is no choice of rows")
+    return Registration(name, declared, size, source, public, _estimators(body), choice)
 
 
 def _estimators(body: Body) -> tuple[Estimator, ...]:
@@ -191,11 +208,17 @@ def read_share(body: Body) -> Share:
 
 
 def read_event(body: Body) -> Event:
-    """Read a debit's event whole."""
-    event = _value(body, "event")
+    """Read a debit's event whole; most ask at a price that was asked at shortly before, in the same words."""
+    try:
+        event = _event(json.dumps(body.get("event")))
+    except (QuestionError, SetupError) as error:
+        raise damaged("the field event", "is not a value of sulq") from error
     if not isinstance(event, Event):
         raise damaged("a debit", "has no event")
     return event
+
+
+_event = functools.lru_cache(MAX_KNOWN_EVENTS)(wire.decode)  # events are frozen
 
 
 def _value(body: Body, name: str) -> object:
@@ -265,6 +288,7 @@ class Founding(NamedTuple):
     receipt_key: bytes  # what names of sources, and keys of the first ledgers, follow from
     signing_key: bytes  # the secret half of what receipts and anchors are signed with
     implied: bool  # begun before a unit said which ids are one person: it folds them by spelling
+    histogram_share: Fraction | None = None  # where the number of rows is chosen: of the budget, for its histogram
 
 
 def versions() -> dict[str, str]:
@@ -293,14 +317,16 @@ def genesis(
     split = None
     if isinstance(budget, EpsilonDelta):
         split = divided(budget, open_keys=open_keys, basic=basic, keys=keys)
-    own = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
-    own |= {"unit": kernel_wire.to_json(unit, entries.KINDS)} | _divided(budget, split)
+    own: Body = {"kind": "genesis", "format": entries.FORMAT, "synthetic": synthetic, "space": random_bytes(16).hex()}
+    if isinstance(unit, AutoUnit):
+        own, unit = own | {"histogram_share": wire.to_json(unit.share)}, unit.widest
+    own |= {"unit": kernel_wire.to_json(unit, entries.KINDS)} | divided_tree(budget, split)
     return canonical(told | own | {name: random_bytes(KEY_BYTES).hex() for name in SECRETS})
 
 
 def raised(budget: Budget, split: Split | None, *, time: str) -> str:
     """A larger budget."""
-    return canonical({"kind": "raise", "time": time} | _divided(budget, split))
+    return canonical({"kind": "raise", "time": time} | divided_tree(budget, split))
 
 
 def widened(split: Split, budget: EpsilonDelta) -> Split:
@@ -314,7 +340,8 @@ def widened(split: Split, budget: EpsilonDelta) -> Split:
     return Split(split.alpha, max(room, split.room), delta, keys, basic)
 
 
-def _divided(budget: Budget, split: Split | None) -> Body:
+def divided_tree(budget: Budget, split: Split | None) -> Body:
+    """A budget and how it is divided, to be written."""
     return {"budget": kernel_wire.to_json(budget, entries.KINDS), "split": kernel_wire.to_json(split, entries.KINDS)}
 
 
@@ -329,7 +356,10 @@ def read_founding(body: Body) -> Founding:
     if len(signing_key) != KEY_BYTES:
         raise damaged("entry 1", "has no keys")
     implied = "fold" not in cast("Body", body["unit"])
-    return Founding(text(body, "space"), hash_key, receipt_key, signing_key, implied)
+    share = _value(body, "histogram_share") if "histogram_share" in body else None
+    if not isinstance(share, Fraction | None):
+        raise damaged("entry 1", "has a share that is not a number")
+    return Founding(text(body, "space"), hash_key, receipt_key, signing_key, implied, share)
 
 
 def compare(
@@ -341,13 +371,21 @@ def compare(
     synthetic: bool | None,
     basic: Fraction | None = None,
     keys: Fraction | None = None,
+    choice: RowsChoice | None = None,
 ) -> None:
-    """Refuse declarations that differ from the ledger's own: the ledger holds the truth (T56)."""
+    """Refuse declarations that differ from the ledger's own, with the rows of its `choice`: it is the truth (T56)."""
     own = state.genesis
     if unit is not None and unit.fold is None and founding.implied and unit.column is not None:
         unit = replace(unit, fold=own.unit.fold)  # who says nothing of ids means what the ledger has always done
-    if unit is not None and unit != own.unit:
-        raise SetupError("unit-mismatch", f"The ledger protects {own.unit}; it was opened for {unit}.")
+    protected = own.unit if choice is None else replace(own.unit, rows=choice.rows)
+    if founding.histogram_share is not None:
+        if isinstance(unit, AutoUnit) and unit.fits(protected):
+            unit = protected  # the ledger's own maximum, or the number that was chosen
+        elif unit is not None and choice is None:
+            why = "How many rows of a person this ledger keeps is not chosen yet."
+            raise SetupError("unit-mismatch", why, 'Open it with rows="auto", as it was begun.')
+    if unit is not None and unit != protected:
+        raise SetupError("unit-mismatch", f"The ledger protects {protected}; it was opened for {unit}.")
     if budget is not None and budget != state.filter.budget:
         raise SetupError("budget-mismatch", f"The ledger's budget is {state.filter.budget}, not {budget}.")
     if synthetic is not None and synthetic != own.synthetic:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from sulq.addresses import TableAddress, beside, ledger_at, ledger_of
+from sulq.addresses import TableAddress, beside, beside_all, ledger_at, ledger_of, partition_folders
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import load
@@ -112,11 +112,11 @@ def report(state: State) -> Report:
     found = history.of(state)
     return Report(
         space=found.founding.space,
-        unit=state.genesis.unit,
+        unit=history.unit_of(state),
         budget=state.filter.budget,
         synthetic=state.genesis.synthetic,
         entries=state.seq,
-        debits=len(found.charges),
+        debits=found.debits,
         answers=found.answers,
         head=state.hash.hex(),
         totals=state.totals,
@@ -292,11 +292,11 @@ def ledger_place(
     Raises:
         SetupError: `covered-source`, `several-ledgers`, `bad-declaration`, or a ledger there cannot be read.
     """
-    folders = {data.parent for data, _ in private if isinstance(data, Path)}
+    folders = ledger_folders(data for data, _ in private if isinstance(data, Path))
     url = next((str(data) for data, _ in private if is_table_address(data)), None)
-    if told is None and len(folders) > 1:
-        return begun()
     if told is None:
+        if files := [data for data, _ in private if isinstance(data, Path)]:
+            beside_all(files)  # refuses those of which a ledger beside one would not be found from another
         books = [*covers_in(folders), *(covers_of(url) if url is not None else [])]
         return choose(sources, books) or begun()
     own = _told(told)
@@ -312,6 +312,23 @@ def ledger_place(
     folders |= {told.resolve().parent} if isinstance(told, Path) else set()
     agree(sources, own, [*covers_in(folders), *(covers_of(url) if url is not None else [])])
     return told
+
+
+def ledger_folders(files: Iterable[Path]) -> set[Path]:
+    """Where a ledger of data files may lie: beside them; of a part of a partitioned table beside and in the whole.
+
+    In the whole: also beside any other part, as the ledger of one part covers the whole that is asked after it.
+    """
+    places = [partition_folders(file) for file in files]
+    wholes = {folders[-1] for folders in places if len(folders) > 1}
+    above = {folder for folders in places for folder in folders} | {whole.parent for whole in wholes}
+    return above.union(*map(_partitions, wholes))
+
+
+def _partitions(whole: Path) -> list[Path]:
+    """Every folder called NAME=VALUE in a folder, and in these."""
+    found = [each for each in whole.glob("*=*") if each.is_dir() and not each.is_symlink()]  # which may lead back
+    return [*found, *(within for each in found for within in _partitions(each))]
 
 
 def _told(told: Path | str) -> LedgerCover | None:

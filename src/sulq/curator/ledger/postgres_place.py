@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self, cast
 from urllib.parse import unquote
 
+from sulq.curator.ledger.checkpoints import MARKED, MAX_SEARCHED_ENTRIES
 from sulq.curator.ledger.sources import COVERING
 from sulq.errors import SetupError, SulqError
 from sulq.kernel.ledger.chain import Row
@@ -139,6 +140,10 @@ class PostgresPlace(PostgresStore):
                     db.execute(self._named("DROP TABLE {0}.head, {0}.entries"))
         except psycopg.Error as error:
             raise self._meaning(error) from error
+
+    def _named(self, query: str) -> str:
+        """A statement about this ledger."""
+        return query.replace("{0}", self._ledger)
 
     def _create(self, rows: Sequence[Row]) -> None:
         import psycopg
@@ -287,18 +292,25 @@ WHERE e.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE') AND has_table_pri
 AND 3 = (SELECT count(*) FROM pg_attribute WHERE attrelid = e.oid AND attname IN ('seq', 'body', 'hash'))
 ORDER BY n.nspname
 """
-# The first entry of a ledger, and those that may say what data it covers.
+# The entry before the last checkpoint of a ledger, if that is near its end; 0 where there is none.
+LAST: Final = f"""
+SELECT coalesce(max(seq) - 1, 0) FROM {{0}}.entries
+WHERE seq > (SELECT max(seq) FROM {{0}}.entries) - {MAX_SEARCHED_ENTRIES} AND {MARKED}
+"""  # noqa: S608 - put together from constants
+# The first entry of a ledger, its last checkpoint, and later entries that may say what data it covers.
 TOLD: Final = """
-SELECT seq, body, hash FROM {0}.entries WHERE seq = 1 OR position(%s in body) > 0 OR position(%s in body) > 0
-ORDER BY seq
+SELECT seq, body, hash FROM {0}.entries WHERE seq = 1 OR (
+    seq > {1} AND (seq = {1} + 1 OR position(%s in body) > 0 OR position(%s in body) > 0)
+) ORDER BY seq
 """
-# Whether each entry is there as it was chained: `chain.link` in SQL.
+# Whether each entry from a place on is there as it was chained: `chain.link` in SQL.
 LINKED: Final = """
 SELECT coalesce(bool_and(seq = place AND hash = sha256(before || int8send(seq) || convert_to(body, 'UTF8'))), false)
 FROM (
-    SELECT seq, body, hash, row_number() OVER chain AS place,
-        lag(hash, 1, decode(repeat('00', 32), 'hex')) OVER chain AS before
-    FROM {0}.entries WINDOW chain AS (ORDER BY seq)
+    SELECT seq, body, hash, {1} + row_number() OVER chain AS place, coalesce(
+        lag(hash) OVER chain, (SELECT hash FROM {0}.entries WHERE seq = {1}), decode(repeat('00', 32), 'hex')
+    ) AS before
+    FROM {0}.entries WHERE seq > {1} WINDOW chain AS (ORDER BY seq)
 ) AS chained
 """
 # Settings under which the server writes values of a statement into its log: the first entry holds the ledger's keys.
@@ -335,14 +347,16 @@ def ledgers_in(store: PostgresPlace) -> Iterator[tuple[str, list[Row]]]:
 
 
 def told(store: PostgresPlace, ledger: str) -> list[Row]:
-    """The first entry of a ledger of the database, and those that may say what data it covers.
+    """The first entry of a ledger of the database, its last checkpoint, and later ones that may say what it covers.
 
     Raises:
         SetupError: `ledger-damaged`.
     """
-    if store.ask(LINKED.replace("{0}", ledger)) != [(True,)]:
+    ((place,),) = store.ask(LAST.replace("{0}", ledger))
+    linked, told = (text.replace("{0}", ledger).replace("{1}", str(int(place))) for text in (LINKED, TOLD))
+    if store.ask(linked) != [(True,)]:
         raise damaged(f"an entry of {ledger}", "is missing, or was changed")
-    return [Row(*row) for row in store.ask(TOLD.replace("{0}", ledger), *COVERING)]
+    return [Row(*row) for row in store.ask(told, *COVERING)]
 
 
 def refuse_logged(store: PostgresPlace) -> None:

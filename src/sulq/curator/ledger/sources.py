@@ -24,8 +24,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
+from sulq.curator.ledger import checkpoints
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.kernel.ledger.store import Store, damaged
@@ -207,6 +208,12 @@ def read_cover(body: Mapping[str, object]) -> Cover:
     return Cover(kind, place, within, tuple(map(int, numbers)), stamp, content, body.get("new_people") is True)
 
 
+def cover_from(tree: Sequence[Any]) -> Cover:
+    """Read a cover as a checkpoint says it."""
+    kind, place, within, numbers, *more = tree
+    return Cover(kind, place, within, tuple(numbers), *more)
+
+
 def read_registered(source: str) -> Cover | None:
     """What version 0.1.0 noted of a file when it was registered: its name, size and time."""
     name, _, rest = source.rpartition(" ")
@@ -233,6 +240,8 @@ def cover_of(opened: Path | str, rows: Iterable[Row]) -> LedgerCover:
             if row.seq == 1:
                 space, key = str(body["space"]), source_key(bytes.fromhex(body["receipt_key"]))
                 synthetic = body["synthetic"] is True
+            elif body.get("kind") == "checkpoint":
+                covers = [*map(cover_from, body["covers"])]
             elif body.get("kind") == "cover":
                 covers.append(read_cover(body))
             elif body.get("kind") == "register" and not body.get("public", False):
@@ -245,18 +254,20 @@ def cover_of(opened: Path | str, rows: Iterable[Row]) -> LedgerCover:
 
 
 def told(store: Store) -> list[Row]:
-    """The first entry of a ledger, and those that may say what data it covers.
+    """The first entry of a ledger, its last checkpoint, and later entries that may say what data it covers.
 
-    Privacy: of a ledger that lost an entry, or in which one was changed, nobody can say what it covers (T98).
+    Privacy: of a ledger that lost an entry, or in which one was changed, nobody can say what it covers (T98). Entries
+    before the last checkpoint are read when the ledger is opened, aside.
 
     Raises:
         SetupError: `ledger-damaged`.
     """
-    found: list[Row] = []
-    last = (0, ORIGIN)
     store.reading()
     try:
-        for row in store.rows():
+        known = checkpoints.find(store, parts=False)
+        found = [] if known is None else [known.first, known.row]
+        last = (0, ORIGIN) if known is None else (known.row.seq, known.row.hash)
+        for row in store.rows(last[0]):
             if row.seq != last[0] + 1 or row.hash != link(last[1], row.seq, row.body):
                 raise damaged(f"entry {last[0] + 1}", "is missing, or was changed")
             last = (row.seq, row.hash)

@@ -8,7 +8,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Generic, Self, TypeVar
 
@@ -18,7 +18,7 @@ from sulq.curator.ledger.postgres_place import PostgresPlace
 from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.kernel.ledger.chain import Row
-from sulq.kernel.ledger.entries import Draft, Follower, State
+from sulq.kernel.ledger.entries import Draft, State
 from sulq.kernel.ledger.sqlite import MEMORY, SCHEMA, SqliteStore
 from sulq.kernel.ledger.store import Busy, Doubt, Store, damaged
 from sulq.kernel.ledger.writer import Writer
@@ -263,15 +263,16 @@ class SharedWriter(Writer):
     def __init__(
         self,
         store: SqliteFile | PostgresPlace,
-        mechanisms: Collection[str],
+        empty: Callable[[], State],
         failpoint: Callable[[str], None],
         *,
-        follower: Callable[[], Follower],
+        first: Callable[[Draft], None],
         last: Callable[[Draft], None],
     ) -> None:
         with opening():
-            super().__init__(store, lambda: State(mechanisms, follower()), failpoint)
+            super().__init__(store, empty, failpoint)
         self._place = store
+        self._first = first  # what is added to a draft before anyone has proposed
         self._last = last  # what is added to a draft when all who wait have proposed
         self._turns = Turns(self._settle)
 
@@ -286,6 +287,12 @@ class SharedWriter(Writer):
         with opening(), self.reading() as found:
             yield found
 
+    def fail(self, error: SulqError) -> None:
+        """Do nothing any more, for what was found aside."""
+        with self._io:
+            if self._dead is None:
+                self._die(error)
+
     def remove(self) -> None:
         """Remove the ledger again, if this opening began it and nothing was written to it since."""
         with opening(), self._alone():
@@ -294,6 +301,7 @@ class SharedWriter(Writer):
 
     def _settle(self, batch: Sequence[Turn[object]]) -> None:
         def propose(draft: Draft) -> None:
+            self._first(draft)
             for turn in batch:
                 turn.run(draft)
             self._last(draft)

@@ -8,13 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Receipt, SignedReceipt
 from sulq.answers.budget import BudgetLeft
 from sulq.curator.ledger import history, notes, shares
-from sulq.curator.ledger.history import Charge, Declaration, History, load
+from sulq.curator.ledger.checkpoints import DebitKind
+from sulq.curator.ledger.history import Charge, Declaration, History, checked, load
 from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
 from sulq.curator.ledger.opening import Report, entry_of, report
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
@@ -42,7 +43,7 @@ def _all_lines(history: History, store: Store, waiting: Mapping[int, str]) -> li
         if link(last, row.seq, row.body) != row.hash:
             raise damaged(f"entry {row.seq}", "is not what was written")
         last = row.hash
-        if row.seq in history.charges:
+        if history.knows(row.seq):
             lines.append(_line(row.seq, entries.parse(row), None))
         elif (body := entries.parse(row)).get("kind") == "answer":
             answers[notes.whole(body, "of")] = notes.text(body, "answer")
@@ -52,16 +53,16 @@ def _all_lines(history: History, store: Store, waiting: Mapping[int, str]) -> li
 def _lines(history: History, store: Store, waiting: Mapping[int, str], places: Iterable[int]) -> list[Line]:
     """Some lines, each read by its place: however long the ledger, no more of it is read."""
     return [
-        _line(seq, entries.parse(_checked(store, seq)), stored_answer(history, store, waiting, seq)) for seq in places
+        _line(seq, entries.parse(checked(store, seq)), stored_answer(history, store, waiting, seq)) for seq in places
     ]
 
 
-def seen(charge: Charge, analyst: str | None, datasets: Collection[str] | None) -> bool:
+def seen(debit: DebitKind, analyst: str | None, datasets: Collection[str] | None) -> bool:
     """Whether a debit may be shown to whoever sees this analyst's and these datasets' (None: all).
 
     A debit that does not say which dataset it was of is shown to those who see all of them (T79).
     """
-    return analyst in (None, charge.analyst) and (datasets is None or charge.dataset in datasets)
+    return analyst in (None, debit.analyst) and (datasets is None or debit.dataset in datasets)
 
 
 def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
@@ -86,23 +87,15 @@ def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
 
 def stored_answer(history: History, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:
     """The answer to one debit, if there is one."""
-    place = history.charges[seq].answer
+    place = history.answer_of(seq)
     if place is not None:
-        return answer_text(_checked(store, place))
+        return answer_text(checked(store, place))
     return answer_text(Row(seq, waiting[seq], b"")) if seq in waiting else None
 
 
 def answer_text(row: Row) -> str:
     """What an answer's entry says."""
     return notes.text(entries.parse(row), "answer")
-
-
-def _checked(store: Store, seq: int) -> Row:
-    """One entry, if it still is what was chained to the one before."""
-    before, row = store.row(seq - 1), store.row(seq)
-    if before is None or row is None or link(before.hash, seq, row.body) != row.hash:
-        raise damaged(f"entry {seq}", "is not what was written")
-    return row
 
 
 def _line(seq: int, body: Body, answer: str | None) -> Line:
@@ -151,7 +144,7 @@ def _stands(receipt: SignedReceipt, ledger: Path | str) -> None:
     public = Signer(own.signing_key).public
     if receipt.space != own.space or receipt.public_key != public:
         raise QuestionError("not-in-ledger", "The receipt is of another ledger.")
-    if row is None or receipt.seq not in history.of(state).charges:
+    if row is None or not history.of(state).knows(receipt.seq):
         raise QuestionError("not-in-ledger", f"The ledger has no debit at entry {receipt.seq}.")
     if read_receipt(own.space, row, public) != replace(receipt, signature=""):
         raise QuestionError("not-in-ledger", f"Entry {receipt.seq} of the ledger is another one: it was rewritten.")
@@ -233,7 +226,7 @@ class LedgerView:
             found, waiting = history.of(state), self._unwritten()
             if analyst is None and datasets is None and after == 0 and limit is None:
                 return _all_lines(found, store, waiting)
-            shown = (seq for seq, charge in found.charges.items() if seq > after and seen(charge, analyst, datasets))
+            shown = (seq for seq, debit in found.debits_after(after) if seen(debit, analyst, datasets))
             return _lines(found, store, waiting, itertools.islice(shown, limit))  # entries are followed in order
 
     def receipt(self, seq: int, *, analyst: str | None = None, datasets: Collection[str] | None = None) -> str:
@@ -248,10 +241,10 @@ class LedgerView:
             QuestionError: `not-in-ledger`: there is no such debit.
         """
         with self._writer.looking() as (state, store):
-            charge = history.of(state).charges.get(seq)
-            if charge is None or not seen(charge, analyst, datasets):
+            charge = history.of(state).charge(store, seq)
+            if charge is None or not seen(charge.kind, analyst, datasets):
                 raise QuestionError("not-in-ledger", f"Entry {seq} is no debit of this ledger.")
-            found = read_receipt(self.space, _checked(store, seq), self._signer.public)
+            found = read_receipt(self.space, checked(store, seq), self._signer.public)
         return wire.encode(replace(found, signature=self._signer.sign(found.message)))
 
     @property
@@ -273,13 +266,12 @@ class LedgerView:
         """
         with self._writer.looking() as (state, store):
             found, waiting = history.of(state), self._unwritten()
-            if key is not None and (analyst, key) in found.keys:
+            if key is not None and found.key(analyst, key) is not None:
                 return []
             charges = {
-                seq: charge
-                for seq in found.asked.get(asked, ())
-                if (charge := found.charges[seq]).version == self._version
-                and (charge.answer is not None or seq in waiting)
+                seq: debit
+                for seq, debit in found.asked_by(asked)
+                if debit.version == self._version and (found.answer_of(seq) is not None or seq in waiting)
             }
             pure = {seq: charge.epsilon for seq, charge in charges.items() if charge.epsilon is not None}
             others = {seq: charge.rho for seq, charge in charges.items() if charge.epsilon is None}
@@ -289,11 +281,12 @@ class LedgerView:
 
     def times(self, asked: str) -> int:
         """How often a question was asked, as far as this process has read the file."""
-        return len(self._history.asked.get(asked, ()))
+        return len(self._history.asked_by(asked))
 
     def again(self, line: Line) -> Receipt:
         """The receipt of a kept answer, which no longer opens any row."""
-        charge = self._history.charges[line.seq]
+        with self._writer.looking() as (state, store):
+            charge = cast("Charge", history.of(state).charge(store, line.seq))
         return Receipt(line.seq, charge.entry.hex(), charge.plan, "", line.answer or "")
 
     def verify(self) -> Report:
@@ -396,7 +389,7 @@ class LedgerView:
     @property
     def unit(self) -> Unit:
         """Who is protected."""
-        return self._genesis.unit
+        return history.unit_of(self._writer.state)
 
     @property
     def synthetic(self) -> bool:
@@ -429,8 +422,8 @@ class LedgerView:
     def _unwritten(self) -> dict[int, str]:
         """The answers that are not in the file yet."""
         with self._mutex:
-            charges = self._history.charges
-            self._waiting = {seq: body for seq, body in self._waiting.items() if charges[seq].answer is None}
+            found = self._history
+            self._waiting = {seq: body for seq, body in self._waiting.items() if found.answer_of(seq) is None}
             return dict(self._waiting)
 
 

@@ -1,0 +1,83 @@
+"""A ledger that was opened at a checkpoint is read from its first entry aside, while asks are answered."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final
+
+from sulq.curator.ledger.history import History
+from sulq.curator.ledger.opening import look
+from sulq.curator.ledger.postgres_place import Address
+from sulq.curator.ledger.turns import opening
+from sulq.errors import SulqError
+from sulq.kernel.ledger.entries import State
+from sulq.kernel.ledger.store import damaged
+
+DELAY_SECONDS: Final = 2.0  # before it begins: a command that asks once is over by then
+PIECE: Final = 200  # entries between two pauses
+
+
+class FullCheck:
+    """Follows the entries up to the checkpoint, and the checkpoint itself; it holds no lock between pieces of them.
+
+    Privacy: a checkpoint that says less than the entries before it is found here if no anchor has; `failed` then stops
+    the ledger.
+    """
+
+    def __init__(
+        self,
+        place: Path | Address,
+        mechanisms: Collection[str],
+        checkpoint: tuple[int, str],
+        failed: Callable[[SulqError], None],
+    ) -> None:
+        self._place = place
+        self._mechanisms = mechanisms
+        self._checkpoint = checkpoint
+        self._failed = failed
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="sulq ledger check", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it, done or not."""
+        self._stopped.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(DELAY_SECONDS):
+            try:
+                with opening():
+                    self.check(pausing=True)
+            except SulqError as error:
+                if error.code == "ledger-busy":
+                    continue
+                self._failed(error)
+            except Exception as error:  # noqa: BLE001 - what cannot be read is not what was written
+                self._failed(damaged("an entry before the checkpoint", f"cannot be read ({type(error).__name__})"))
+            return
+
+    def check(self, *, pausing: bool = False) -> None:
+        """Read it, pausing after each piece as long as it took.
+
+        Raises:
+            SetupError: `ledger-damaged`.
+        """
+        state, seq = State(self._mechanisms, History(self._mechanisms)), self._checkpoint[0]
+        store = look(self._place, 5.0)
+        try:
+            began = time.monotonic()
+            for row in store.rows(0, seq):
+                state.follow(row)
+                if row.seq % PIECE == 0:
+                    if self._stopped.wait(time.monotonic() - began if pausing else 0):
+                        return
+                    began = time.monotonic()
+        finally:
+            store.close()
+        if (state.seq, state.hash.hex()) != self._checkpoint:
+            raise damaged(f"entry {seq}", "is not the checkpoint that the ledger was opened at")
