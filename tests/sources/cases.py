@@ -13,7 +13,7 @@ from sulq.language.rowfn import RowFn, col, lit
 from sulq.language.tally import Tally
 from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
 from sulq.sources.engines import OpenEngine, open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset
 from tests import random_tallies
 from tests.sources.plain_engine import PlainEngine

@@ -25,7 +25,7 @@ from sulq.sources.decode.person import WHO
 from sulq.sources.derived_rows import derive, group
 from sulq.sources.duckdb.connection import numpy_column
 from sulq.sources.fold import MAX_PART_ROWS, RowBatch, fold, listed
-from sulq.sources.source import Origin, column_names, suffix
+from sulq.sources.origin import Origin, column_names, suffix
 from sulq.sources.tables import Dataset, Given, not_own, not_unique
 from tests.sources import plain_reading as reading
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from sulq.language.domain import Schema
 from sulq.language.privacy import Unit
+from sulq.sources.origin import Origin
 from sulq.sources.postgres.engine import PostgresEngine
-from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset
 from tests.loaded import address, loaded
 from tests.postgres import server

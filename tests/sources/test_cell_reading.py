@@ -11,8 +11,9 @@ import pytest
 
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.privacy import Unit
-from sulq.language.rowfn import col, lit
+from sulq.language.rowfn import Each, col, lit
 from sulq.sources import cell_reading
+from sulq.sources.duckdb import kept_rows
 from tests import counts, generate
 from tests.counts import count
 from tests.sources import oracle
@@ -106,3 +107,60 @@ def test_a_number_is_clamped_and_a_category_has_its_declared_place_T6() -> None:
         ]
         found = db.execute(f"SELECT {place} FROM (VALUES ('a'), ('b'), ('c')) AS t(x)", {"categories0": ["b", "a"]})
         assert found.fetchall() == [(1,), (0,), (None,)]
+
+
+LONG = cell_reading.MAX_LISTED_CATEGORIES + 6
+
+
+@pytest.mark.parametrize("kind", ["texts", "numbers"])
+def test_long_lists_of_categories_are_looked_up_as_short_ones_are(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every value its own code, what is not listed missing, in every kind of cell, however many rows are equal.
+
+    Control: a list in which two codes changed places is noticed.
+    """
+    whole = kind == "numbers"
+    values = tuple(range(3, 3 * LONG, 3)) if whole else tuple(f"v{i}" for i in range(LONG))
+    cells = [*values, *values[:5], 4, -3, None] if whole else [*values, *values[:5], "v", "V1", " v1", "", None]
+    schema = Schema.of("data", {"c": Category(values), "n": Int(0, 9)})
+    kinds = (pa.int64(), pa.float64(), pa.string()) if whole else (pa.string(),)
+    tally = ask(lit(1), col("n"), by=(col("c"),), schema=schema)
+    for stored in kinds:
+        column = pa.array([None if cell is None else str(cell) for cell in cells]).cast(stored)
+        data = pa.table({"c": column, "n": pa.array([i % 7 for i in range(len(cells))])})
+        want = sums(plain_engine(data, None, schema), tally)
+        assert sums(duck(data, None, schema), tally) == want
+        assert sums(duck(data, None, schema, prepared=False), tally) == want
+    real = kept_rows.lists
+    swapped = lambda item: [(name, [found[1], found[0], *found[2:]]) for name, found in real(item)]  # noqa: E731
+    monkeypatch.setattr(kept_rows, "lists", swapped)
+    assert sums(duck(data, None, schema), tally) != want
+
+
+def test_usual_texts_are_read_as_the_whole_grammar_says() -> None:
+    """Days and times to the second are read by a shorter way, to the same moment or none."""
+    days = [
+        "2024-02-29",
+        "2023-02-29",
+        "0000-01-01",
+        "9999-12-31",
+        "2024-13-01",
+        "2024-1-01",
+        " 2024-01-01",
+        "2024-01-011",
+    ]
+    times = [
+        "T00:00:00",
+        " 23:59:59",
+        "T24:00:00",
+        "T23:60:00",
+        "T12:30",
+        "T12:30:15Z",
+        " 12:30:15.5",
+        "T01:02:03+02:00",
+    ]
+    texts = [*days, *(day + time for day in days for time in times), "", "-", "2024-01-01T"]
+    schema = Schema.of("data", {"t": Timestamp("1700-01-01", "2200-12-31"), "i": Int(0, len(texts))})
+    data = pa.table({"t": texts, "i": range(len(texts))})
+    at = ("2023-12-31", "2024-02-28T23:59:59", "2024-02-29T00:00:00", "2024-02-29T12:30:15", "2024-02-29T23:59:59")
+    tallies = [ask(lit(1), where=col("t") <= each, by=(Each(col("i")),), schema=schema) for each in at]
+    assert sums(duck(data, None, schema), *tallies) == sums(plain_engine(data, None, schema), *tallies)

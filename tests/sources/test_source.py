@@ -19,7 +19,7 @@ from sulq.language.facts import TableFacts
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, lit
 from sulq.language.tally import Engine
-from sulq.sources.source import Origin, suffix
+from sulq.sources.origin import Origin, suffix
 from sulq.sources.tables import Dataset, Given
 from tests import counts, generate, random_tallies
 from tests.counts import count

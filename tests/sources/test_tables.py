@@ -21,7 +21,7 @@ from sulq.language.tally import Tally
 from sulq.sources.duckdb import prepare
 from sulq.sources.duckdb.connection import Connection
 from sulq.sources.engines import ENGINES, open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 from tests import random_tallies
 from tests.loaded import loaded

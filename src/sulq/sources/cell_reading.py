@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from sulq.errors import SetupError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp, Vertices
 from sulq.language.privacy import Unit
 from sulq.language.rowfn.piece import double, whole
 from sulq.sources.decode.frames import WHOLE_LIMIT
-from sulq.sources.decode.person import DIGITS, HALF, lowered
+from sulq.sources.decode.person import DIGITS, HALF, lowered, trimmed
 
 Cell = Literal["truth", "whole", "wide", "number", "text", "date", "moment"]
 """What a source's column holds.
@@ -30,10 +30,13 @@ TRUE: Final = ("true", "t", "1", "yes")
 FALSE: Final = ("false", "f", "0", "no")
 _HOUR: Final = "(?:[01][0-9]|2[0-3])"
 _SIXTIETH: Final = "[0-5][0-9]"
+DAY_ALONE: Final = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 MOMENT: Final = (
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    rf"({DAY_ALONE})"
     rf"(?:[T ]({_HOUR}):({_SIXTIETH})(?::({_SIXTIETH})(?:\.([0-9]{{1,9}}))?)?(?:Z|([+-])({_HOUR}):({_SIXTIETH}))?)?"
 )
+
+TO_THE_SECOND: Final = rf"{DAY_ALONE}[T ]{_HOUR}:{_SIXTIETH}:{_SIXTIETH}Z?"
 
 FIRST_DAY: Final = -719_162  # 0001-01-01
 LAST_DAY: Final = 2_932_896  # 9999-12-31
@@ -152,14 +155,16 @@ def value(column: Column, cell: Cell, item: str) -> tuple[Cell, str]:
         return "moment", _moment(item)
     if isinstance(column, Category) and not whole_values(column):
         return cell, item
-    return "number", f"CASE WHEN regexp_full_match({item}, '{NUMBER}') THEN TRY_CAST({item} AS DOUBLE) END"
+    # Most numbers have no blanks around them.
+    found = (
+        f"WHEN regexp_full_match({text}, '{NUMBER}') THEN TRY_CAST({text} AS DOUBLE)" for text in (item, trimmed(item))
+    )
+    return "number", f"CASE {' '.join(found)} END"
 
 
 def needs_trim(column: Column, cell: Cell) -> bool:
-    """Whether blanks around a text carry no meaning for this declaration."""
-    return cell == "text" and not (
-        isinstance(column, Text) or (isinstance(column, Category) and not whole_values(column))
-    )
+    """Whether blanks around a text are to be left out before its value is read: they say nothing there."""
+    return cell == "text" and isinstance(column, (Bool, Date, Timestamp))
 
 
 def _moment(item: str) -> str:
@@ -172,7 +177,14 @@ def _moment(item: str) -> str:
     zone = f"(({part(7)} * 60 + {part(8)}) * CASE {_group(item, 6)} WHEN '-' THEN (-60) ELSE 60 END)"
     days = f"CASE WHEN {day} >= DATE '0001-01-01' THEN ({day} - DATE '1970-01-01') END"
     total = f"(({days}) * 86400 + {seconds} - {zone}) * 1000000 + {fraction}"
-    return f"CASE WHEN regexp_full_match({item}, '{MOMENT}') THEN {total} END"
+    # Most moments are a day or, to the second, a time. As DuckDB writes them no group need be looked for.
+    alike = "strlen({0}) = {1} AND CAST(TRY_CAST({0} AS {2}) AS VARCHAR) = {0}"
+    hours, minutes, rest = (f"TRY_CAST(substr({item}, {at}, 2) AS BIGINT)" for at in (12, 15, 18))
+    short = f"WHEN {alike.format(item, 10, 'DATE')} THEN (TRY_CAST({item} AS DATE) - DATE '1970-01-01') * {DAY}"
+    plain = f"WHEN {alike.format(item, 19, 'TIMESTAMP')} THEN epoch_us(TRY_CAST({item} AS TIMESTAMP))"
+    usual = f"((({days}) * 24 + {hours}) * 60 + {minutes}) * 60 + {rest}"
+    usual = f"WHEN regexp_full_match({item}, '{TO_THE_SECOND}') THEN ({usual}) * 1000000"
+    return f"CASE {short} {plain} {usual} WHEN regexp_full_match({item}, '{MOMENT}') THEN {total} END"
 
 
 def _group(item: str, group: int) -> str:
@@ -285,8 +297,29 @@ def _truth(cell: Cell, item: str) -> str:
 
 
 def _category(column: Category, cell: Cell, item: str, place: int) -> str:
+    """The place in a short list, from 1, which DuckDB looks up once for each distinct text; or the code beside it."""
+    if looked_up(column, cell):
+        return item
+    found = listed(column, cell, item)
+    if found is not None:
+        return f"list_position($categories{place}, {found})"
+    lowest, highest = whole(int(column.values[0])), whole(int(column.values[-1]))
+    # In 64 bits: codes are counted from the lowest, and a difference of two small integers may not fit their type.
+    return f"CASE WHEN {item} >= {lowest} AND {item} <= {highest} THEN CAST({item} AS BIGINT) END"
+
+
+def looked_up(column: Column, cell: Cell) -> bool:
+    """Whether a column's codes are found in a table of its values, so that a cell costs the same in any list."""
+    long = isinstance(column, Category) and len(column.values) > MAX_LISTED_CATEGORIES
+    return long and listed(cast("Category", column), cell, "") is not None
+
+
+def listed(column: Category, cell: Cell, item: str) -> str | None:
+    """The text of a cell that is looked for among the values; None where whole numbers themselves give the codes."""
     if not whole_values(column):
-        return _listed(text(cell, item), column, place)
+        return text(cell, item)
+    if cell == "whole" and _consecutive(column):
+        return None
     limit = 2**53
     if cell == "truth":
         item = f"CAST({item} AS INTEGER)"
@@ -296,23 +329,12 @@ def _category(column: Category, cell: Cell, item: str, place: int) -> str:
         )
     elif cell == "wide":
         item = f"CASE WHEN {item} >= {whole(-limit)} AND {item} <= {limit} THEN TRY_CAST({item} AS BIGINT) END"
-    if cell == "whole" and _consecutive(column):
-        lowest, highest = whole(int(column.values[0])), whole(int(column.values[-1]))
-        # In 64 bits: codes are counted from the lowest, and a difference of two small integers may not fit their type.
-        return f"CASE WHEN {item} >= {lowest} AND {item} <= {highest} THEN CAST({item} AS BIGINT) END"
-    return _listed(f"CAST({item} AS VARCHAR)", column, place)
+    return f"CAST({item} AS VARCHAR)"
 
 
 def _consecutive(column: Category) -> bool:
     first = int(column.values[0])
     return column.values == tuple(range(first, first + len(column.values)))
-
-
-def _listed(item: str, column: Category, place: int) -> str:
-    """The place in a short list, from 1 (DuckDB looks each distinct text up once), or the code of a long one's type."""
-    if len(column.values) <= MAX_LISTED_CATEGORIES:
-        return f"list_position($categories{place}, {item})"
-    return f"CAST(enum_code(TRY_CAST({item} AS categories{place})) AS INTEGER)"
 
 
 def _day(column: Date, cell: Cell, item: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -11,7 +13,7 @@ from sulq.compile.statements import derived_tables
 from sulq.kernel.private import SATURATED, Stored, saturate
 from sulq.language.domain import Column, Schema, Text
 from sulq.language.facts import Tables
-from sulq.language.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths
+from sulq.language.kinds import Code, Floats, Integers, Kind, Objects, Scalar, Truth, Truths, Words
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import evaluate, numbers
@@ -271,9 +273,28 @@ def labelled(
 ) -> tuple[list[tuple[object, ...]], Integers]:
     """Labels for the stored keys of groups, ascending, and the places of these in that order."""
     kinds = [fn.kind(schema) for fn in keys]
-    labels = [tuple(map(_value, kinds, cells)) for cells in stored]
-    order = sorted(range(len(labels)), key=lambda i: [_place(value) for value in labels[i]])
-    return [labels[i] for i in order], np.array(order, dtype=np.int64)
+    columns = [_labels(kind, [key[i] for key in stored]) for i, kind in enumerate(kinds)] if stored else []
+    relabelled = any(not isinstance(kind, Words) for kind in kinds)
+    labels = list(zip(*columns, strict=True)) if columns and relabelled else list(stored)
+    # The first key decides, which NumPy takes last.
+    order = np.lexsort([_ranks(column) for column in reversed(columns)]) if columns else np.arange(len(labels))
+    ascending = bool((order[1:] > order[:-1]).all())  # as the kernel mostly gives them
+    return labels if ascending else [labels[i] for i in order.tolist()], order
+
+
+def _labels(kind: Kind, cells: Sequence[object]) -> Sequence[object]:
+    """The labels of a key's cells; texts are their own."""
+    return cells if isinstance(kind, Words) else [_value(kind, value) for value in cells]
+
+
+def _ranks(labels: Sequence[object]) -> Integers:
+    """Each label's place in ascending order, equal ones alike."""
+    alike = set(map(type, labels)) in ({str}, {int})
+    if alike and all(map(operator.lt, labels, itertools.islice(labels, 1, None))):  # type: ignore[arg-type]
+        return np.arange(len(labels))  # as the kernel gives them
+    keys: Sequence[object] = labels if alike else [_place(value) for value in labels]
+    places = {key: i for i, key in enumerate(sorted(dict.fromkeys(keys)))}  # type: ignore[type-var]
+    return np.fromiter(map(places.__getitem__, keys), np.int64, len(labels))
 
 
 def _place(value: object) -> tuple[bool, str, object]:

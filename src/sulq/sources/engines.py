@@ -147,13 +147,30 @@ def _check(engine: str, schemas: Iterable[Schema]) -> None:
     if engine not in ENGINES:
         raise SetupError("engine-not-available", f"There is no engine {engine[:40]!r}.")
     for name, column in (item for schema in schemas for item in schema.columns):
-        if isinstance(column, Category) and any(
-            "\x00" in str(value) or not is_text(str(value)) for value in column.values
-        ):
+        texts = "".join(map(str, column.values)) if isinstance(column, Category) else ""
+        if "\x00" in texts or not is_text(texts):
             raise SetupError("bad-declaration", f"A category of column {name!r} is no text that data can hold.")
 
 
 Progress = Callable[[float], None]
+STOP_SECONDS: Final = 0.02
+
+
+@runtime_checkable
+class Early(Protocol):
+    """An engine that may answer certified questions before its rows are kept."""
+
+    def early(self) -> bool:
+        """Whether it does now."""
+        ...
+
+    def ready_aside(self, *, at_once: bool) -> None:
+        """Prepare the rows beside questions, the first of which goes before unless it is to be done at once."""
+        ...
+
+    def stop(self) -> None:
+        """End what is being prepared."""
+        ...
 
 
 class Preparation:
@@ -163,19 +180,31 @@ class Preparation:
     failure costs nothing. Progress is an estimate from the owner's rows, so it is told to the owner alone.
     """
 
-    def __init__(self, ready: Callable[[], None], progress: Progress | None = None) -> None:
-        self._ready = ready
+    def __init__(
+        self, prepare: Callable[[], None], progress: Progress | None = None, waiting: Progress | None = None
+    ) -> None:
+        self._prepare = prepare
         self._progress = progress
+        self._waiting = waiting  # told the same while somebody waits
+        self._waiters = 0
+        self._early: Early | None = None
+        self._wanted = False  # whether the owner asked for it, who then waits for it to the end
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._part = 0.0
         self._failed: Exception | None = None
+
+    def of(self, engine: object) -> None:
+        """Prepare the rows of this engine from now on."""
+        self._early = engine if isinstance(engine, Early) else None
 
     def tell(self, part: float) -> None:
         """Take note of how far it has come, from 0 to 1, and pass it on."""
         self._part = part
         if self._progress is not None:
             self._progress(part)
+        if self._waiting is not None and self._waiters:
+            self._waiting(part)
 
     @property
     def part(self) -> float | None:
@@ -183,31 +212,58 @@ class Preparation:
         thread = self._thread
         return self._part if thread is not None and thread.is_alive() else None
 
-    def start(self) -> None:
+    def start(self, *, wanted: bool = True) -> None:
         """Make the rows ready aside; at most one thread does. The program does not end before it has."""
         with self._starting:
+            self._wanted = self._wanted or wanted
             if self.part is None:
                 self._part = 0.0
-                self._thread = threading.Thread(target=self._work, name="sulq-preparing")
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="sulq-preparing")
+                thread.start()
+                self._thread = thread  # whoever waits joins it, which has begun
 
     def _work(self) -> None:
         try:
-            self._ready()
+            if self._early is None:
+                self._prepare()
+            else:
+                self._early.ready_aside(at_once=self._wanted)
         except Exception as error:  # noqa: BLE001 - raised again where it is heard
             self._failed = error
 
     def ready(self) -> None:
-        """Wait for what is made ready aside, raise what became of it, once; and make sure that the rows are there."""
-        self.wait()
-        with self._starting:
-            failed, self._failed = self._failed, None
-        if failed is not None:
-            raise failed
-        self._ready()
+        """Make sure that rows can be asked: as they stand, while they are prepared aside, or else prepared."""
+        if self._early is not None and self._early.early():
+            self.start(wanted=False)
+        else:
+            self.finish()
 
-    def wait(self) -> None:
-        """Until nothing is made ready aside any more."""
+    def finish(self) -> None:
+        """Wait for what is made ready aside, raise what became of it, once; and make sure that the rows are there."""
+        self._waiters += 1
+        try:
+            self.wait()
+            with self._starting:
+                failed, self._failed = self._failed, None
+            if failed is not None:
+                raise failed
+            self._prepare()
+        except BaseException:
+            if self._waiting is not None:
+                self._waiting(1.0)  # so that nothing of it stays on a terminal
+            raise
+        finally:
+            self._waiters -= 1
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Until nothing is made ready aside any more, or for so long."""
         thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(seconds)
+
+    def close(self) -> None:
+        """The same, but end what was begun only because a question came."""
+        while self._early is not None and not self._wanted and self.part is not None:
+            self._early.stop()  # again: a statement that is about to begin does not hear of it
+            self.wait(STOP_SECONDS)
+        self.wait()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple, Self, cast
+from typing import Final, Self, cast
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
-from sulq.addresses import TableAddress, is_address
+from sulq.data_files import Files, unlike_part
 from sulq.errors import SetupError
 from sulq.kernel.keep import POSITION
 from sulq.language.domain import Int, Real, Schema
@@ -23,150 +23,9 @@ from sulq.sources.cell_reading import Cell
 from sulq.sources.decode import csv_file, files, frames, person
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person
-from sulq.sources.spark.frame import SCHEME, NamedTable, is_frame
+from sulq.sources.origin import ANY_BYTES, Examined, Origin, column_names, suffix
 
-SUFFIXES: Final = (".parquet", ".csv", ".duckdb")
-_SERVERS: Final = ("http://", "https://", "s3://", "gs://", "mysql://")
-
-
-def suffix(path: Path) -> str:
-    """The kind of a data file by its name: .parquet, .csv (also gzipped) or .duckdb."""
-    name = path.name.lower()
-    return next(
-        (known for known in SUFFIXES if name.endswith((known, f"{known}.gz" if known == ".csv" else known))), ""
-    )
-
-
-def column_names(data: object) -> list[str] | None:
-    """The names of a frame's columns, or None where this is no frame."""
-    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
-    if kind in ("pandas.DataFrame", "polars.DataFrame"):
-        return [str(name) for name in cast("pa.Table", data).columns]
-    if isinstance(data, (pa.Table, pa.RecordBatch)):
-        return [str(name) for name in data.schema.names]
-    return None
-
-
-ANY_BYTES: Final = 32  # more than any decimal of DuckDB
-NUMBER_BYTES: Final = {"INT32": 4, "INT64": 8, "BYTE_ARRAY": ANY_BYTES}  # of Parquet's decimals
-
-
-class Parquet(NamedTuple):
-    """What a Parquet file's own metadata says.
-
-    `stored`: its types, INT96 as the nanoseconds that it holds. `bytes`: how many hold a number of each column.
-    """
-
-    names: list[str]
-    rows: int
-    schema: pa.Schema
-    stored: list[pa.DataType]
-    bytes: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Origin:
-    """A data file with its size and time as first seen, a frame, or the address of a database."""
-
-    path: Path | None
-    data: object = field(default=None, repr=False)
-    size: int = 0
-    modified: int = 0
-
-    @classmethod
-    def of(cls, data: object) -> Origin:
-        """Recognise what the owner gave, or refuse it."""
-        if isinstance(data, (str, Path)):
-            if is_address(data):
-                return cls(None, TableAddress.of(str(data)))
-            if str(data).startswith(SCHEME):
-                return cls(None, NamedTable(str(data)))
-            if str(data).startswith(_SERVERS):
-                raise SetupError(
-                    "engine-not-available", "Data behind this kind of address is not read in this version."
-                )
-            return cls._file(Path(data))
-        if column_names(data) is not None:
-            return cls(None, data)
-        if is_frame(data):
-            return cls(None, data)
-        raise SetupError("unreadable-data", f"A {type(data).__name__} is neither a file's path nor a frame.")
-
-    @classmethod
-    def _file(cls, path: Path) -> Origin:
-        try:
-            path = path.expanduser().resolve()
-            stat = path.stat()
-        except (OSError, RuntimeError, ValueError):
-            stat = None
-        if stat is None or not path.is_file():
-            raise SetupError("missing-file", f"There is no data file {str(path)!r}.")
-        if not suffix(path):
-            raise SetupError("unreadable-data", f"{path.name!r} ends in none of {', '.join(SUFFIXES)} or .csv.gz.")
-        if not os.access(path, os.R_OK):
-            raise SetupError("unreadable-data", f"{path.name!r} may not be read by this user.")
-        return cls(path, None, stat.st_size, stat.st_mtime_ns)
-
-    @property
-    def address(self) -> TableAddress | None:
-        """The database's address, where the data lies in one."""
-        return self.data if isinstance(self.data, TableAddress) else None
-
-    def place(self, name: str | None) -> tuple[str, str]:
-        """The schema and name of a table in the database."""
-        if self.address is None:
-            raise SetupError("engine-not-available", "Only tables in PostgreSQL are asked there.")
-        return self.address.inside(name)
-
-    @property
-    def fingerprint(self) -> str:
-        """Name, size and time of the file, or "frame": what the ledger registers, never anything of the rows."""
-        if isinstance(self.data, NamedTable):
-            return self.data.fingerprint
-        return "frame" if self.path is None else f"{self.path.name} {self.size} {self.modified}"
-
-    def check(self) -> int | None:
-        """Stop the owner where a CSV file is not by RFC 4180: one record could change how others are read.
-
-        The number of its records; None where the data is no CSV file.
-        """
-        return csv_file.check(self.path) if self.path is not None and suffix(self.path) == ".csv" else None
-
-    @property
-    def home(self) -> str:
-        """The engine that alone reads these rows, where they are; "" for files and frames, which several read."""
-        if self.address is not None:
-            return "postgres"
-        return "spark" if self.path is None and (isinstance(self.data, NamedTable) or is_frame(self.data)) else ""
-
-    def unchanged(self) -> None:
-        """Stop the owner where the file is no longer the one that was opened."""
-        if self.path is None:
-            return
-        try:
-            stat = self.path.stat()
-        except OSError:
-            stat = None
-        if stat is None or (stat.st_size, stat.st_mtime_ns) != (self.size, self.modified):
-            raise SetupError("source-changed", f"{self.path.name!r} changed since it was opened.")
-
-    def parquet(self) -> Parquet:
-        """Names and number of rows of a Parquet file."""
-        path = cast("Path", self.path)
-        try:
-            with pa.parquet.ParquetFile(path) as file:
-                stored = list(file.schema_arrow.types)
-            with frames.open_parquet(path) as file:
-                schema, leaves = file.schema_arrow, map(file.schema.column, range(len(file.schema)))
-                wide: dict[str, int] = {}
-                for leaf in leaves:  # of a column and a field of the same path the wider counts
-                    size = NUMBER_BYTES.get(leaf.physical_type, leaf.length)
-                    wide[leaf.path] = max(size, wide.get(leaf.path, 0))
-                names, rows = [str(name) for name in schema.names], int(file.metadata.num_rows)
-                return Parquet(names, rows, schema, stored, wide)
-        except (pa.ArrowException, OSError, ValueError):
-            pass
-        raise SetupError("unreadable-data", f"{path.name!r} is not a whole Parquet file.")
+PARTITION: Final = 900_000  # from here on columns of a source are values of partitions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +33,8 @@ class TableSource:
     """How DuckDB reads the needed columns: a relation, and for each column its kind of cell and its SQL.
 
     `rows` is an upper bound on the number of rows, where one is known; where places are public, it is their number.
-    `person`: how the cell that names the person is read, where one does.
+    `person`: how the cell that names the person is read, where one does. `plain`: how a CSV file is read in which every
+    LF ends a record. `coded`: its columns s0, s1, ... are codes already.
     """
 
     relation: str
@@ -184,6 +44,8 @@ class TableSource:
     attach: tuple[str, Path] | None = None  # a file to be attached, and under which name
     files: tuple[Path, ...] = ()
     person: Person | None = None
+    plain: str | None = None
+    coded: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -224,9 +86,17 @@ class RegisteredTable:
         """The frame that is to be registered before it is read, by name; nothing where it is a file."""
         return {} if self.source.frame is None else {f"source{self.number}": self.source.frame}
 
+    def examined(self, found: Examined | None) -> RegisteredTable:
+        """The same, its CSV file once checked: how many records it has, and read by threads where that is safe."""
+        if found is None:
+            return self
+        relation = self.source.plain if found.plain and self.source.plain is not None else self.source.relation
+        return replace(self, records=found.records, source=replace(self.source, relation=relation))
+
     def without_data(self) -> RegisteredTable:
         """The same without the frame: once its rows are prepared in memory they need not be held twice."""
-        return replace(self, origin=replace(self.origin, data=None), source=replace(self.source, frame=None))
+        origin = self.origin if self.origin.path is not None else replace(self.origin, data=None)
+        return replace(self, origin=origin, source=replace(self.source, frame=None))
 
 
 class Shapes:
@@ -288,6 +158,8 @@ def describe(
         raise SetupError("engine-not-available", "Tables in PostgreSQL are asked by the engine `postgres`.")
     if origin.path is None:
         return _frame(origin, schema, unit, number)
+    if isinstance(origin.data, Files):
+        return _several(origin.data, schema, unit)
     kind = suffix(origin.path)
     if kind == ".csv":
         return _csv(origin, origin.path, schema, unit)
@@ -325,9 +197,10 @@ def _csv(origin: Origin, path: Path, schema: Schema, unit: Unit) -> TableSource:
     columns: dict[str, tuple[Cell, str]] = {name: ("text", f"s{places[name]}") for name in schema.names}
     named = None if unit.column is None else whom(("text", f"s{places[unit.column]}"), schema, unit)
     rows = None if path.suffix.lower() == ".gz" else origin.size
-    rows = csv_file.check(path) if unit.positions_are_public else rows
+    rows = csv_file.check(path)[0] if unit.positions_are_public else rows
     relation = files.csv_records(path, len(offered), places=unit.positions_are_public)
-    return TableSource(relation, _checked(columns, schema), rows, files=(path,), person=named)
+    threads = None if unit.positions_are_public else files.csv_records(path, len(offered), places=False, parallel=True)
+    return TableSource(relation, _checked(columns, schema), rows, files=(path,), person=named, plain=threads)
 
 
 def _typed(
@@ -379,6 +252,48 @@ def _is_read(kind: pa.DataType) -> bool:
         types.is_large_string,
     )
     return any(is_kind(kind) for is_kind in (*known, types.is_date, types.is_timestamp, types.is_decimal128))
+
+
+def _several(found: Files, schema: Schema, unit: Unit) -> TableSource:
+    """Parts one after the other, read alike, each with the values of its partitions."""
+    inside = [name for name in schema.names if name not in found.names]
+    if unit.column in found.names or not inside:
+        why = "A partition's value is of all rows of a file: it names no person, and is not a table's only column."
+        raise SetupError("bad-declaration", why)
+    own = replace(schema, columns=tuple(item for item in schema.columns if item[0] in inside))
+    sources: list[TableSource] = []
+    with Shapes() as shapes:
+        for path in found.paths:
+            sources.append(describe(Origin.of(path), own, unit, None, shapes=shapes))
+            if (sources[-1].columns, sources[-1].person) != (sources[0].columns, sources[0].person):
+                raise unlike_part(path, found.paths[0], "columns of other names, types or places")
+    first = sources[0]
+    person = () if first.person is None else (first.person.cell,)
+    needed = sorted(set(re.findall(r"\bs[0-9]+\b", " ".join([*(sql for _, sql in first.columns.values()), *person]))))
+    partitions = {name: f"s{PARTITION + i}" for i, name in enumerate(found.names)}
+
+    def union(relations: Sequence[str]) -> str:
+        before, selects = 0, []
+        for relation, source, values in zip(relations, sources, found.values, strict=True):
+            told = zip(partitions.values(), values, strict=True)
+            said = [f"{'CAST(NULL AS VARCHAR)' if v is None else literal(v)} AS {name}" for name, v in told]
+            place = [f"{POSITION} + {before} AS {POSITION}"] if unit.positions_are_public else []
+            selects.append(f"SELECT {', '.join([*needed, *said, *place])} FROM {relation}")
+            before += source.rows or 0
+        return f"({' UNION ALL '.join(selects)})"
+
+    cells: dict[str, tuple[Cell, str]] = {name: ("text", place) for name, place in partitions.items()}
+    columns = {name: (first.columns | cells)[name] for name in schema.names}
+    rows = [source.rows for source in sources if source.rows is not None]
+    plains = [source.plain for source in sources if source.plain is not None]
+    return TableSource(
+        union([source.relation for source in sources]),
+        _checked(columns, schema),
+        sum(rows) if len(rows) == len(sources) else None,
+        files=found.paths,
+        person=first.person,
+        plain=union(plains) if len(plains) == len(sources) else None,
+    )
 
 
 def _duckdb(path: Path, schema: Schema, unit: Unit, table: str | None, *, attached: str, shapes: Shapes) -> TableSource:

@@ -16,7 +16,8 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, person
 from sulq.sources.decode.person import EXACT, FIGURES, Form
-from sulq.sources.source import Origin, RegisteredTable, Shapes, TableSource, describe, suffix
+from sulq.sources.origin import Origin, suffix
+from sulq.sources.source import RegisteredTable, Shapes, TableSource, describe
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -123,8 +124,9 @@ def rows_at_most(origin: Origin, schema: Schema, inside: str | None) -> int:
     """
     if origin.home:
         return 0
-    if origin.path is not None and suffix(origin.path) == ".csv":
-        return csv_file.check(origin.path)
+    examined = origin.check()
+    if examined is not None:
+        return examined.records
     return describe(origin, schema, Unit(), inside).rows or 0
 
 

@@ -14,10 +14,11 @@ import duckdb
 import pytest
 
 from sulq.errors import SetupError
-from sulq.language.domain import Schema, Text
+from sulq.language.domain import Int, Schema, Text
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, files
-from sulq.sources.source import Origin, describe
+from sulq.sources.origin import Origin
+from sulq.sources.source import RegisteredTable, describe
 from tests.counts import count, generator
 from tests.sources import plain_reading as reading
 
@@ -141,7 +142,7 @@ def test_every_reader_finds_the_same_records_T96(tmp_path: Path) -> None:
                 continue
             read["accepted"] += 1
             want = [tuple(cell or None for cell in record) for record in records[1:]]
-            assert csv_file.check(path) == len(want)
+            assert csv_file.check(path)[0] == len(want)
             names = csv_file.header(path)
             table = reading.csv_table(path, range(len(names)))
             assert list(zip(*(column.to_pylist() for column in table.columns), strict=True)) == want, data
@@ -204,7 +205,7 @@ def test_a_long_record_is_read_and_a_longer_one_is_not(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     text = b'"' + b"x\n" * (csv_file.MAX_RECORD_BYTES // 2 - 4)
     path.write_bytes(b"a,b\n1,2\n3," + text + b'"\n')
-    assert csv_file.check(path) == 2
+    assert csv_file.check(path)[0] == 2
     source = describe(Origin.of(path), Schema.of("t", {"a": Text(), "b": Text()}), Unit(), None)
     with duckdb.connect() as connection:
         assert connection.execute(f"SELECT max(strlen(s1)) FROM {source.relation}").fetchone() == (len(text) - 1,)
@@ -217,7 +218,7 @@ def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
     """As some programs write them."""
     path = tmp_path / "t.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n1,2\n") + gzip.compress(b"3,4\n"))
-    assert csv_file.check(path) == 2
+    assert csv_file.check(path)[0] == 2
     source = describe(Origin.of(path), Schema.of("t", {"a": Text(), "b": Text()}), Unit(), None)
     with duckdb.connect() as connection:
         assert len(connection.execute(f"SELECT * FROM {source.relation}").fetchall()) == 2
@@ -245,5 +246,39 @@ def test_records_without_rows(tmp_path: Path) -> None:
     """An empty file, a mark alone and a header alone have no rows."""
     for text in (b"", b"\xef\xbb\xbf", b"a,b", b"a,b\r\n"):
         (tmp_path / "t.csv").write_bytes(text)
-        assert csv_file.check(tmp_path / "t.csv") == 0
+        assert csv_file.check(tmp_path / "t.csv")[0] == 0
         assert csv_file.header(tmp_path / "t.csv") == (["a", "b"] if b"a" in text else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("a,b\n1,2\n", True), ('a,b\n1,"2"\n', False), ("a,b\r\n1,2\r\n", False), ("\ufeffa,b\n1,2\n", False)],
+)
+def test_threads_read_only_files_in_which_every_line_is_a_record(text: str, plain: object, tmp_path: Path) -> None:
+    """A quote, a CR or a byte order mark anywhere, and one thread reads the file from its beginning."""
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert csv_file.check(path) == (1, plain)
+    assert Origin.of(path).check() == (1, plain)
+    schema = Schema.of("t", {"a": Int(0, 9)})
+    found = describe(Origin.of(path), schema, Unit(), None)
+    read = RegisteredTable(Origin.of(path), found, schema, Unit(), b"").examined(Origin.of(path).check())
+    assert ("parallel = true" in read.source.relation) is plain
+    assert read.records == 1
+
+
+def test_threads_find_the_records_that_one_thread_finds(tmp_path: Path) -> None:
+    """Texts of several bytes, empty cells and long lines, over many pieces of the file that threads read."""
+    path = tmp_path / "t.csv"
+    lines = [f"{i},{'é' * (i % 50)},{'' if i % 3 else 'x' * (i % 900)}" for i in range(40_000)]
+    path.write_text("a,b,c\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    assert csv_file.check(path)[1]
+    total = "SELECT count(*), sum(hash(s0, s1, s2)) FROM {0}"
+    found = []
+    for parallel in (False, True):
+        relation = files.csv_records(path, 3, places=False, parallel=parallel)
+        relation = relation.replace("strict_mode", "buffer_size = 3000000, strict_mode")
+        with duckdb.connect() as own:
+            found.append(own.execute(total.format(relation)).fetchall())
+    assert found[0] == found[1]
+    assert found[0][0][0] == len(lines)

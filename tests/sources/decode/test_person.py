@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+
 import duckdb
+import pyarrow as pa
 import pytest
 
 from sulq.errors import SetupError
@@ -52,3 +55,17 @@ def test_types_that_name_nobody_are_refused() -> None:
     for kind in ("BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "INTERVAL", "TIME"):
         with pytest.raises(SetupError, match="bad-declaration"):
             person.typed(kind, "s0", "id")
+
+
+def test_blanks_at_both_ends_are_left_out_T16() -> None:
+    """Of all texts of up to four of these letters, as Python strips them. Control: by what compares otherwise."""
+    letters = [*person.BLANKS, "!", "a", "é", "\u00a0", "\U0001f600"]
+    texts = ["".join(found) for size in range(5) for found in itertools.product(letters, repeat=size)]
+    with duckdb.connect() as connection:
+        connection.register("texts", pa.table({"s": texts}))
+
+        def taken(sql: str) -> list[str]:
+            return [found for (found,) in connection.execute(f"SELECT {sql} FROM texts").fetchall()]
+
+        assert taken(person.trimmed("s")) == [text.strip(person.BLANKS) for text in texts]
+        assert taken(person.trimmed("s").replace(">= '!'", "> ' '")) != [text.strip(person.BLANKS) for text in texts]

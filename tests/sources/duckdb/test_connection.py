@@ -9,7 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from sulq.sources.duckdb.connection import Connection, memory
+from sulq.language.privacy import Unit
+from sulq.sources.duckdb.connection import ASKED_BITS, PERSON_BITS, Connection, memory
 from tests.sources.cases import CANARY, duck, parquet, table
 
 ESCAPES = (
@@ -93,3 +94,21 @@ def test_an_engine_takes_at_most_three_tenths_of_the_machine() -> None:
     assert float(number) * {"MiB": 1, "GiB": 1024}[unit] <= memory() * 1.01
     assert folder == str(connection.folder)
     connection.close()
+
+
+@pytest.mark.parametrize("filed", [False, True])
+def test_arrays_of_persons_are_for_keeping_rows_alone(filed: object, tmp_path: Path) -> None:
+    """A question's sums of many cells have no such room. Control: while rows are kept they have."""
+
+    def bits(connection: Connection) -> int:
+        found = connection.cursor().execute("SELECT current_setting('perfect_ht_threshold')").fetchone()
+        return int(found[0])
+
+    engine = duck(parquet(tmp_path), Unit("who", 2), **({"prepared": tmp_path / "copy"} if filed else {}))
+    engine.ready()
+    assert bits(engine._connection) == ASKED_BITS
+    engine.close()
+    other = Connection(threads=1)
+    other.count_persons(begin=True)
+    assert bits(other) == PERSON_BITS
+    other.close()

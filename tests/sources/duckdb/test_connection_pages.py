@@ -5,10 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from sulq.language.domain import Int, Schema, Text
+from sulq.sources.duckdb import connection as module
 from sulq.sources.duckdb.connection import Connection, create_table, insert_page, stored_columns
 
 SCHEMA = Schema.of("data", {"a": Int(0, 9), "b": Int(0, 2**40), "c": Text()})
@@ -28,3 +30,26 @@ def test_pages_are_added_one_after_the_other() -> None:
         assert found == [(1, None, None, 7), (None, None, None, 7), (3, None, None, 7)]
         with pytest.raises(duckdb.Error):
             insert_page(made, "kept", pa.table({"c0": [300]}))
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_rows_on_disk_and_their_join_take_a_bounded_part_of_memory(
+    *, on_disk: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many they are; sums are the same. Control: in memory they take more than that."""
+    limit, pages, size = 40, 14, 122_880
+    monkeypatch.setattr(module, "CORE_MEMORY_MIB", limit)
+    with closing(Connection(threads=1, on_disk=on_disk)) as made:
+        for name in ("kept0", "kept1"):
+            create_table(made, name, {"c0": "BIGINT", "o": "BIGINT"})
+            with made.writing():
+                for page in range(pages):
+                    cells = np.random.default_rng(page).integers(0, 2**62, size)  # nothing that can be packed
+                    owners = np.arange(page * size, (page + 1) * size) * 2_654_435_761 % 2**40
+                    insert_page(made, name, pa.table({"c0": cells, "o": owners}))
+        made.lock()
+        cursor = made.cursor()
+        joined = "SELECT count(*), sum(l.c0 - r.c0) FROM kept0 AS l JOIN kept1 AS r ON l.o = r.o"
+        assert cursor.execute(joined).fetchone() == (pages * size, 0)
+        held = sum(row[0] for row in cursor.execute("SELECT memory_usage_bytes FROM duckdb_memory()").fetchall())
+    assert (held <= limit * 2**20) == on_disk

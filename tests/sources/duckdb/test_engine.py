@@ -11,6 +11,7 @@ import pytest
 
 from sulq.errors import AccessDenied, CuratorError, QuestionError
 from sulq.language.domain import Category, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.privacy import Unit
 from sulq.language.rowfn import (
     Bins,
     Case,
@@ -24,7 +25,8 @@ from sulq.language.rowfn import (
     lit,
     vector,
 )
-from tests.sources.cases import ASKED, CANARY, ask, duck, plain_engine, table
+from sulq.sources.duckdb import kept_rows
+from tests.sources.cases import ASKED, CANARY, ask, duck, plain_engine, sums, table
 
 FAULTY = Schema.of(
     "data",
@@ -128,3 +130,30 @@ def test_a_question_the_plan_would_refuse_is_refused_here_too() -> None:
     """An undeclared category as a literal has no code (SR21)."""
     with pytest.raises(QuestionError):
         ask(Lit(1), where=Col("city") == CANARY).where.kind(FAULTY)
+
+
+UNITS = [Unit(), Unit("who", rows=1), Unit(neighbors="zero_out"), Unit(neighbors="replace_one")]
+
+
+@pytest.mark.by_hand
+@pytest.mark.parametrize("unit", UNITS)
+def test_without_a_copy_a_question_binds_the_columns_that_it_names(
+    unit: Unit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The same sums as from a copy, and where rows are kept by all cells all are looked at.
+
+    Control: a view that lacks a column is noticed, and the question is answered by hand.
+    """
+    want, real = sums(duck(table(), unit)), kept_rows.select
+    narrow, seen = unit.column is None and unit.neighbors != "zero_out", []
+    for less in (set(), {"pay"}):
+
+        def select(*given: object, only: set[str] | None = None, less: set[str] = less, **more: object) -> object:
+            seen.append(only)
+            return real(*given, only=None if only is None else only - less, **more)
+
+        monkeypatch.setattr(kept_rows, "select", select)
+        assert sums(duck(table(), unit, prepared=False)) == want
+        assert ("by hand" in caplog.text) is bool(less and narrow)
+    expected = [{"age", "pay"}, {"city", "pay"}, {"note"}] if narrow else []
+    assert [only for only in seen if only is not None] == 2 * expected

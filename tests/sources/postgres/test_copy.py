@@ -15,8 +15,8 @@ from sulq.language.domain import Int, Real, Schema
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import col, lit
+from sulq.sources.origin import Origin
 from sulq.sources.postgres import copy
-from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
 from tests.loaded import address, loaded
 from tests.postgres import server

@@ -23,8 +23,8 @@ from sulq.language.rowfn import col
 from sulq.language.rowfn.piece import Piece
 from sulq.language.tally import Key, Tally
 from sulq.sources.duckdb import runner
+from sulq.sources.origin import Origin
 from sulq.sources.postgres import engine as postgres_engine
-from sulq.sources.source import Origin
 from sulq.sources.tables import Dataset, Given
 from tests.certified import certified, certified_groups
 from tests.loaded import address, loaded

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pyarrow as pa
@@ -12,7 +13,7 @@ from sulq.errors import SetupError
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.privacy import Unit
 from sulq.language.rowfn import Length, Like, col, lit
-from sulq.sources.duckdb.connection import Connection, stored_columns
+from sulq.sources.duckdb.connection import CORE_MEMORY_MIB, Connection, cores, stored_columns
 from sulq.sources.postgres import engine as postgres_engine
 from tests.postgres import server
 from tests.sources.cases import ask
@@ -50,6 +51,18 @@ def test_every_row_is_read_once_and_whole(opened, some: int, monkeypatch: pytest
     assert all(text == (None if n is None else f"\u05d0{n}") for n, text, _, _ in rows)
     assert sorted(n for n, *_ in rows if n is not None) == [i - 2_500 for i in range(ROWS) if i % 7]
     assert len({who for *_, who in rows}) == len({h for _, _, h, _ in rows}) == ROWS
+
+
+def test_the_rows_lie_on_disk_in_bounded_memory(opened) -> None:
+    """What the curator's process takes does not grow with them. Control: a connection of another kind has no file."""
+    told = "SELECT current_setting('memory_limit'), (SELECT path FROM duckdb_databases() WHERE NOT internal)"
+    with closing(opened._connection.cursor()) as cursor:
+        limit, place = cursor.execute(told).fetchone()
+    number, unit = limit.split()
+    assert float(number) * {"MiB": 1, "GiB": 1024}[unit] <= CORE_MEMORY_MIB * cores() * 1.01
+    assert Path(place).parent == opened._connection.folder
+    with closing(Connection()) as other:
+        assert other.root.execute(told).fetchone()[1] is None
 
 
 def test_a_pass_sees_one_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ import sulq
 from benchmarks.spark_cluster import Cluster
 from sulq import Epsilon, Unit
 from sulq.sources.spark import frame as spark_frame
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.spark.runner import PartitionRunner
 from sulq.sources.tables import Dataset

@@ -48,17 +48,17 @@ _BARE: Final = "has a carriage return (CR) that is no part of a line's end"
 _MARKED: Final = re.compile(rb'"[^",]*"[,\r\n]|[^"]')
 
 
-def check(path: Path) -> int:
+def check(path: Path) -> tuple[int, bool]:
     """The number of a file's records without the header; refuses one of which any record is malformed.
 
-    The owner is told the line and what to export otherwise.
+    Whether every LF ends a record, whatever comes before. The owner is told the line and what to export otherwise.
     """
     checker, rest = _Checker(path.name), b""
     with contextlib.suppress(OSError, EOFError, zlib.error):
         for block in _blocks(path):
             rest = checker.whole(rest + block, last=False)
         checker.whole(rest, last=True)
-        return max(checker.records - 1, 0)
+        return max(checker.records - 1, 0), checker.plain
     raise SetupError("unreadable-data", f"{path.name!r} cannot be read to its end.")
 
 
@@ -90,6 +90,7 @@ class _Checker:
         self._crlf: bool | None = None  # how the first record ends
         self._marked = False  # whether a byte order mark comes first
         self.records = 0
+        self.plain = True  # neither a quote, nor a CR, nor a byte order mark was met
 
     def whole(self, data: bytes, *, last: bool) -> bytes:
         """Check the whole records in `data`, which begins with one; return the rest, the beginning of the next."""
@@ -98,6 +99,7 @@ class _Checker:
         if last and data and not data.endswith(b"\n"):
             self._none(data, [len(data) - 1] if data.endswith(b"\r") else [], _BARE, _LINES)
             data += b"\r\n" if self._crlf else b"\n"
+        self.plain = self.plain and not self._marked and b'"' not in data and b"\r" not in data
         octets = np.frombuffer(data, np.uint8)
         quotes = np.flatnonzero(octets == _QUOTE) if b'"' in data else np.empty(0, np.int64)
         ends = np.flatnonzero(octets == _LF)
@@ -119,7 +121,7 @@ class _Checker:
             self._names(records[: ends[0] + 1])
         self._fields(records, octets, starts[:-1])
         self.records += len(ends)
-        self._line += records.count(b"\n")
+        self._line += records.count(b"\n") if len(quotes) else len(ends)  # all LFs are ends then
         return rest
 
     def _quotes(self, data: bytes, octets: npt.NDArray[np.uint8], quotes: Integers) -> None:
@@ -132,7 +134,7 @@ class _Checker:
 
     def _line_ends(self, data: bytes, octets: npt.NDArray[np.uint8], quotes: Integers, ends: Integers) -> None:
         """Outside quotes a CR stands before an LF alone, before each or before none."""
-        if data.count(b"\r") != data.count(b"\r\n"):
+        if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
             returns = np.flatnonzero(octets == _CR)
             returns = returns[octets[returns + 1] != _LF]
             self._none(data, returns[_outside(quotes, returns)], _BARE, _LINES)

@@ -22,14 +22,17 @@ def exact_path(path: Path) -> str:
     return literal(WILD.sub(r"[\g<0>]", str(path)))
 
 
-def csv_records(path: Path, width: int, *, places: bool) -> str:
-    """The records of a CSV file as texts, an empty one missing; `csv_file.check` says that it has one reading."""
+def csv_records(path: Path, width: int, *, places: bool, parallel: bool = False) -> str:
+    """The records of a CSV file as texts, an empty one missing; `csv_file.check` says that it has one reading.
+
+    `parallel`: threads look for the ends of records on their own, which they may where each LF is one.
+    """
     kinds = ", ".join(f"'s{i}': 'VARCHAR'" for i in range(width))
     zipped = "gzip" if path.suffix.lower() == ".gz" else "none"
     reader = (
         f"read_csv({exact_path(path)}, columns = {{{kinds}}}, auto_detect = false, header = true, delim = ',', "
         "quote = '\"', escape = '\"', null_padding = false, ignore_errors = false, strict_mode = true, "
-        f"parallel = false, compression = '{zipped}', nullstr = '', hive_partitioning = false)"
+        f"parallel = {str(parallel).lower()}, compression = '{zipped}', nullstr = '', hive_partitioning = false)"
     )
     return table_records(reader, [f"s{i}" for i in range(width)], places=places)
 

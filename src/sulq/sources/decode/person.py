@@ -136,8 +136,9 @@ def fits(form: Form, item: str) -> str:
 
 
 def trimmed(item: str) -> str:
-    """Text without the ASCII blanks around it."""
-    return f"trim({item}, '{BLANKS}')"
+    """Text without the ASCII blanks around it; where it begins and ends with no such character it is taken as it is."""
+    inked = f"{item} >= '!' AND substr({item}, strlen({item}), 1) >= '!'"
+    return f"CASE WHEN {inked} THEN {item} ELSE trim({item}, '{BLANKS}') END"
 
 
 def lowered(item: str) -> str:

@@ -21,11 +21,16 @@ import pyarrow as pa
 
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, PERSON
+from sulq.errors import AccessDenied
 from sulq.kernel.private import Objects, Truths
 from sulq.language.domain import Schema
 from sulq.sources.decode.files import literal
 
 MEMORY_FRACTION: Final = 0.3  # of the machine's memory that one engine may take before it spills: there may be others
+
+PERSON_BITS: Final = 22  # of numbers that are counted in an array: 160 MiB a thread with three sums of each
+ASKED_BITS: Final = 12  # DuckDB's own
+CORE_MEMORY_MIB: Final = 256  # where rows lie on disk, for each thread: pages that are looked at, what a join holds
 
 
 def memory() -> int:
@@ -37,37 +42,103 @@ def memory() -> int:
     return max(256, int(MEMORY_FRACTION * (whole >> 20)))
 
 
+def _limit(most: int | None) -> str:
+    return f"{memory() if most is None else min(most, memory())}MiB"
+
+
 def cores() -> int:
     """Usable CPUs: those of this process's affinity, where the system tells it (macOS does not)."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Connection:
-    """One DuckDB instance in memory, with its own folder for what it spills, removed with it."""
+class Stop:
+    """An end to what is prepared: statements under way fail, and no other begins."""
 
-    def __init__(self, *, threads: int | None = None, folder: Path | None = None) -> None:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+        self._set = False
+
+    def take(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        """Let a cursor's statements be ended by this."""
+        with self._lock:
+            self._under_way.add(cursor)
+        self.check()
+
+    def check(self) -> None:
+        """Stop here once it is set."""
+        if self._set:
+            raise AccessDenied("closed", "The rows were let go of.")
+
+    def set(self) -> None:
+        """End all that is under way."""
+        with self._lock:
+            self._set = True
+            for cursor in self._under_way:
+                with contextlib.suppress(duckdb.Error):  # one that was closed meanwhile
+                    cursor.interrupt()
+
+
+class Connection:
+    """One DuckDB instance in memory, with its own folder for what it spills, removed with it.
+
+    `most`: how many MiB it may take, if that is less than an engine may. `on_disk`: rows that are put into it lie in
+    that folder, and the memory it may take is the same however many they are. `stop`: what ends its statements.
+    """
+
+    def __init__(
+        self,
+        *,
+        threads: int | None = None,
+        folder: Path | None = None,
+        most: int | None = None,
+        on_disk: bool = False,
+        stop: Stop | None = None,
+    ) -> None:
+        self.stop = stop
         self.folder = Path(tempfile.mkdtemp(prefix="sulq-", dir=folder))  # mode 0700
         self._forget = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        working = cores() if threads is None else threads
         config: dict[str, str | bool | int | float | list[str]] = {
             "allow_community_extensions": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "ieee_floating_point_ops": "true",
-            "memory_limit": f"{memory()}MiB",
+            "memory_limit": _limit(CORE_MEMORY_MIB * working if on_disk else most),
             "preserve_insertion_order": "true",
             "python_enable_replacements": "false",
             "temp_directory": str(self.folder),
-            "threads": cores() if threads is None else threads,
+            "threads": working,
         }
         spilled, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
         if spilled != resource.RLIM_INFINITY:  # a worker's: what one file may take, all that is spilled may
             config["max_temp_directory_size"] = f"{spilled >> 20}MiB"
-        self.root = duckdb.connect(":memory:", config=config)
+        self.root = duckdb.connect(str(self.folder / "rows.duckdb") if on_disk else ":memory:", config=config)
         self.root.execute("SET GLOBAL TimeZone = 'UTC'")
+        if stop is not None:
+            stop.take(self.root)
+
+    def hold(self, most: int | None = None) -> None:
+        """Let it take no more than so many MiB from now on, or as many as an engine may."""
+        self.root.execute(f"SET memory_limit = '{_limit(most)}'")
+
+    def count_persons(self, *, begin: bool) -> None:
+        """Count whole numbers that lie close together in plain arrays, as persons are, or no more than DuckDB does.
+
+        An array has room for all sums of each number: few while rows are kept, any number in a question.
+        """
+        self.root.execute(f"SET GLOBAL perfect_ht_threshold = {PERSON_BITS if begin else ASKED_BITS}")
 
     def attach(self, path: Path, name: str, *, writable: bool = False) -> None:
         """Open a DuckDB file beside the memory."""
         self.root.execute(f"ATTACH {literal(str(path))} AS {name}{'' if writable else ' (READ_ONLY)'}")
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write in one transaction: then rows go to the disk as they come, once."""
+        self.root.execute("BEGIN")
+        yield
+        self.root.execute("COMMIT")
 
     def lock(self, files: Iterable[Path] = ()) -> None:
         """Close every way out: no file but these, no setting, no extension from here on."""
@@ -79,7 +150,14 @@ class Connection:
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A fresh connection to the same rows: a question leaves nothing behind for the next (T38)."""
-        return self.root.cursor()
+        cursor = self.root.cursor()
+        if self.stop is not None:
+            self.stop.take(cursor)
+        return cursor
+
+    def use(self, threads: int | None) -> None:
+        """Run statements by so many threads from now on, or as many as there are cores."""
+        self.root.execute(f"SET threads = {cores() if threads is None else threads}")
 
     def close(self) -> None:
         """Let go of the memory and the folder."""

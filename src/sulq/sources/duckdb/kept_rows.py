@@ -5,46 +5,90 @@ How cells are read is proposed here; whose a row is and which rows are kept is w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import cast
 
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.kept_table import OWNER, names, spelled
 from sulq.kernel import keep
-from sulq.language.domain import Category, Int, Real, Schema
+from sulq.language.domain import Category, Column, Int, Real, Schema
 from sulq.language.rowfn.writer import KeptRows
 from sulq.sources import cell_reading, tables
+from sulq.sources.cell_reading import Cell
 from sulq.sources.decode.files import literal
 from sulq.sources.decode.person import Form, Person, trimmed
 from sulq.sources.source import RegisteredTable
 
-PEOPLE = keep.PEOPLE
 HEAVY = "heavy"
+LOOKED_UP = 1_000_000  # from here on columns of a source are codes of categories, by the column's place
 TEXT = "u"
 ORDER = "r"
 OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
 
 
-def types(registered: RegisteredTable) -> list[tuple[str, list[str]]]:
-    """Names and values of the types that long lists of categories need."""
+def lists(registered: RegisteredTable) -> list[tuple[str, list[str]]]:
+    """Names and values of the tables in which long lists of categories are looked up."""
+    return [
+        (f"categories{registered.first + i}", [str(value) for value in cast("Category", column).values])
+        for i, column in _looked_up(registered)
+    ]
+
+
+def looked_up(registered: RegisteredTable) -> set[str]:
+    """The columns whose codes are found in tables of their values."""
+    return {registered.schema.names[i] for i, _ in _looked_up(registered)}
+
+
+def _looked_up(registered: RegisteredTable) -> list[tuple[int, Column]]:
     found = []
-    for i, (_, column) in enumerate(registered.schema.columns, registered.first):
-        if isinstance(column, Category) and len(column.values) > cell_reading.MAX_LISTED_CATEGORIES:
-            found.append((f"categories{i}", [str(value) for value in column.values]))
+    for i, (name, column) in enumerate(() if registered.source.coded else registered.schema.columns):
+        cell, _ = cell_reading.value(column, *registered.source.columns[name])
+        found += [(i, column)] if cell_reading.looked_up(column, cell) else []
     return found
 
 
-def people(tables: Sequence[RegisteredTable]) -> KeptRows | None:
-    """Every person of a dataset with a number of its own, which says whose a row is from then on; None without persons.
+def _records(registered: RegisteredTable, *plain: str) -> str:
+    """A source's records, each once, beside it the codes of cells that are looked up in this first layer.
 
-    The numbers say nothing of the persons: they are only compared. Persons are told
-    apart by their canonical text, or by their own whole numbers where all are such. Beside each
-    stands how many rows of each table the person has: n0, n1, ... by the table's place.
+    Privacy: a value stands once in its list, so a record stays one, whatever its cells are, and no other is looked at.
+    """
+    found = registered.source.relation
+    for i, column in _looked_up(registered):
+        if f"s{LOOKED_UP + i} AS a{i}" not in plain:
+            continue
+        first, value, cell = _cell(registered, i)
+        text = cell_reading.listed(cast("Category", column), cell, f"b{i}")
+        layers = f"(SELECT *, {value} FROM (SELECT *, {first} FROM {found}))"
+        texts = f"(SELECT * EXCLUDE (a{i}, b{i}), {text} AS t{i} FROM {layers})"
+        codes = f"categories{registered.first + i}"
+        found = (
+            f"(SELECT * EXCLUDE (t{i}, item{i}) FROM {texts} LEFT JOIN "
+            f"(SELECT item AS item{i}, code AS s{LOOKED_UP + i} FROM {codes}) ON t{i} = item{i})"
+        )
+    return found
+
+
+def _cell(registered: RegisteredTable, place: int) -> tuple[str, str, Cell]:
+    """A column's first two layers of projections, and what its cells are then."""
+    name, column = registered.schema.columns[place]
+    cell, item = registered.source.columns[name]
+    plain = f"{trimmed(item) if cell_reading.needs_trim(column, cell) else item} AS a{place}"
+    cell, item = cell_reading.value(column, cell, f"a{place}")
+    return plain, f"{item} AS b{place}", cell
+
+
+def people(tables: Sequence[RegisteredTable]) -> KeptRows | None:
+    """Every person of a dataset, and how many rows of each table the person has; None without persons.
+
+    Persons are told apart by their canonical text, or by their own whole numbers where all are such. The numbers of
+    rows are called n0, n1, ... by the table's place.
     """
     private = {place: item for place, item in enumerate(tables) if item.unit.column is not None}
     if not private:
         return None
-    whole = _whole_persons(tables)
-    readings = {place: _reading(item, ((), (), ()), whole=whole) for place, item in private.items()}
+    whole = whole_persons(tables)
+    readings = {place: reading_of(item, ((), (), ()), whole=whole) for place, item in private.items()}
     frames = {name: frame for item in private.values() for name, frame in item.frames.items()}
     return KeptRows(keep.people(readings), frames=frames)
 
@@ -65,7 +109,8 @@ def heavy(tables: Sequence[RegisteredTable], people: str) -> str:
     return " UNION ALL ".join(parts)
 
 
-def _whole_persons(tables: Sequence[RegisteredTable]) -> bool:
+def whole_persons(tables: Sequence[RegisteredTable]) -> bool:
+    """Whether persons are whole numbers in all tables, and compared as such."""
     return all(_person(item).form == "whole" for item in tables if item.unit.column is not None)
 
 
@@ -104,7 +149,7 @@ def twice(registered: RegisteredTable) -> KeptRows | None:
         there = "k <> ''"
     else:
         plain, value, code = _layers(registered, registered.schema.names.index(name), parameters, exact=True)
-        item = f"SELECT {code} AS k FROM (SELECT {value} FROM (SELECT {plain} FROM {source.relation}))"
+        item = f"SELECT {code} AS k FROM (SELECT {value} FROM (SELECT {plain} FROM {_records(registered, plain)}))"
         there = "k IS NOT NULL"
     found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
     return KeptRows(found, parameters, frames=registered.frames)
@@ -126,7 +171,7 @@ def _named(registered: RegisteredTable, name: str, parameters: dict[str, object]
     """A column's codes `k` beside the persons' texts `u`."""
     plain, value, code = _layers(registered, registered.schema.names.index(name), parameters, exact=True)
     _, cell, text = _person(registered)
-    inner = f"SELECT {plain}, {cell} AS a FROM {registered.source.relation}"
+    inner = f"SELECT {plain}, {cell} AS a FROM {_records(registered, plain)}"
     return f"SELECT {code} AS k, {text} AS u FROM (SELECT {value}, a FROM ({inner}))"
 
 
@@ -137,11 +182,10 @@ def _layers(
 
     Its list of categories is bound, or without parameters written out.
     """
-    name, column = registered.schema.columns[place]
-    cell, item = registered.source.columns[name]
-    plain = f"{trimmed(item) if cell_reading.needs_trim(column, cell) else item} AS a{place}"
-    cell, item = cell_reading.value(column, cell, f"a{place}")
-    value = f"{item} AS b{place}"
+    _, column = registered.schema.columns[place]
+    plain, value, cell = _cell(registered, place)
+    if cell_reading.looked_up(column, cell):
+        plain, value = f"s{LOOKED_UP + place} AS a{place}", f"a{place} AS b{place}"
     listed = registered.first + place
     code = cell_reading.code(column, cell, f"b{place}", listed, exact=exact)
     if isinstance(column, Category) and f"$categories{listed}" in code:  # DuckDB refuses what it does not need
@@ -159,6 +203,8 @@ def select(
     stored: bool,
     spell: bool = False,
     tables: Sequence[RegisteredTable] = (),
+    only: Collection[str] | None = None,
+    view: str = "",
 ) -> KeptRows:
     """The kept rows of a source, to be stored in the narrowest integers, or else read anew for each question.
 
@@ -167,16 +213,21 @@ def select(
         stored: Whether they are to be stored, each with its owner's number.
         spell: Whether to add the codes of categories as texts.
         tables: All tables of the dataset, which share the owners' numbers; the table itself where it is alone.
+        only: The columns that are wanted, where rows are kept without looking at others.
+        view: By which name the source's records are read, if there is one; then without hashes and places.
     """
     source, schema, unit = registered.source, registered.schema, registered.unit
     integers = stored or unit.column is not None
     # A view has no parameters: what is the owner's own, categories and the key's digits, is written out there.
     parameters: dict[str, object] | None = {} if stored else None
-    layers = _columns(registered, parameters, integers=integers)
-    reading = _reading(registered, layers, whole=stored and _whole_persons(tables or (registered,)))
+    layers = layers_of(registered, parameters, integers=integers, only=only)
+    reading = reading_of(registered, layers, whole=stored and whole_persons(tables or (registered,)))
+    reading = replace(reading, source=view, places=False) if view else reading
+    called = names(schema)
+    wanted = {called[name] for name in schema.names if only is None or name in only}
     query = keep.keep(
         reading,
-        _types(schema),
+        [(name, kind) for name, kind in stored_types(schema) if name in wanted],
         unit.rows,
         spelled={text: code for code, text in spelled(schema).items()} if spell else {},
         blanked=unit.neighbors == "zero_out",
@@ -187,12 +238,14 @@ def select(
         parameters["key"] = registered.key.hex()
     doubles, shifts = set(), {}
     for name, column in () if integers else schema.columns:  # as they stand, which costs no arithmetic
+        if called[name] not in wanted:
+            continue
         cell, _ = cell_reading.value(column, *source.columns[name])
         if isinstance(column, (Int, Real)) and (cell == "number" or isinstance(column, Real)):
-            doubles.add(names(schema)[name])
+            doubles.add(called[name])
         if cell_reading.shift(column, cell):
-            shifts[names(schema)[name]] = cell_reading.shift(column, cell)
-    return KeptRows(query, parameters or {}, names(schema), frozenset(doubles), shifts, frames=registered.frames)
+            shifts[called[name]] = cell_reading.shift(column, cell)
+    return KeptRows(query, parameters or {}, called, frozenset(doubles), shifts, frames=registered.frames)
 
 
 def every(registered: RegisteredTable) -> KeptRows:
@@ -203,8 +256,8 @@ def every(registered: RegisteredTable) -> KeptRows:
     """
     schema, unit = registered.schema, registered.unit
     parameters: dict[str, object] = {}
-    reading = _reading(registered, _columns(registered, parameters, integers=True), whole=False)
-    columns = _types(schema)
+    reading = reading_of(registered, layers_of(registered, parameters, integers=True), whole=False)
+    columns = stored_types(schema)
     shown = keep.outer(reading, columns, stored=True)
     if unit.column is not None:
         parameters["key"] = registered.key.hex()
@@ -215,7 +268,7 @@ def every(registered: RegisteredTable) -> KeptRows:
     return KeptRows(query, parameters, names(schema))
 
 
-def _types(schema: Schema) -> list[tuple[str, str]]:
+def stored_types(schema: Schema) -> list[tuple[str, str]]:
     """What the columns are stored as."""
     columns = zip(names(schema).values(), schema.columns, strict=True)
     return [(name, kept_table.smallest(column)) for name, (_, column) in columns]
@@ -224,15 +277,22 @@ def _types(schema: Schema) -> list[tuple[str, str]]:
 Layers = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
 
-def _reading(registered: RegisteredTable, layers: Layers, *, whole: bool) -> keep.Reading:
+def reading_of(registered: RegisteredTable, layers: Layers, *, whole: bool) -> keep.Reading:
+    """How records are read as cells, and whose they are."""
     unit = registered.unit
     person = None if unit.column is None else _person(registered)[1:]
-    return keep.Reading(registered.source.relation, layers, person, whole, unit.positions_are_public)
+    return keep.Reading(_records(registered, *layers[0]), layers, person, whole, unit.positions_are_public)
 
 
-def _columns(registered: RegisteredTable, parameters: dict[str, object] | None, *, integers: bool) -> Layers:
+def layers_of(
+    registered: RegisteredTable,
+    parameters: dict[str, object] | None,
+    *,
+    integers: bool,
+    only: Collection[str] | None = None,
+) -> Layers:
     """A source's cells as codes: the layers of projections."""
-    stored = names(registered.schema).values()
-    layers = [_layers(registered, i, parameters, exact=integers) for i in range(len(stored))]
+    stored = [(i, name) for i, name in enumerate(registered.schema.names) if only is None or name in only]
+    layers = [_layers(registered, i, parameters, exact=integers) for i, _ in stored]
     plain, value = (("1 AS one", *(each[0] for each in layers)), ("one", *(each[1] for each in layers)))
-    return plain, value, ("one", *(f"{each[2]} AS {name}" for each, name in zip(layers, stored, strict=True)))
+    return plain, value, ("one", *(f"{each[2]} AS c{i}" for each, (i, _) in zip(layers, stored, strict=True)))

@@ -23,13 +23,20 @@ from sulq.errors import SetupError
 from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import MAX_STORED_ROWS
 from sulq.sources.decode import files, frames
-from sulq.sources.duckdb import kept_rows
-from sulq.sources.duckdb.connection import Connection
-from sulq.sources.source import RegisteredTable, plain, suffix, whom
+from sulq.sources.duckdb import kept_persons, kept_rows
+from sulq.sources.duckdb.connection import Connection, Stop
+from sulq.sources.duckdb.kept_persons import Part
+from sulq.sources.origin import suffix
+from sulq.sources.source import RegisteredTable, plain, whom
 from sulq.sources.tables import inexact, not_own, not_unique
 from sulq.version import __version__
 
 FORMAT: Final = "5"
+MAX_BUILD_MEMORY_MIB: Final = 1280  # of DuckDB's own while a copy is built; what has no room is spilled beside it
+MAX_PERSONS: Final = 6_000_000  # whose rows are kept at once: so many have room in that
+MAX_UNCOUNTED_ROWS: Final = 2 * MAX_PERSONS  # of no more rows than these the persons are not counted first
+MAX_ORDERED_ROWS: Final = 500_000  # put in order at once
+NOTED: Final = "noted"  # how many persons of each part have more rows than are kept
 ABANDONED_SECONDS: Final = 3600.0  # seconds after which a folder without a lock belongs to nobody
 UNWRITABLE: Final = ("FileNotFoundError", "IOException", "NotADirectoryError", "OSError", "PermissionError")
 Progress = Callable[[float], None]
@@ -118,22 +125,91 @@ def fill(
 
     Whether ids are exact and a column declared unique is unique is looked at first, over all rows.
     """
+    connection.count_persons(begin=True)
     open_sources(connection, tables)
-    check(connection, [replace(item, records=None) if _keeps_every_row(item) else item for item in tables])
-    numbered = kept_rows.people(tables)
-    if numbered is not None:
-        _create(connection, kept_rows.PEOPLE, numbered, progress=None)
-        connection.root.execute(f"CREATE TABLE {into}{kept_rows.HEAVY} AS {kept_rows.heavy(tables, kept_rows.PEOPLE)}")
-    for i, registered in enumerate(tables):
-        rows = kept_rows.select(registered, stored=True, spell=spell, tables=tables)
-        told = None if progress is None else _part(progress, i, len(tables))
-        made = f"{into}{registered.kept}"
-        _create(connection, made, rows, progress=told)
-        check_number(registered, _number(connection, KeptRows(made)), MAX_STORED_ROWS)
+    counted = [item for item in tables if not _keeps_every_row(item) and not kept_persons.slow(item)]
+    check(connection, [item if item in counted else replace(item, records=None) for item in tables])
+    read = [_coded(connection, item) if kept_persons.slow(item) else item for item in tables]
+    public = [item for item in read if item.unit.column is None]
+    parts = _parts(connection, read)
+    steps = len(public) + len(parts) * (len(read) - len(public))
+    told = (None if progress is None else _part(progress, i, steps) for i in range(steps))
+    for registered in public:
+        rows = kept_rows.select(registered, stored=True, spell=spell)
+        _create(connection, f"{into}{registered.kept}", rows, progress=next(told))
         if _keeps_every_row(registered):
-            _check_records(connection, registered, made)
-    if numbered is not None:
-        connection.root.execute(f"DROP TABLE {kept_rows.PEOPLE}")
+            _check_records(connection, registered, f"{into}{registered.kept}")
+    for part in parts:
+        _create(connection, kept_persons.EVERYONE, kept_persons.everyone(part), progress=None)
+        noted = KeptRows(f"({kept_rows.heavy(read, kept_persons.EVERYONE)})")
+        _create(connection, NOTED, noted, progress=None, more=part.place > 0)
+        for registered in read:
+            if registered.unit.column is not None:
+                _keep(connection, registered, part, into=into, spell=spell, progress=next(told))
+        connection.root.execute(f"DROP TABLE {kept_persons.EVERYONE}")
+    if parts:
+        sums = ", ".join(f"CAST(sum({name}) AS BIGINT) AS {name}" for name in ("heavy", "others"))
+        connection.root.execute(f"CREATE TABLE {into}{kept_rows.HEAVY} AS SELECT t, {sums} FROM {NOTED} GROUP BY t")
+        connection.root.execute(f"DROP TABLE {NOTED}")
+    for registered in read:
+        check_number(registered, _number(connection, KeptRows(f"{into}{registered.kept}")), MAX_STORED_ROWS)
+        if registered.source.coded:
+            connection.root.execute(f"DROP TABLE {registered.source.relation}")
+
+
+def _coded(connection: Connection, registered: RegisteredTable) -> RegisteredTable:
+    """The same table, its records read into codes in memory; of a CSV file they are counted there."""
+    name = f"read{registered.number}"
+    _create(connection, name, kept_persons.codes(registered), progress=None)
+    _check_records(connection, registered, name)
+    return kept_persons.coded(registered, name, _number(connection, KeptRows(name)))
+
+
+def _parts(connection: Connection, tables: Sequence[RegisteredTable]) -> list[Part]:
+    """The parts of all persons, so few that those of one have room in memory; none where rows have no persons."""
+    private = [item for item in tables if item.unit.column is not None]
+    most = sum(MAX_UNCOUNTED_ROWS + 1 if item.source.rows is None else item.source.rows for item in private)
+    of = 1
+    if most > MAX_UNCOUNTED_ROWS:
+        persons = kept_persons.about(tables)
+        with _reading(connection, persons) as cursor:
+            (found,) = cursor.execute(f"SELECT n FROM {persons.relation}").fetchone() or (most,)
+        of = max(1, -(-int(found) // MAX_PERSONS))
+    return [Part(tuple(tables), place, of) for place in range(of if private else 0)]
+
+
+def _keep(
+    connection: Connection,
+    registered: RegisteredTable,
+    part: Part,
+    *,
+    into: str,
+    spell: bool,
+    progress: Progress | None,
+) -> None:
+    """Write the kept rows of one part's persons: those of persons with few as they come, then those of the others."""
+    made, more = f"{into}{registered.kept}", part.place > 0
+    _create(connection, made, kept_persons.light(registered, part, spell=spell), progress=progress, more=more)
+    if _number(
+        connection, KeptRows(f"{kept_persons.EVERYONE} WHERE n{part.tables.index(registered)} > {registered.unit.rows}")
+    ):
+        _create(connection, kept_persons.CANDIDATES, kept_persons.candidates(registered, part), progress=None)
+        _choose(connection, made, registered, part, spell=spell)
+
+
+def _choose(connection: Connection, made: str, registered: RegisteredTable, part: Part, *, spell: bool) -> None:
+    """Add the kept rows of persons who have more than are kept; only where hashes begin alike are rows put in order."""
+    _create(connection, kept_persons.LASTS, KeptRows(kept_persons.lasts(registered)), progress=None)
+    _create(connection, made, kept_persons.untied(registered, spell=spell), progress=None, more=True)
+    _create(connection, kept_persons.LEAST, kept_persons.tied(), progress=None)
+    tied = _number(connection, KeptRows(kept_persons.LEAST))
+    connection.root.execute(f"CREATE TABLE {kept_persons.PEOPLE} AS {kept_persons.undecided(part)}")
+    parts = -(-tied // MAX_ORDERED_ROWS)
+    for i in range(parts):
+        rows = kept_persons.chosen(registered, spell=spell, part=i, of=parts)
+        _create(connection, made, rows, progress=None, more=True)
+    for name in (kept_persons.PEOPLE, kept_persons.LEAST, kept_persons.LASTS, kept_persons.CANDIDATES):
+        connection.root.execute(f"DROP TABLE {name}")
 
 
 @contextlib.contextmanager
@@ -145,9 +221,13 @@ def _reading(connection: Connection, rows: KeptRows) -> Iterator[duckdb.DuckDBPy
         yield cursor
 
 
-def _create(connection: Connection, name: str, rows: KeptRows, *, progress: Progress | None) -> None:
+def _create(
+    connection: Connection, name: str, rows: KeptRows, *, progress: Progress | None, more: bool = False
+) -> None:
+    """Make a table of rows, or add `more` to it."""
     with _reading(connection, rows) as cursor, _told(cursor, progress):
-        cursor.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows.relation}", rows.parameters)
+        how = f"INSERT INTO {name}" if more else f"CREATE TABLE {name} AS"
+        cursor.execute(f"{how} SELECT * FROM {rows.relation}", rows.parameters)
 
 
 def _part(progress: Progress, done: int, of: int) -> Progress:
@@ -210,31 +290,45 @@ def _number(connection: Connection, rows: KeptRows) -> int:
 
 
 def open_sources(connection: Connection, tables: Sequence[RegisteredTable]) -> None:
-    """Make ready what the SELECTs of kept rows refer to: categories as types, DuckDB files attached."""
+    """Make ready what the SELECTs of kept rows refer to: long lists of categories, DuckDB files attached."""
     for registered in tables:
-        for name, values in kept_rows.types(registered):
-            connection.root.register("listed", pa.table({"place": range(len(values)), "item": values}))
-            connection.root.execute(f"CREATE TYPE {name} AS ENUM (SELECT item FROM listed ORDER BY place)")
+        for name, values in kept_rows.lists(registered):
+            places = pa.array(range(len(values)), pa.int32())
+            connection.root.register("listed", pa.table({"item": values, "code": places}))
+            connection.root.execute(f"CREATE TABLE {name} AS SELECT * FROM listed")
             connection.root.unregister("listed")
     for name, path in dict.fromkeys(item.source.attach for item in tables if item.source.attach is not None):
         connection.attach(path, name)
 
 
 def build(
-    path: Path, tables: Sequence[RegisteredTable], *, recorded: dict[str, str], progress: Progress | None
+    path: Path,
+    tables: Sequence[RegisteredTable],
+    *,
+    recorded: dict[str, str],
+    progress: Progress | None,
+    threads: int | None = None,
+    stop: Stop | None = None,
 ) -> None:
     """Build the prepared copy beside its place and move it there whole (mode 0600)."""
+
+    def write(made: Path, tables: Sequence[RegisteredTable]) -> None:
+        connection = Connection(folder=made.parent, most=MAX_BUILD_MEMORY_MIB, threads=threads, stop=stop)
+        _write(connection, made, tables, recorded=recorded, progress=progress)
+
     failed = ""
     try:
         with _folder(path) as folder:
             made = folder / "prepared"
             read = False
             with contextlib.suppress(duckdb.Error):
-                _write(made, tables, recorded=recorded, progress=progress)
+                write(made, tables)
                 read = True
+            if stop is not None:
+                stop.check()
             if not read:  # a cell that Arrow may read
                 made.unlink(missing_ok=True)
-                _write(made, rewrite(tables, folder), recorded=recorded, progress=progress)
+                write(made, rewrite(tables, folder))
             for registered in tables:
                 registered.origin.unchanged()
             made.chmod(0o600)
@@ -251,9 +345,13 @@ def build(
 
 
 def _write(
-    made: Path, tables: Sequence[RegisteredTable], *, recorded: dict[str, str], progress: Progress | None
+    connection: Connection,
+    made: Path,
+    tables: Sequence[RegisteredTable],
+    *,
+    recorded: dict[str, str],
+    progress: Progress | None,
 ) -> None:
-    connection = Connection(folder=made.parent)
     try:
         connection.attach(made, "data", writable=True)
         fill(connection, tables, into="data.", progress=progress, spell=True)
@@ -320,7 +418,7 @@ def rewrite(tables: Sequence[RegisteredTable], folder: Path) -> tuple[Registered
 
 def _parquet(registered: RegisteredTable) -> bool:
     path = registered.origin.path
-    return path is not None and suffix(path) == ".parquet"
+    return path is not None and len(registered.origin.files) == 1 and suffix(path) == ".parquet"
 
 
 def _rewritten(registered: RegisteredTable, folder: Path) -> RegisteredTable:

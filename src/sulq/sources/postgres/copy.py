@@ -134,7 +134,7 @@ def _build(
     made, rows = {}, {}
     heavy: list[list[int]] = []
     failed = ""
-    folder = Connection()
+    folder = Connection(most=prepare.MAX_BUILD_MEMORY_MIB)
     try:
         folder.attach(folder.folder / "origin", "origin", writable=True)
         _snapshot(address, folder, tables)

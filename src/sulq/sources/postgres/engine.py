@@ -103,7 +103,7 @@ class PostgresEngine(StoredEngine):
 
     def _filled(self, copy: PostgresCopy) -> Connection:
         """The kept rows in a private, locked DuckDB; this is between the owner and all of the owner's rows."""
-        connection = Connection(threads=self._threads)
+        connection = Connection(threads=self._threads, on_disk=True)
         failed: SetupError | None = None
         try:
             with self._sessions.one() as db:
@@ -111,7 +111,8 @@ class PostgresEngine(StoredEngine):
                     name, owned = given.facts.schema.table, given.unit(self._dataset.unit).column is not None
                     columns = stored_columns(given.facts.schema, owned=owned)
                     copied_to = copy.tables[name], copy.pages[name]
-                    read = load(db, copied_to, connection, self._kept_name(name), columns)
+                    with connection.writing():
+                        read = load(db, copied_to, connection, self._kept_name(name), columns)
                     if read != copy.rows[name]:
                         raise SetupError("prepared-unusable", "The copy in the database is not whole.")
             with closing(connection.cursor()) as cursor:

@@ -8,8 +8,11 @@ becomes NumPy columns without a look at a single row.
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import duckdb
@@ -35,6 +38,10 @@ from sulq.sources.fold import RunningTotals
 
 CHUNK_ROWS: Final = 32_768  # of a chunk: 50 columns of them as doubles are what a kernel takes at a time
 COUNT: Final = "n"
+BUCKET: Final = "b"  # of persons: where tables of the same persons lie side by side, a chunk is of one bucket
+SIDE: Final = "t"  # which of these tables a chunk is of
+PAGE_ROWS: Final = 2**22  # worked on at a time
+UNREAD: Final = "error('persons were not read')"  # were they missing instead, all rows would be one person's
 TYPES: Final = {"TINYINT": pa.int8(), "SMALLINT": pa.int16(), "INTEGER": pa.int32(), "BIGINT": pa.int64()}
 
 
@@ -45,9 +52,15 @@ def _stored(schema: Schema, *, owned: bool) -> dict[str, pa.DataType]:
     return found | ({PERSON: pa.int64(), OWNER: pa.binary()} if owned else {})
 
 
-def layout(schema: Schema, *, owned: bool) -> str:
+def layout(schema: Schema, *, owned: bool, bucketed: bool = False) -> str:
     """The columns of a chunk in Spark's words."""
-    return ", ".join([f"{COUNT} int", *(f"{name} binary" for name in _stored(schema, owned=owned))])
+    numbers = [f"{BUCKET} int"] * bucketed + [f"{COUNT} int"]
+    return ", ".join([*numbers, *(f"{name} binary" for name in stored_names(schema, owned=owned))])
+
+
+def stored_names(schema: Schema, *, owned: bool) -> list[str]:
+    """The columns of a chunk that hold cells."""
+    return list(_stored(schema, owned=owned))
 
 
 def wanted_columns(schema: Schema, wanted: Needed, *, owned: bool) -> list[str]:
@@ -58,7 +71,8 @@ def wanted_columns(schema: Schema, wanted: Needed, *, owned: bool) -> list[str]:
 
 def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
     """Rows of codes as one chunk: each column is one cell, in Arrow's own bytes."""
-    cells = {COUNT: pa.array([rows.num_rows], pa.int32())}
+    cells = {BUCKET: rows.column(BUCKET).combine_chunks()[:1].cast(pa.int32())} if BUCKET in rows.column_names else {}
+    cells[COUNT] = pa.array([rows.num_rows], pa.int32())
     for name, kind in _stored(schema, owned=owned).items():
         cells[name] = pa.array([sent(pa.table({name: rows.column(name).cast(kind)}))], pa.binary())
     return pa.RecordBatch.from_pydict(cells)
@@ -67,7 +81,7 @@ def packed(rows: pa.Table, schema: Schema, *, owned: bool) -> pa.RecordBatch:
 def unpacked(chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Chunks as tables of Arrow's, a column by the name it is stored under; numbers are not copied."""
     for several in chunks:
-        names_there = [name for name in several.schema.names if name != COUNT]
+        names_there = [name for name in several.schema.names if name not in (COUNT, BUCKET)]
         for place in range(several.num_rows):
             found = {name: received(_aligned(several.column(name)[place])).column(0) for name in names_there}
             size = several.column(COUNT)[place].as_py()
@@ -80,6 +94,39 @@ def _aligned(cell: pa.Scalar) -> pa.Buffer:
     return found if found.address % 8 == 0 else pa.py_buffer(found.to_pybytes())
 
 
+def paged(chunks: Iterable[pa.RecordBatch], most: int) -> Iterator[list[pa.RecordBatch]]:
+    """Chunks some at a time, each by itself; all of one bucket, which follow each other, at once."""
+    held: list[pa.RecordBatch] = []
+    rows, last = 0, None
+    for several in chunks:
+        buckets = several.column(BUCKET).to_pylist() if BUCKET in several.schema.names else [None] * several.num_rows
+        for i, (count, bucket) in enumerate(zip(several.column(COUNT).to_pylist(), buckets, strict=True)):
+            if held and rows >= most and (bucket is None or bucket != last):
+                yield held
+                held, rows = [], 0
+            held.append(several.slice(i, 1))
+            rows, last = rows + count, bucket
+    if held:
+        yield held
+
+
+def beside(side: int, column: str) -> str:
+    """The name of a table's column where several tables lie side by side."""
+    return f"{SIDE}{side}_{column}"
+
+
+def of_side(chunks: Iterable[pa.RecordBatch], side: int | None) -> Iterator[pa.RecordBatch]:
+    """One table's chunks among those of several, under its own names; all where there is but one."""
+    for chunk in chunks:
+        if side is None:
+            yield chunk
+        elif chunk.column(SIDE)[0].as_py() == side:
+            start = beside(side, "")
+            found = [name for name in chunk.schema.names if name.startswith(start)]
+            named = [COUNT, *(name.removeprefix(start) for name in found)]
+            yield chunk.select([COUNT, *found]).rename_columns(named)
+
+
 def rows_layout(schema: Schema, *, owned: bool) -> tuple[str, pa.Schema]:
     """Single rows of codes, as they are sorted and bounded before they are packed: in Spark's words and in Arrow's."""
     stored = _stored(schema, owned=False)
@@ -90,51 +137,88 @@ def rows_layout(schema: Schema, *, owned: bool) -> tuple[str, pa.Schema]:
 
 
 class TablePages(NamedTuple):
-    """A table's kept rows as chunks."""
+    """Rows of a table's as chunks; a table that nothing is read of has none."""
 
     schema: Schema
     owned: bool
-    chunks: Iterable[pa.RecordBatch]
+    chunks: Iterable[pa.RecordBatch] = ()
+
+
+@functools.cache
+def _connection(process: int, threads: int | None) -> Connection:  # noqa: ARG001 - a process that was forked has its own
+    """The private, locked DuckDB of this process: it holds nothing, and what it spills lies where Spark's files do."""
+    found = Connection(threads=threads, folder=_spark_folder())
+    found.lock()
+    return found
+
+
+def _spark_folder() -> Path | None:
+    """Where Spark has an executor's Python put its files; Spark removes them, however the process ends."""
+    places = [Path(place) for place in os.environ.get("SPARK_LOCAL_DIRS", "").split(",") if place]
+    return next((place for place in places if place.is_dir()), None)
 
 
 @contextmanager
 def opened(
-    tables: Mapping[str, TablePages], *, threads: int | None = 1
+    tables: Mapping[str, TablePages], connection: Connection | None = None, *, threads: int | None = 1
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, int]]:
-    """A cursor of a private, locked DuckDB that holds these rows; and how many they are."""
-    connection = Connection(threads=threads)
-    rows = 0
+    """A cursor that reads these rows where they lie in memory, uncopied; and how many they are.
+
+    The tables are the cursor's own and go with it: the next question finds none of them (T38).
+    """
+    with closing((connection or _connection(os.getpid(), threads)).cursor()) as cursor:
+        rows = 0
+        for name, given in tables.items():
+            pages = list(unpacked(given.chunks))
+            rows += sum(page.num_rows for page in pages)
+            cursor.execute(f"CREATE TEMP VIEW {name} AS {_read(given, name, pages, cursor)}")
+        yield cursor, rows
+
+
+def _read(given: TablePages, name: str, pages: list[pa.Table], cursor: duckdb.DuckDBPyConnection) -> str:
+    """All columns of a table; those that were not sent are missing, but whose a row is: who looks at that fails."""
+    every = stored_columns(given.schema, owned=given.owned, owner="BLOB")
+    there = pages[0].column_names if pages else ()
+    if pages:
+        cursor.register(f"rows_{name}", pa.concat_tables(pages))
+    none = {column: f"CAST({UNREAD if pages and column == OWNER else 'NULL'} AS {every[column]})" for column in every}
+    listed = [column if column in there else f"{none[column]} AS {column}" for column in every]
+    return f"SELECT {', '.join(listed)} FROM " + (f"rows_{name}" if pages else "range(0)")
+
+
+@contextmanager
+def gathered(tables: Mapping[str, TablePages]) -> Iterator[Connection]:
+    """A private, locked DuckDB that holds these rows on disk, in memory that does not grow with them."""
+    connection = Connection(on_disk=True)
     try:
         for name, given in tables.items():
-            every, there = stored_columns(given.schema, owned=given.owned, owner="BLOB"), False
-            for page in unpacked(given.chunks):
-                if not there:  # without persons there is no column of them: were it missing, all rows would be one's
-                    unnamed = {OWNER} - set(page.column_names)
-                    create_table(
-                        connection, name, {column: kind for column, kind in every.items() if column not in unnamed}
-                    )
-                there = True
-                insert_page(connection, name, page)
-                rows += page.num_rows
-            if not there:
-                create_table(connection, name, every)
+            create_table(connection, name, stored_columns(given.schema, owned=given.owned, owner="BLOB"))
+            with connection.writing():
+                for page in unpacked(given.chunks):
+                    insert_page(connection, name, page)
         connection.lock()
-        yield connection.cursor(), rows
+        yield connection
     finally:
         connection.close()
 
 
 def run(
-    scans: Sequence[Scan], tables: Mapping[str, TablePages], *, threads: int | None = 1
+    scans: Sequence[Scan],
+    tables: Mapping[str, TablePages],
+    connection: Connection | None = None,
+    *,
+    threads: int | None = 1,
 ) -> tuple[list[pa.Table], int]:
     """The result of each statement over these rows, and how many those are; statements of one job read the same."""
-    with opened(tables, threads=threads) as (cursor, rows):
+    with opened(tables, connection, threads=threads) as (cursor, rows):
         return [arrow_table(cursor, scan.sql, scan.bound) for scan in scans], rows
 
 
-def fold(asked: Fold, tables: Mapping[str, TablePages], *, threads: int | None = 1) -> tuple[list[Integers], int]:
+def fold(
+    asked: Fold, tables: Mapping[str, TablePages], connection: Connection | None = None, *, threads: int | None = 1
+) -> tuple[list[Integers], int]:
     """The sums of a program over the rows of its statement, and how many rows there are."""
-    with opened(tables, threads=threads) as (cursor, rows):
+    with opened(tables, connection, threads=threads) as (cursor, rows):
         return run_program(asked, stream(cursor, asked, CHUNK_ROWS)), rows
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, cast
 
@@ -12,13 +13,18 @@ import duckdb
 
 from sulq.errors import AccessDenied, CuratorError, SetupError
 from sulq.kernel.private import Private
+from sulq.language.domain import Schema
 from sulq.language.kinds import Integers
+from sulq.language.relation import Relation
+from sulq.language.rowfn.writer import KeptRows
 from sulq.language.tally import Tally
 from sulq.sources.decode.person import agree
 from sulq.sources.duckdb.prepare import Progress
 from sulq.sources.spark import chunks, frame
+from sulq.sources.spark.parts import pages
 from sulq.sources.spark.prepared import Prepared
 from sulq.sources.spark.runner import PartitionRunner
+from sulq.sources.spark.shared_rows import SharedRows
 from sulq.sources.stored_engine import RowRunner, StoredEngine
 from sulq.sources.tables import UNSURE, Dataset
 
@@ -29,10 +35,11 @@ _log = logging.getLogger("sulq")
 
 
 class SparkCopy(NamedTuple):
-    """Prepared tables, and the session they are in."""
+    """Prepared tables, those of the same persons side by side, and the session they are in."""
 
     session: SparkSession
     tables: dict[str, Prepared]
+    shared: SharedRows | None
 
 
 class SparkEngine(StoredEngine):
@@ -157,6 +164,8 @@ class SparkEngine(StoredEngine):
         tables = self._sources()
         first = next(iter(tables.values()))
         session = first.session
+        owned = [table for table in tables.values() if table.owned]
+        shared = SharedRows(owned) if len(owned) > 1 else None
         if frame.stopped(session.sparkContext):
             raise SetupError("unreadable-data", "The Spark session was stopped.", "Open the data in a new session.")
         frame.check_settings(session.sparkContext)
@@ -172,20 +181,24 @@ class SparkEngine(StoredEngine):
                     tables[name].hold()
                 for table in tables.values():
                     table.check(tables)
+                beside = {} if shared is None or where is not None else shared.prepare()
                 for i, table in enumerate(tables.values(), 1):
-                    table.prepare(where=where)
+                    buckets = shared.buckets if shared is not None and table.owned else 0
+                    table.prepare(where=where, kept=beside.get(table), buckets=buckets)
                     table.let_go()
                     if self._progress is not None:
                         self._progress(i / len(tables))
+                if shared is not None:
+                    shared.check()
                 self._unchanged()
                 self._count(tables)
-                return SparkCopy(session, tables)
+                return SparkCopy(session, tables, shared)
         except SetupError:
-            self._forget(tables)
+            self._forget(tables, shared)
             raise
         except Exception as error:  # noqa: BLE001 - an error of Spark's may hold a cell (T31)
             failed = type(error).__name__
-        self._forget(tables)
+        self._forget(tables, shared)
         _log.error("preparing failed: %s", failed)
         raise SetupError(
             "unreadable-data", "The rows could not be read to their end.", "Check the table and the cluster."
@@ -202,9 +215,11 @@ class SparkEngine(StoredEngine):
         return self._where
 
     @staticmethod
-    def _forget(tables: dict[str, Prepared]) -> None:
+    def _forget(tables: dict[str, Prepared], shared: SharedRows | None) -> None:
         for table in tables.values():
             table.forget()
+        if shared is not None:
+            shared.forget()
 
     def heavy(self, table: str) -> Private[Integers]:
         """Persons of whom not all rows are kept, and the others, counted over the rows as they are read now."""
@@ -226,20 +241,25 @@ class SparkEngine(StoredEngine):
         self._begin()
         return cast("SparkCopy", self._copy)
 
+    def _over(self, over: Relation) -> tuple[Schema, KeptRows]:
+        """The same, for statements whose numbers are spelled out: one with a bound text has all rows come here."""
+        schema, rows = super()._over(over)
+        return schema, replace(rows, sent=True)
+
     @contextmanager
     def _runner(self, tallies: Sequence[Tally]) -> Iterator[RowRunner]:
         copy = self._same_copy()
         with frame.watched(copy.session.sparkContext):
-            yield PartitionRunner(copy.tables, (self._facts, self.kernel_facts), self._kept_name, tallies)
+            yield PartitionRunner(copy.tables, copy.shared, (self._facts, self.kernel_facts), self._kept_name, tallies)
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[duckdb.DuckDBPyConnection]:
         copy, facts = self._same_copy(), self._facts.table_of(name)
-        table = copy.tables[facts.schema.table]
-        pages = chunks.TablePages(facts.schema, table.owned, table.whole())
+        name = self._kept_name(facts.schema.table)
         with (
             frame.watched(copy.session.sparkContext),
-            chunks.opened({self._kept_name(facts.schema.table): pages}, threads=None) as (cursor, _),
+            chunks.gathered({name: pages(copy.tables[facts.schema.table])}) as connection,
+            closing(connection.cursor()) as cursor,
         ):
             yield cursor
 
@@ -248,7 +268,7 @@ class SparkEngine(StoredEngine):
         super().close()
         copy, self._copy = self._copy, None
         if copy is not None:
-            self._forget(copy.tables)
+            self._forget(copy.tables, copy.shared)
 
 
 def _looked_up(tables: dict[str, Prepared]) -> set[str]:

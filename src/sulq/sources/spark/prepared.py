@@ -7,7 +7,7 @@ import functools
 import importlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RANK: Final = "rank"
+MAX_SELECTIONS: Final = 64  # of columns, that are remembered
+MAX_SENT_BYTES: Final = 2**26  # of a public table, beside a question
 _PROBED: Final[set[tuple[str, str]]] = set()  # applications whose executors have these versions
 
 
@@ -53,6 +55,9 @@ class Prepared:
         self._held: DataFrame | None = None
         self._kept: DataFrame | None = None
         self._folder: Path | None = None
+        self._shared = False  # whether its chunks are kept beside other tables', by whoever holds those
+        self._selected: dict[tuple[str, ...], DataFrame] = {}
+        self._public: dict[tuple[str, ...], bytes | None] = {}
         self.size = 0  # of the kept rows, when they were prepared
         self.parts = 0  # the partitions they lie in
 
@@ -108,7 +113,7 @@ class Prepared:
 
     def hold(self) -> None:
         """Keep all rows as they are read now, so that what is checked is what is bounded and kept."""
-        self._held = self._rows().persist(_level())
+        self._held = self._rows().persist(level())
 
     def let_go(self) -> None:
         """Keep them no longer."""
@@ -143,36 +148,54 @@ class Prepared:
         (row,) = self._rows().groupBy(TEXT).count().selectExpr(*counts).collect()
         return np.array([int(n) for n in row], dtype=np.int64)
 
-    def prepare(self, *, where: Path | None) -> None:
-        """Read, bound and pack the rows, every one of them now: what cannot be read stops the owner (T30)."""
+    def packed(self, buckets: int = 0) -> DataFrame:
+        """The rows in chunks, read and bounded when they are asked for; by buckets of persons, if any are named."""
         schema = self.facts.schema
-        layout = chunks.layout(schema, owned=self.owned)
+        layout = chunks.layout(schema, owned=self.owned, bucketed=bool(buckets))
         pack = functools.partial(work.pack, wire.encode(schema))
         if self.owned:
             functions = importlib.import_module("pyspark.sql.functions")
             window = importlib.import_module("pyspark.sql.window").Window
-            ranked = functions.row_number().over(window.partitionBy(TEXT).orderBy(ORDER))
-            rows = self._rows().withColumn(RANK, ranked).where(f"{RANK} <= {self.unit.rows}")
-            packed = rows.drop(TEXT, ORDER, RANK).mapInArrow(pack, layout)
-        elif self._held is not None:
-            packed = self._held.mapInArrow(pack, layout)
+            rows, whose = self._rows(), [TEXT]
+            if buckets:
+                rows = rows.withColumn(chunks.BUCKET, functions.expr(f"CAST(pmod(xxhash64({TEXT}), {buckets}) AS INT)"))
+                rows, whose = rows.repartition(_parts(rows), chunks.BUCKET), [chunks.BUCKET, TEXT]
+            ranked = functions.row_number().over(window.partitionBy(*whose).orderBy(ORDER))
+            rows = rows.withColumn(RANK, ranked).where(f"{RANK} <= {self.unit.rows}")
+            return rows.drop(TEXT, ORDER, RANK).mapInArrow(pack, layout)
+        if self._held is not None:
+            return self._held.mapInArrow(pack, layout)
+        return self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
+
+    def prepare(self, *, where: Path | None, kept: DataFrame | None = None, buckets: int = 0) -> None:
+        """Read, bound and pack the rows, every one of them now: what cannot be read stops the owner (T30).
+
+        `kept`: its chunks, where they are kept beside those of other tables.
+        """
+        self._shared = kept is not None
+        if kept is not None:
+            self._kept = kept
         else:
-            packed = self._source().mapInArrow(functools.partial(work.read_chunks, self._reading), layout)
-        self._kept = packed.persist(_level()) if where is None else self._written(packed, where)
+            packed = self.packed(buckets)
+            self._kept = packed.persist(level()) if where is None else self._written(packed, where)
         self._whole()
         self.size = int(self._kept.selectExpr(f"sum({chunks.COUNT})").collect()[0][0] or 0)
         self.parts = int(self._kept._jdf.rdd().getNumPartitions())  # noqa: SLF001 - Python's own door is a slow one
 
     def _whole(self) -> None:
         """Stop where kept rows are not as the kernel's facts say: cells, rows of a person, whole persons in a chunk."""
-        asked = chunks.wanted_columns(self.facts.schema, Needed(self.facts.schema.names), owned=self.owned)
-        holders = functools.partial(work.holders, wire.encode(self.facts.schema))
-        found = self.kept.select(*asked).mapInArrow(holders, work.HOLDERS)
         functions = importlib.import_module("pyspark.sql.functions")
         counts = functions.sum("n").alias("rows"), functions.count("n").alias("chunks")
-        more = found.groupBy("o").agg(*counts)
+        more = self.holders().groupBy("o").agg(*counts)
         if not more.where(f"rows > {self.unit.rows} OR chunks > 1").isEmpty():
             raise SetupError("prepared-unusable", "Rows of a person were not kept together.", "Report this, please.")
+
+    def holders(self) -> DataFrame:
+        """Of each chunk its persons, how many rows each has, and the chunk's bucket; cells are looked at on the way."""
+        asked = chunks.wanted_columns(self.facts.schema, Needed(self.facts.schema.names), owned=self.owned)
+        bucket = [chunks.BUCKET] if chunks.BUCKET in self.kept.columns else []
+        holders = functools.partial(work.holders, wire.encode(self.facts.schema))
+        return self.kept.select(*bucket, *asked).mapInArrow(holders, work.HOLDERS)
 
     def _written(self, packed: DataFrame, where: Path) -> DataFrame:
         """Chunks as Parquet in a private folder; nodes that do not see one and the same folder are found out."""
@@ -192,28 +215,69 @@ class Prepared:
     def forget(self) -> None:
         """Let go of the kept rows."""
         self.let_go()
+        self._selected.clear()
         rows, self._kept = self._kept, None
         with contextlib.suppress(Exception):  # a session that is gone holds nothing
-            if rows is not None and self._folder is None:
+            if rows is not None and self._folder is None and not self._shared:
                 rows.unpersist()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def whole(self) -> Iterator[pa.RecordBatch]:
-        """All chunks with all columns."""
+    def whole(self, wanted: Needed | None = None) -> Iterator[pa.RecordBatch]:
+        """All chunks; with all columns, unless some are named."""
+        return self._counted(self.streamed(wanted or Needed(self.facts.schema.names)))
+
+    def _counted(self, found: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = 0
-        for chunk in self.streamed(Needed(self.facts.schema.names)):
+        for chunk in found:
             rows += sum(chunk.column(chunks.COUNT).to_pylist())
             if self.facts.public and rows > self.size:  # read again after a loss: joins were bounded by fewer (SR15)
                 raise LookupError("other rows")
             yield chunk
 
     def streamed(self, wanted: Needed, *, owned: bool | None = None) -> Iterator[pa.RecordBatch]:
-        """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
-        asked = chunks.wanted_columns(self.facts.schema, wanted, owned=self.owned if owned is None else owned)
-        for row in self.kept.select(*asked).toLocalIterator(prefetchPartitions=True):
-            cells = [pa.array([row[0]], pa.int32()), *(pa.array([bytes(cell)], pa.binary()) for cell in row[1:])]
-            yield pa.RecordBatch.from_arrays(cells, names=asked)
+        """Chunks one partition after the other."""
+        yield from streamed(self.columns(wanted, owned=owned))
+
+    def columns(self, wanted: Needed, *, owned: bool | None = None) -> DataFrame:
+        """The chunks' columns that are looked at; Spark works out once what that is."""
+        asked = tuple(chunks.wanted_columns(self.facts.schema, wanted, owned=self.owned if owned is None else owned))
+        if asked not in self._selected:
+            if len(self._selected) >= MAX_SELECTIONS:
+                self._selected.clear()
+            self._selected[asked] = self.kept.select(*asked)
+        return self._selected[asked]
+
+    def public(self, wanted: Needed) -> bytes | None:
+        """All chunks of a public table, to be sent beside a question; None where they are too many."""
+        asked = tuple(chunks.wanted_columns(self.facts.schema, wanted, owned=False))
+        if asked not in self._public:
+            batches, size = [], 0
+            for chunk in self._counted(self.streamed(wanted)):
+                batches.append(chunk)
+                size += chunk.nbytes
+                if size > MAX_SENT_BYTES:
+                    break
+            found = chunks.sent(pa.Table.from_batches(batches)) if batches and size <= MAX_SENT_BYTES else None
+            self._public = {asked: found}  # the last alone: what it takes is bounded
+        return self._public[asked]
+
+
+def streamed(rows: DataFrame) -> Iterator[pa.RecordBatch]:
+    """Chunks one partition after the other: what the driver's Java holds does not grow with the rows."""
+    names = [str(name) for name in rows.columns]
+    numbers = [name in (chunks.BUCKET, chunks.SIDE, chunks.COUNT) for name in names]
+    for row in rows.toLocalIterator(prefetchPartitions=True):
+        cells = [
+            pa.array([cell], pa.int32()) if number else pa.array([None if cell is None else bytes(cell)], pa.binary())
+            for number, cell in zip(numbers, row, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(cells, names=names)
+
+
+def _parts(rows: DataFrame) -> int:
+    """Into how many partitions this session cuts what it moves."""
+    return int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 def _unfit(form: Form) -> str:
@@ -223,7 +287,7 @@ def _unfit(form: Form) -> str:
     return f"abs({WHO}) < double('inf') AND (abs({WHO}) >= {EXACT[form]} OR {WHO} <> floor({WHO}))"
 
 
-def _level() -> StorageLevel:
+def level() -> StorageLevel:
     """Where rows are kept: in memory, and on encrypted disk what has no place there."""
     return importlib.import_module("pyspark").StorageLevel.MEMORY_AND_DISK_DESER
 

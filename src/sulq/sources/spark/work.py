@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 import gc
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import duckdb
 import numpy as np
@@ -25,7 +26,6 @@ from sulq.kernel import matrix
 from sulq.kernel.programs import Fold
 from sulq.kernel.request import Scan
 from sulq.language.domain import Schema, Text
-from sulq.language.kinds import Integers
 from sulq.language.privacy import Unit
 from sulq.sources.cell_reading import Cell
 from sulq.sources.decode.frames import records
@@ -33,7 +33,8 @@ from sulq.sources.decode.person import Person
 from sulq.sources.duckdb import kept_rows, prepare
 from sulq.sources.duckdb.connection import Connection, arrow_table, numpy_column
 from sulq.sources.duckdb.runner import run_program
-from sulq.sources.source import Origin, RegisteredTable, TableSource
+from sulq.sources.origin import Origin
+from sulq.sources.source import RegisteredTable, TableSource
 from sulq.sources.spark import chunks
 from sulq.sources.spark.chunks import TablePages
 from sulq.version import __version__
@@ -42,7 +43,7 @@ Batches = Iterable[pa.RecordBatch]
 
 VERSIONS: Final = f"sulq {__version__}, " + ", ".join(f"{p.__name__} {p.__version__}" for p in (duckdb, np, pa))
 RESULTS: Final = "i int, r binary"
-HOLDERS: Final = "o binary, n bigint"
+HOLDERS: Final = "o binary, n bigint, b int"
 READ_ROWS: Final = 65_536  # rows read at a time
 
 
@@ -147,14 +148,26 @@ def pack(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
             yield from _packed(table, found)
             continue
         whole = table if held is None else pa.concat_tables([held, table])
-        owners = whole.column(kept_table.OWNER).to_numpy()
-        others = np.flatnonzero(owners[1:] != owners[:-1]) + 1  # where another person begins
-        last = int(others[-1]) if len(others) else 0
-        if last:
-            yield chunks.packed(whole.slice(0, last), found, owned=True)
+        others = _changes(whole, kept_table.OWNER)  # where another person begins
+        last = others[-1] if others else 0
+        yield from _bucketed(whole.slice(0, last), found)
         held = whole.slice(last)
     if held is not None:
-        yield chunks.packed(held, found, owned=True)
+        yield from _bucketed(held, found)
+
+
+def _changes(table: pa.Table, column: str) -> list[int]:
+    """The rows whose cell is not that of the row before."""
+    cells = table.column(column).to_numpy()
+    return [int(place) for place in np.flatnonzero(cells[1:] != cells[:-1]) + 1]
+
+
+def _bucketed(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
+    """Rows of whole persons as a chunk, or one for each bucket of persons; those of a bucket follow each other."""
+    cuts = [0, *(_changes(table, chunks.BUCKET) if chunks.BUCKET in table.column_names else ()), table.num_rows]
+    for start, end in itertools.pairwise(cuts):
+        if end > start:
+            yield chunks.packed(table.slice(start, end - start), schema, owned=True)
 
 
 def _packed(table: pa.Table, schema: Schema) -> Iterator[pa.RecordBatch]:
@@ -167,7 +180,7 @@ def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
     """Of each chunk its persons, and how many rows each has; a cell outside its declaration fails."""
     found = cast("Schema", wire.decode(schema))
     declared = [(kept_table.names(found)[name], column) for name, column in found.columns]
-    for table in chunks.unpacked(rows):
+    for chunk, table in _each(rows):
         for name, column in declared:
             cells = table.column(name)
             if cells.null_count and not column.missing:
@@ -179,7 +192,15 @@ def holders(schema: str, rows: Batches) -> Iterator[pa.RecordBatch]:
                     raise ValueError
         if kept_table.OWNER in table.column_names:
             persons = table.column(kept_table.OWNER).value_counts()
-            yield pa.RecordBatch.from_arrays(list(persons.flatten()), names=["o", "n"])
+            bucket = chunk.column(chunks.BUCKET)[0].as_py() if chunks.BUCKET in chunk.schema.names else 0
+            buckets = pa.array([bucket] * len(persons), pa.int32())
+            yield pa.RecordBatch.from_arrays([*persons.flatten(), buckets], names=["o", "n", chunks.BUCKET])
+
+
+def _each(rows: Batches) -> Iterator[tuple[pa.RecordBatch, pa.Table]]:
+    """Each chunk, and its rows."""
+    for page in chunks.paged(rows, 0):
+        yield from zip(page, chunks.unpacked(page), strict=True)
 
 
 def _read(registered: RegisteredTable, rows: Batches) -> Iterator[pa.Table]:
@@ -213,50 +234,63 @@ def _gathered(rows: Batches, size: int) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-@dataclass(frozen=True)
-class PartitionTask:
-    """Certified statements, or a program, over one table: generated names and numbers, no text of anybody's."""
+class SentTable(NamedTuple):
+    """A table that statements name: its schema in words; which side of the rows it is; all of it, where it is public.
 
-    statements: tuple[str, ...]
-    fold: Fold | None
+    `side`: None where the rows are this table's alone.
+    """
+
     name: str
     schema: str
     owned: bool
+    side: int | None = None
+    public: bytes | None = None
+
+    def pages(self, rows: Sequence[pa.RecordBatch]) -> TablePages:
+        """Its rows among those of a page."""
+        found = chunks.of_side(rows, self.side) if self.public is None else chunks.received(self.public).to_batches()
+        return TablePages(cast("Schema", wire.decode(self.schema)), self.owned, found)
+
+
+@dataclass(frozen=True)
+class PartitionTask:
+    """Certified statements, or a program, over some tables: generated names and numbers, no text of anybody's."""
+
+    statements: tuple[str, ...]
+    fold: Fold | None
+    tables: tuple[SentTable, ...]
     versions: str
 
     @classmethod
-    def of(cls, asked: Sequence[Scan] | Fold, name: str, schema: Schema, *, owned: bool) -> PartitionTask:
+    def of(cls, asked: Sequence[Scan] | Fold, tables: Sequence[SentTable]) -> PartitionTask:
         """The words for statements, or a program, in which no text is bound."""
         fold, scans = (asked, ()) if isinstance(asked, Fold) else (None, asked)
         if any(each.texts for each in (scans if fold is None else [fold])):
             raise ValueError("a text is not sent")
-        return cls(tuple(scan.sql for scan in scans), fold, name, wire.encode(schema), owned, VERSIONS)
+        return cls(tuple(scan.sql for scan in scans), fold, tuple(tables), VERSIONS)
 
 
 @silent
 def run(task: PartitionTask, rows: Batches) -> Iterator[pa.RecordBatch]:
-    """The results of statements, or the sums of a program, over this partition's rows; nothing where it has none."""
+    """The results of statements, or the sums of a program, over this partition's rows, a page of them at a time."""
     _same(task.versions)
-    pages = TablePages(cast("Schema", wire.decode(task.schema)), task.owned, rows)
-    if task.fold is None:
-        tables, count = chunks.run([Scan(sql) for sql in task.statements], {task.name: pages})
-        found = [chunks.sent(table) for table in tables]
-    else:
-        sums, count = _folded(task.fold, task.name, pages)
-        found = [each.astype("<i8").tobytes() for each in sums]
-    if count:
+    for page in chunks.paged(rows, chunks.PAGE_ROWS):
+        found = _results(task, page)
         yield pa.RecordBatch.from_pydict({"i": pa.array(range(len(found)), pa.int32()), "r": found})
 
 
-def _folded(fold: Fold, name: str, pages: TablePages) -> tuple[list[Integers], int]:
-    """The sums of a program, and how many rows there are; columns of the table itself need no DuckDB."""
-    if fold.table is None:
-        return chunks.fold(fold, {name: pages})
-    sizes = [0]
+def _results(task: PartitionTask, page: Sequence[pa.RecordBatch]) -> list[bytes]:
+    tables = {table.name: table.pages(page) for table in task.tables}
+    if task.fold is None:
+        results, _ = chunks.run([Scan(sql) for sql in task.statements], tables)
+        return [chunks.sent(table) for table in results]
+    if task.fold.table is None:
+        sums, _ = chunks.fold(task.fold, tables)
+    else:  # columns of the table itself need no DuckDB
+        pages = chunks.unpacked(tables[task.fold.table[0]].chunks)
+        sums = run_program(task.fold, (_batch(table, task.fold.program.columns) for table in pages))
+    return [each.astype("<i8").tobytes() for each in sums]
 
-    def batches() -> Iterator[matrix.Batch]:
-        for table in chunks.unpacked(pages.chunks):
-            sizes.append(table.num_rows)
-            yield matrix.Batch(table.num_rows, [numpy_column(table.column(column)) for column in fold.program.columns])
 
-    return run_program(fold, batches()), sum(sizes)
+def _batch(table: pa.Table, columns: Sequence[str]) -> matrix.Batch:
+    return matrix.Batch(table.num_rows, [numpy_column(table.column(column)) for column in columns])

@@ -1,0 +1,218 @@
+"""Several files as one table: the same rows as in one file, and a part that is unlike them is named (SR12, T98)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import sulq
+from sulq import Epsilon, Unit
+from sulq.errors import SetupError
+from sulq.language.domain import Category, Int, Schema
+from sulq.language.rowfn import col, each, lit, position
+from tests.sources.cases import ask, duck, memory, plain_engine, sums
+
+SCHEMA = Schema.of("data", {"age": Int(0, 120), "city": Category(("x", "y"))})
+HIVE = Schema.of(
+    "data", {"age": Int(0, 120), "city": Category(("x", "y")), "year": Int(2020, 2025), "kind": Category(("a b",))}
+)
+WHOLE = pa.table(
+    {
+        "who": [f"p{i % 11}" for i in range(60)],
+        "age": pa.array([i if i % 7 else None for i in range(60)], pa.int64()),
+        "city": ["xyz"[i % 3] for i in range(60)],
+    }
+)
+ASKED = ask(lit(1), col("age"), by=(col("city"),), schema=SCHEMA), ask(lit(1), by=(each("age"),), schema=SCHEMA)
+
+
+def parts(folder: Path, kind: str = "parquet", sizes: tuple[int, ...] = (25, 0, 34, 1)) -> list[Path]:
+    """The rows of the whole table in several files."""
+    found, start = [], 0
+    for i, size in enumerate(sizes):
+        path, rows = folder / f"part{i}.{kind}", WHOLE.slice(start, size)
+        pq.write_table(rows, path) if kind == "parquet" else pa.csv.write_csv(rows, path)
+        found.append(path)
+        start += size
+    return found
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize(
+    "unit", [Unit(), Unit("who", rows=3), Unit(neighbors="replace_one")], ids=["row", "who", "place"]
+)
+def test_parts_are_as_one_table(kind: str, unit: Unit, tmp_path: Path) -> None:
+    """A list, a pattern and a folder give the sums of all rows in one frame, on every engine; places go on.
+
+    Control: without one part they are others.
+    """
+    found = parts(tmp_path, kind)
+    asked = (*ASKED, ask(lit(1), where=position() == 30, schema=SCHEMA)) if unit.positions_are_public else ASKED
+    want = sums(plain_engine(WHOLE, unit, SCHEMA), *asked)
+    for given in ([str(path) for path in found], found, tmp_path / "part*", tmp_path, str(tmp_path)):
+        assert sums(duck(given, unit, SCHEMA), *asked) == want
+    assert sums(duck(tmp_path, unit, SCHEMA, prepared=False), *asked) == want
+    assert sums(duck(tmp_path, unit, SCHEMA, prepared=tmp_path / "copy"), *asked) == want
+    assert sums(memory(found, unit, SCHEMA), *asked) == want
+    assert sums(duck(found[:-2], unit, SCHEMA), *asked) != want
+
+
+def test_partitions_are_columns(tmp_path: Path) -> None:
+    """Folders called NAME=VALUE give each row of a file that value; one that is missing is missing."""
+    want = []
+    for i, year in enumerate(("2021", "2022", "__HIVE_DEFAULT_PARTITION__")):
+        folder = tmp_path / f"year={year}" / "kind=a%20b"
+        folder.mkdir(parents=True)
+        rows = WHOLE.slice(20 * i, 20)
+        pq.write_table(rows, folder / "rows.parquet")
+        values = {"year": pa.repeat(pa.scalar(None if year.startswith("_") else year, pa.string()), 20)}
+        values["kind"] = pa.repeat("a b", 20)
+        want.append(rows.append_column("year", values["year"]).append_column("kind", values["kind"]))
+    asked = (
+        ask(lit(1), col("age"), by=(each("year"), col("kind")), schema=HIVE),
+        ask(lit(1), where=col("year") <= 2021, schema=HIVE),
+    )
+    expected = sums(plain_engine(pa.concat_tables(want), None, HIVE), *asked)
+    for opened in (duck, memory):
+        assert sums(opened(tmp_path, None, HIVE), *asked) == expected
+    assert sums(duck(tmp_path / "*" / "*" / "rows.parquet", None, HIVE), *asked) == expected
+    with pytest.raises(SetupError, match="names no person"):
+        duck(tmp_path, Unit("year"), HIVE)
+
+
+def test_a_part_of_a_partitioned_table_has_no_second_budget_T98(tmp_path: Path) -> None:
+    """The ledger of the whole is found from a part, in the whole's folder or beside it. Control: other rows."""
+    for name, where in (("a", "all/own.ledger"), ("b", "b.ledger"), ("d", None)):
+        root = tmp_path / name / "all"
+        for i, year in enumerate((2021, 2022)):
+            folder = root / f"year={year}"
+            folder.mkdir(parents=True)
+            pq.write_table(WHOLE.slice(20 * i, 20), folder / "rows.parquet")
+        columns = {"age": Int(0, 120)}
+        told = None if where is None else tmp_path / name / where
+        with sulq.connect(root, columns=columns, ledger=told, budget=Epsilon(3)) as db:
+            db.count(spend=Epsilon(2))
+        part = root / "year=2022" / "rows.parquet"
+        with sulq.connect(part, columns=columns, budget=Epsilon(3)) as db:
+            assert db._ledger.path == tmp_path / name / (where or "all.ledger")
+        assert not [*root.rglob("rows.ledger")]
+    other = tmp_path / "c" / "year=2022"
+    other.mkdir(parents=True)
+    pq.write_table(WHOLE.slice(45, 10), other / "rows.parquet")
+    with sulq.connect(other / "rows.parquet", columns=columns, budget=Epsilon(3)) as db:
+        assert db._ledger.path == other / "rows.ledger"
+
+
+def test_the_ledger_of_one_part_is_found_from_any_other_T98(tmp_path: Path) -> None:
+    """One part is asked alone, then the whole, under the ledger of that part: the other parts are covered by it."""
+    parts = [tmp_path / "all" / f"year={year}" / "month=1" / "rows.parquet" for year in (2021, 2022)]
+    for i, part in enumerate(parts):
+        part.parent.mkdir(parents=True)
+        pq.write_table(WHOLE.slice(20 * i, 20), part)
+    for year in (2019, 2020):  # links are not followed, which lead back here 2^40 times
+        (tmp_path / "all" / f"year={year}").symlink_to(tmp_path / "all")
+    for times, data in enumerate((parts[0], tmp_path / "all", parts[1]), 1):
+        with sulq.connect(data, columns={"age": Int(0, 120)}, table="t", budget=Epsilon(3), renew=times > 1) as db:
+            db.count(spend=Epsilon(1))
+            assert (db._ledger.path, db.spent) == (parts[0].with_suffix(".ledger"), Epsilon(times))
+
+
+UNLIKE = {
+    "another type": pa.table({"who": ["a"], "age": [1.5], "city": ["x"]}),
+    "another order": pa.table({"age": [1], "who": ["a"], "city": ["x"]}),
+    "a column less": pa.table({"who": ["a"], "age": [1]}),
+}
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_a_part_that_is_unlike_is_named(name: str, tmp_path: Path) -> None:
+    """Nothing is read of parts that would be read otherwise than the first."""
+    parts(tmp_path)
+    pq.write_table(UNLIKE[name], tmp_path / "strange.parquet")
+    with pytest.raises(SetupError, match="strange" if name != "a column less" else "city"):
+        duck(tmp_path, None, SCHEMA)
+
+
+def test_parts_with_narrower_numbers_are_read_alike_or_named(tmp_path: Path) -> None:
+    """DuckDB reads whole numbers of any width as the same; the memory engine names the part, and no cell."""
+    narrow = WHOLE.set_column(1, "age", WHOLE["age"].cast(pa.int16()))
+    pq.write_table(WHOLE.slice(0, 30), tmp_path / "a.parquet")
+    pq.write_table(narrow.slice(30), tmp_path / "b.parquet")
+    assert sums(duck(tmp_path, None, SCHEMA), *ASKED) == sums(plain_engine(WHOLE, None, SCHEMA), *ASKED)
+    with pytest.raises(SetupError, match=r"'b\.parquet'"):
+        memory(tmp_path, None, SCHEMA)
+
+
+def test_a_home_that_nobody_has_holds_no_file() -> None:
+    """The owner is told that there is no file, whether one is named or a pattern."""
+    for path in ("~nobody-is-called-so/rows.csv", "~nobody-is-called-so/*.csv"):
+        for given in (path, [path]):
+            with pytest.raises(SetupError, match="is no"):
+                duck(given, None, SCHEMA)
+
+
+def test_a_file_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """Its rows would count twice: by another word, and by another name of the same file. So are kinds that differ."""
+    found = parts(tmp_path)
+    (tmp_path / "again.parquet").hardlink_to(found[0])
+    for given in ([found[0], found[0]], [found[0], tmp_path / "part*"], tmp_path):
+        with pytest.raises(SetupError, match="twice"):
+            duck(given, None, SCHEMA)
+    with pytest.raises(SetupError, match="another kind"):
+        duck([found[0], *parts(tmp_path, "csv")], None, SCHEMA)
+    for nothing in (tmp_path / "none*", [tmp_path / "none.parquet"], [tmp_path / "none"]):
+        with pytest.raises(SetupError, match="no data file"):
+            duck(nothing, None, SCHEMA)
+
+
+@pytest.mark.parametrize("change", ["another part", "a part less", "other rows"])
+def test_parts_that_change_stop_the_owner_SR12(change: str, tmp_path: Path) -> None:
+    """A part that comes, goes or changes is a source that changed. Control: unchanged, the copy is used again."""
+    found, copy = parts(tmp_path), tmp_path / "copy"
+    duck(tmp_path, None, SCHEMA, prepared=copy).ready()
+    engine = duck(tmp_path, None, SCHEMA, prepared=copy)
+    engine.ready()
+    if change == "another part":
+        pq.write_table(WHOLE, tmp_path / "more.parquet")
+    elif change == "a part less":
+        found[1].unlink()
+    else:
+        pq.write_table(WHOLE.slice(0, 3), found[2])
+    for again in (engine, duck(tmp_path, None, SCHEMA, prepared=copy)):
+        with pytest.raises(SetupError) as stopped:
+            again.ready()
+        assert stopped.value.code == "source-changed"
+
+
+def test_a_malformed_csv_part_is_named(tmp_path: Path) -> None:
+    """Each part is checked by RFC 4180 before any row is read."""
+    parts(tmp_path, "csv")
+    (tmp_path / "strange.csv").write_text('who,age,city\na,1,"x\n', encoding="utf-8")
+    with pytest.raises(SetupError, match=r"strange\.csv"):
+        duck(tmp_path, None, SCHEMA)
+
+
+def test_connect_takes_several_files_under_one_ledger_T98(tmp_path: Path) -> None:
+    """A part alone, asked later, is under the ledger of all; an address of a file is no curator's."""
+    found = parts(tmp_path)
+    columns = {"age": sulq.Int(0, 120), "city": sulq.Category(("x", "y"))}
+    with sulq.connect(found, columns=columns, budget=Epsilon(3), synthetic=True) as db:
+        db.count(spend=Epsilon(2))
+    with sulq.connect(found[2], columns=columns, budget=Epsilon(3), synthetic=True, table="one") as db:
+        assert db.facts.spent == Epsilon(2)
+    with sulq.connect(
+        {"one": tmp_path / "part*", "two": found[0]},
+        columns={"one": columns, "two": columns},
+        unit=Unit("who", rows=2),
+        budget=Epsilon(3),
+        synthetic=True,
+        ledger=tmp_path / "new.ledger",
+        new_people=True,
+    ) as db:
+        db.sql("SELECT COUNT(*) FROM one", spend=Epsilon(1))
+    with pytest.raises(SetupError, match="Download it"):
+        sulq.connect("https://example.org/rows.parquet", columns=columns, budget=Epsilon(1))
