@@ -40,10 +40,18 @@ def test_a_sum_is_as_wide_however_many_rows_there_are_SR7(spend):
     assert found.widths(plan, rows=1_000, beta=0.05, leans=("low", "high"))[3] >= few[3] * 0.99
 
 
-def test_errors_are_measured_by_declared_ranges():
-    """A mean by its bounds, a count by the rows, a sum by both; of nothing private, nothing."""
+def test_errors_are_measured_by_typical_answers():
+    """A mean by the middle of its bounds, a count by the rows, a sum by both; of nothing private, nothing.
+
+    A date by its range, a number of either sign by a quarter of it, what no made-up row has by a small part.
+    """
     found = forecast("SELECT COUNT(*), SUM(age), AVG(age) FROM people")
-    assert found.scales(found.plan(Epsilon(1)), rows=1_000) == pytest.approx((1_000, 60_000, 60), rel=0.02)
+    assert found.scales(found.plan(Epsilon(1)), rows=1_000) == pytest.approx((1_000, 30 * 1_000, 30), rel=0.02)
+    odd = forecast("SELECT MAX(day), AVG(age - 35), COUNT(*) FILTER (WHERE age > 1000) FROM people")
+    day, either, none = odd.scales(odd.plan(Epsilon(1)), rows=1_000)
+    assert day > 300
+    assert either == pytest.approx(60 / 4, rel=0.05)
+    assert 0 < none < 20
     free = forecast("SELECT DISTINCT city FROM people")
     assert free.plan(Epsilon(1)) is None
     assert free.widths(None, rows=10, beta=0.05) == (0.0,)

@@ -1,4 +1,4 @@
-"""Prices of accuracies and divided totals: the smallest that is enough, and nobody worse off than need be."""
+"""Prices of accuracies: the smallest that is enough."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
-from sulq.sql.forecast import amount, divided, price
+from sulq.sql.forecast import amount, price
 
 
 @given(st.floats(1e-9, 500), st.sampled_from([Epsilon, Rho]))
@@ -53,31 +53,6 @@ def test_what_no_spend_can_buy_is_refused_SR7():
         price(lambda _: 2.0, Epsilon)
     assert refused.value.code == "too-costly"
     assert float(price(lambda _: 0.0, Rho).exact) < 1.1e-15
-
-
-@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12), st.booleans())
-def test_a_total_is_divided_so_that_errors_agree_SR7(costs, squared):
-    """Every query is off by the same part, as far as the smallest part allows; the parts never pass the total (SR7)."""
-    power = 0.5 if squared else 1
-
-    def off(cost):
-        return lambda spend: cost / spend**power
-
-    parts = divided([off(cost) for cost in costs], 2.0, squared=squared)
-    assert sum(parts) <= 1
-    assert sum(parts) > 0.999
-    errors = [off(cost)(2.0 * float(part)) for cost, part in zip(costs, parts, strict=True)]
-    even = max(off(cost)(2.0 / len(costs)) for cost in costs)
-    assert max(errors) <= even * 1.001  # never worse than dividing evenly
-    best = sum(cost ** (1 / power) for cost in costs) ** power / 2.0**power
-    assert max(errors) <= best * (1 + 2e-4 * len(costs)) ** 2
-
-
-def test_a_query_that_nothing_helps_does_not_stop_the_others():
-    """An error that is infinite, or zero, at any price leaves a valid division."""
-    parts = divided([lambda _: math.inf, lambda s: 1 / s, lambda _: 0.0], 1.0, squared=False)
-    assert sum(parts) <= 1
-    assert min(parts) > 0
 
 
 def test_totals_are_divided_in_their_own_currency():

@@ -61,3 +61,32 @@ def test_odd_arguments_are_refused():
     for ask in (lambda db: db.median("visit", spend=Epsilon(1)), lambda db: db.max("city", spend=Epsilon(1))):
         with pytest.raises(QuestionError):
             ask(database())
+
+
+def test_an_interval_is_bought_or_not():
+    """Only True and False say which, at every ask that takes it; left out, it is."""
+    db = database()
+    for ask in (
+        lambda **more: db.median("income", **more),
+        lambda **more: db.max("income", **more),
+        lambda **more: db.sql("SELECT MEDIAN(income) FROM people", **more),
+        lambda **more: db.explain("SELECT MEDIAN(income) FROM people", **more),
+    ):
+        with pytest.raises(QuestionError) as refused:
+            ask(spend=Epsilon(1), interval="no")
+        assert refused.value.code == "bad-question"
+    whole = [0, 200_000]
+    assert list(db.median("income", spend=Epsilon(1), interval=False).interval()) == whole
+    assert list(db.median("income", spend=Epsilon(9)).interval()) != whole
+    assert list(db.median("income", spend=Epsilon(9)).interval(0.999)) == whole  # past what was bought
+
+
+def test_the_same_quantile_at_the_same_price_is_given_again_SR12():
+    """With an interval for the same spend, as the shift follows from it; without one for a smaller spend too."""
+    db = database()
+    first = db.quantile("income", 0.4, spend=Epsilon(2))
+    again = db.quantile("income", 0.4, spend=Epsilon(2))
+    assert again.reused
+    assert again.value == first.value
+    db.quantile("income", 0.4, spend=Epsilon(2), interval=False)
+    assert db.quantile("income", 0.4, spend=Epsilon(1), interval=False).reused

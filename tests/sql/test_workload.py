@@ -5,7 +5,8 @@ from __future__ import annotations
 from sulq.language.domain import Int, Schema
 from sulq.language.privacy import Epsilon
 from sulq.sql.explain import Explanation
-from sulq.sql.workload import Planned, Workload
+from sulq.sql.planned_total import Planned
+from sulq.sql.workload import Workload
 from tests.stub import facts
 
 TOLD = facts(Schema.of("t", {"x": Int(0, 1)}))

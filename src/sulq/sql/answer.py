@@ -1,33 +1,32 @@
 """SqlAnswer: the rows of a SELECT, each cell with its error bar, and what they cost."""
 
+# ruff: noqa: PD011 - values here are a column's cells, not a frame's
+
 from __future__ import annotations
 
 import datetime
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from sulq.answers.answer import Answers, Receipt, bar, bar_chart, beta_beside, extra, html_table, paid
+from sulq.answers.answer import Answers, Clips, Receipt, bar, bar_chart, beta_beside, extra, html_table, paid
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit
-from sulq.sql.released.cells import NoisyValue, interval
 from sulq.sql.released.functions import number
-from sulq.sql.released.render import SqlTable
+from sulq.sql.released.tables import Ends, SqlTable
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
     from matplotlib.axes import Axes
 
-Ends = tuple[object, object] | None  # of a cell's interval, where it has one
-T = TypeVar("T")
 Cell = object
 Cells = tuple[tuple[Cell, ...], ...]
-Bars = tuple[tuple[Ends, ...], ...]
+Bars = tuple[Ends | None, ...]  # of each column, where it has error bars
 MAX_SHOWN_ROWS = 20
 
 
@@ -51,7 +50,13 @@ class SqlAnswer:
     receipt: Receipt | None = None
     reused: bool = False
     notes: tuple[str, ...] = ()
+    clips: Clips = ()
     _bars: dict[float, Bars] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> dict[str, tuple[float | int, float | int]]:
+        """To where each value was clipped that `bounds="auto"` searched for; empty for any other query."""
+        return {name: (low, high) for name, low, high in self.clips}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -61,36 +66,37 @@ class SqlAnswer:
     @property
     def value(self) -> Cell | Cells:
         """The only cell, or all rows."""
-        return self._whole(tuple(tuple(figure.value for figure in row) for row in self.table.shown()))
+        return self._whole([column.values for column in self.table.columns])
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Cell | Cells:
         """How far off: within this except with probability beta, for each cell or for all at once."""
         bars = self._intervals(beta, simultaneous=simultaneous)
-        return self._whole(self._beside(bars, _radius))
+        return self._whole([list(map(_radius, *column)) for column in self._beside(bars)])
 
     def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Cell | Cells, Cell | Cells]:
         """From where to where, at a level of confidence; a cell without error bar stands for itself."""
-        bars = self._intervals(beta_beside(level), simultaneous=simultaneous)
-        low = self._beside(bars, lambda figure, ends: figure.value if ends is None else ends[0])
-        high = self._beside(bars, lambda figure, ends: figure.value if ends is None else ends[1])
-        return self._whole(low), self._whole(high)
+        found = list(self._beside(self._intervals(beta_beside(level), simultaneous=simultaneous)))
+        low = [_ends(values, low) for values, low, _ in found]
+        return self._whole(low), self._whole([_ends(values, high) for values, _, high in found])
 
-    def _beside(self, bars: Bars, make: Callable[[NoisyValue, Ends], T]) -> tuple[tuple[T, ...], ...]:
-        """What is made of each cell and its error bar, as far as there are bars."""
-        return tuple(tuple(map(make, row, ends)) for row, ends in zip(self.table.shown(), bars, strict=False))
+    def _beside(self, bars: Bars) -> Iterator[tuple[list[object], list[object], list[object]]]:
+        """The cells of each column and the ends of their error bars; None for those of cells that have none."""
+        for column, ends in zip(self.table.columns, bars, strict=True):
+            none: list[object] = [None] * len(column.values)
+            yield column.values, *(ends or (none, none))
 
-    def _whole(self, cells: Cells) -> Cell | Cells:
-        return cells[0][0] if len(self.columns) == 1 and len(cells) == 1 else cells
+    def _whole(self, columns: list[list[object]]) -> Cell | Cells:
+        cells = tuple(zip(*columns, strict=True))
+        return cells[0][0] if len(columns) == 1 and len(cells) == 1 else cells
 
     def _intervals(self, beta: float, *, simultaneous: bool = False) -> Bars:
         if isinstance(beta, bool) or not isinstance(beta, (int, float)) or not 0 < beta < 1:
             raise QuestionError("bad-literal", "A probability lies strictly between 0 and 1.")
-        rows = self.table.shown()
-        many = sum(figure.origin is not None for row in rows for figure in row) if simultaneous else 1
+        many = sum(sum(column.noisy) for column in self.table.columns) if simultaneous else 1
         beta /= max(many, self.table.tries)
         if beta not in self._bars:
             released = [answer.released for answer in self.answers or ()]
-            self._bars[beta] = tuple(tuple(interval(figure, released, beta) for figure in row) for row in rows)
+            self._bars[beta] = tuple(column.ends(released, beta) for column in self.table.columns)
         return self._bars[beta]
 
     def to_dict(self, level: float | None = 0.95) -> dict[str, list[object]]:
@@ -104,14 +110,12 @@ class SqlAnswer:
         return found
 
     def _columns(self, level: float | None) -> list[tuple[str, list[object]]]:
-        rows = self.table.shown()
-        bars = None if level is None else self._intervals(beta_beside(level))
+        bars = (None,) * len(self.columns) if level is None else self._intervals(beta_beside(level))
         made: list[tuple[str, list[object]]] = []
-        for j, name in enumerate(self.columns):
-            made.append((name, [row[j].value for row in rows]))
-            if bars is not None and any(line[j] is not None for line in bars):
-                ends = [line[j] or (None, None) for line in bars]
-                made += [(f"low_{name}", [low for low, _ in ends]), (f"high_{name}", [high for _, high in ends])]
+        for name, column, ends in zip(self.columns, self.table.columns, bars, strict=True):
+            made.append((name, list(column.values)))
+            if ends is not None:
+                made += [(f"low_{name}", list(ends[0])), (f"high_{name}", list(ends[1]))]
         return made
 
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
@@ -132,20 +136,29 @@ class SqlAnswer:
     def plot(self, level: float = 0.95) -> Axes:
         """Bars of the first column that has error bars (needs the extra `plot`)."""
         bars = self._intervals(beta_beside(level))
-        noisy = [j for j in range(len(self.columns)) if any(line[j] is not None for line in bars)]
+        noisy = [j for j, ends in enumerate(bars) if ends is not None]
         if not noisy:
             raise QuestionError("bad-question", "No column of this answer has error bars to plot.")
-        j, rows = noisy[0], self.table.shown()
-        drawn = [(_label(row, i), row[j].value, bars[i][j]) for i, row in enumerate(rows)]
-        found = [(name, (value, *ends)) for name, value, ends in drawn if value is not None and ends is not None]
+        j = noisy[0]
+        drawn = zip(self._labels(), *list(self._beside(bars))[j], strict=True)
+        found = [(name, ends) for name, *ends in drawn if None not in ends]
         numbers = np.array([[number(end) for end in ends] for _, ends in found]).reshape(-1, 3)
         title = f"{level:.0%} intervals; spent {self.spent}"
         axes = bar_chart([name for name, _ in found], *numbers.T, title=title)
         axes.set_ylabel(self.columns[j])
         return axes
 
+    def _labels(self) -> list[str]:
+        """What names each row: its cells that rest on no noise, else its number."""
+        columns = [zip(column.values, column.noisy, strict=True) for column in self.table.columns]
+        rows = ([str(value) for value, noisy in row if not noisy] for row in zip(*columns, strict=True))
+        return [" / ".join(known) or str(i + 1) for i, known in enumerate(rows)]
+
     def _lines(self) -> list[tuple[str, ...]]:
-        return [self.columns, *self._beside(self._intervals(0.05)[:MAX_SHOWN_ROWS], _shown)]
+        some = slice(MAX_SHOWN_ROWS)
+        pairs = zip(self.table.columns, self._beside(self._intervals(0.05)), strict=True)
+        made = [map(_shown, column.noisy[some], *(cells[some] for cells in found)) for column, found in pairs]
+        return [self.columns, *zip(*made, strict=True)]
 
     def __repr__(self) -> str:
         lines = self._lines()
@@ -153,7 +166,7 @@ class SqlAnswer:
         text = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
         ]
-        more = len(self.table.shown()) - MAX_SHOWN_ROWS
+        more = self.table.size - MAX_SHOWN_ROWS
         if more > 0:
             text.append(f"... {more} more")
         return "\n".join([*text, self._tail(), *self.notes])
@@ -169,33 +182,32 @@ class SqlAnswer:
         return html_table(head, body, " ".join([self._tail(), *self.notes]))
 
 
-def _radius(figure: NoisyValue, ends: Ends) -> object:
-    if ends is None:
+def _ends(values: list[object], ends: list[object]) -> list[object]:
+    """Ends of intervals, a value in the place of one that there is none of."""
+    return [value if end is None else end for value, end in zip(values, ends, strict=True)]
+
+
+def _radius(value: object, low: object, high: object) -> object:
+    if low is None:
         return None
-    if figure.value is None:  # unknown: no farther off than its whole range
-        return number(ends[1]) - number(ends[0])
-    value, low, high = number(figure.value), number(ends[0]), number(ends[1])
-    return max(high - value, value - low, 0.0)
+    if value is None:  # unknown: no farther off than its whole range
+        return number(high) - number(low)
+    return max(number(high) - number(value), number(value) - number(low), 0.0)
 
 
-def _shown(figure: NoisyValue, ends: Ends) -> str:
-    if figure.value is None:
-        return "NULL" if figure.origin is None else "unknown"
-    if ends is None or isinstance(figure.value, datetime.date):
-        text = f"{figure.value:,.6g}" if isinstance(figure.value, float) else str(figure.value)
-        return text if ends is None else f"{text} in [{ends[0]}, {ends[1]}]"
-    value, low, high = number(figure.value), number(ends[0]), number(ends[1])
-    if math.isinf(low) or math.isinf(high):
-        return f"{value:,.6g} in [{low:,.6g}, {high:,.6g}]"
-    return bar("", value, low, high)
-
-
-def _label(row: tuple[NoisyValue, ...], i: int) -> str:
-    known = [str(figure.value) for figure in row if figure.origin is None]
-    return " / ".join(known) or str(i + 1)
+def _shown(noisy: bool, value: object, low: object, high: object) -> str:  # noqa: FBT001 - mapped over columns
+    if value is None:
+        return "unknown" if noisy else "NULL"
+    if low is None or isinstance(value, datetime.date):
+        text = f"{value:,.6g}" if isinstance(value, float) else str(value)
+        return text if low is None else f"{text} in [{low}, {high}]"
+    ends = number(value), number(low), number(high)
+    if math.isinf(ends[1]) or math.isinf(ends[2]):
+        return f"{ends[0]:,.6g} in [{ends[1]:,.6g}, {ends[2]:,.6g}]"
+    return bar("", *ends)
 
 
 def _alike(cells: list[object]) -> list[object]:
     """Cells of one type, as an Arrow column needs them: numbers together become doubles."""
-    kinds = {type(cell) for cell in cells if cell is not None}
+    kinds = set(map(type, cells)) - {type(None)}
     return [None if cell is None else float(number(cell)) for cell in cells] if kinds == {int, float} else cells

@@ -14,11 +14,21 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.auto_bounds import total_spent
 from sulq.answers.budget import BudgetLeft, BudgetReport
 from sulq.answers.plan import Part, Plan
 from sulq.language.facts import Facts
 from sulq.language.kinds import Scalar
-from sulq.language.law import BinomialLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw
+from sulq.language.law import (
+    BinomialLaw,
+    ExponentialLaw,
+    FlipLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    Law,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
+)
 from sulq.language.privacy import Loss, plain
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Single, Together
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
@@ -32,7 +42,8 @@ LAW_NAMES: Final[dict[type, str]] = {
     LaplaceLaw: "discrete Laplace noise",
     GaussianLaw: "discrete Gaussian noise",
     BinomialLaw: "coin noise",
-    PassedLaw: "discrete Gaussian noise and a threshold",
+    PassedGaussianLaw: "discrete Gaussian noise, cut off at a threshold",
+    PassedLaplaceLaw: "discrete Laplace noise, cut off at a threshold",
     FlipLaw: "permute-and-flip choice",
     ExponentialLaw: "exponential choice",
 }
@@ -40,10 +51,14 @@ LAW_NAMES: Final[dict[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """How far one column of the answer may be off: for each number of rows a group is supposed to have."""
+    """How far one column of the answer may be off: for each number of rows a group is supposed to have.
+
+    `near`: how near it is in rank, where no interval is bought that tells it in its own unit.
+    """
 
     name: str
     widths: tuple[float, ...]
+    near: str = ""
 
     @property
     def sure(self) -> bool:
@@ -64,6 +79,7 @@ class Explanation:
     notes: tuple[str, ...] = ()
     left: BudgetLeft | None = None  # after asking; None where it would be refused, or is not known
     fits: bool = True
+    search: Plan | None = None  # for bounds, before `plan`, at a debit of its own
 
     @property
     def after(self) -> BudgetReport | None:
@@ -72,8 +88,10 @@ class Explanation:
 
     @property
     def price(self) -> Loss | None:
-        """What asking would cost."""
-        return None if self.plan is None else self.plan.spend
+        """What asking would cost, the search for bounds with it."""
+        if self.plan is None or self.search is None:
+            return None if self.plan is None else self.plan.spend
+        return total_spent(self.search.spend, self.plan.spend)
 
     def to_dict(self) -> dict[str, list[object]]:
         """The foretold accuracies: a row for each column of the answer."""
@@ -91,7 +109,10 @@ class Explanation:
         if self.plan is None:
             yield "nothing private is asked: the answer costs nothing"
             return
-        yield f"price {self.plan.spend}; protects {self.plan.unit}; guarantee {self.plan.guarantee}"
+        yield f"price {self.price}; protects {self.plan.unit}; guarantee {self.plan.guarantee}"
+        if self.search is not None:
+            yield f"first, for {self.search.spend}: a search for where values lie, by counts of them in public bins"
+            yield f"then, for {self.plan.spend}, of values clipped to there; foretold for the declared bounds, at worst"
         asked = self.plan.question
         questions = asked.questions if isinstance(asked, Together) else (asked,)
         shares = (asked.shares if isinstance(asked, Together) else ()) or (Fraction(1),) * len(questions)
@@ -120,7 +141,7 @@ class Explanation:
             cases = zip(self.rows, column.widths, strict=True)
             each = ", ".join(f"+- {figure(width)} if {rows:,}" for rows, width in cases) + " rows a group"
             off = f"+- {figure(max(column.widths))}" if column.sure else each
-            yield f"  {column.name.ljust(wide)}  {off}"
+            yield f"  {column.name.ljust(wide)}  {f'no interval is bought: {column.near}' if column.near else off}"
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self), quote=False)}</pre>"
@@ -134,7 +155,7 @@ def _asked(question: Single, part: Part, facts: Facts) -> str:
     over = f"over {words(counts.over, facts)}"
     if counts.where is not None:
         over += " where a condition holds"
-    keys = [_name(key) for key in (counts.by[:-1] if isinstance(question, Choose) else counts.by)]
+    keys = [value_name(key) for key in (counts.by[:-1] if isinstance(question, Choose) else counts.by)]
     if isinstance(question, OpenSums):
         return f"{over}, by {', '.join(keys)}: groups are found in the data, those of enough people are shown"
     by = f", by {', '.join(keys)} ({part.cells:,} cells)" if keys else ""
@@ -174,10 +195,10 @@ def _hidden(part: Part, i: int, law: Law) -> str:
     return f"{part.norm} sensitivity {plain(part.sensitivity[i])}, {name}, {within} at {LEVEL:.0%}"
 
 
-def _name(fn: RowFn) -> str:
+def value_name(fn: RowFn) -> str:
     """A short name: the columns a row function reads."""
     if isinstance(fn, Each) and isinstance(fn.item, IsMissing):
-        return f"whether {_name(fn.item)} is missing"
+        return f"whether {value_name(fn.item)} is missing"
     names = dict.fromkeys(_short(part.name) for part in walk(fn) if isinstance(part, Col))
     return " and ".join(names) or "a constant"
 
@@ -193,18 +214,20 @@ def _value(fn: RowFn) -> str:
         case Lit():
             return "rows"
         case Not(item=IsMissing(item=inner)):
-            return f"rows with {_name(inner)}"
+            return f"rows with {value_name(inner)}"
         case Bernstein(item=IsMissing(item=inner)):
-            return f"rows with and without {_name(inner)}"
+            return f"rows with and without {value_name(inner)}"
         case Bernstein(item=inner):
-            return f"{_name(inner)}, as {fn.degree + 1} one-sided sums" + (" and rows without" if fn.missing else "")
+            return f"{value_name(inner)}, as {fn.degree + 1} one-sided sums" + (
+                " and rows without" if fn.missing else ""
+            )
         case Outer(vector=inner):
             return f"products of {_value(inner)}"
         case Vector():
-            return " and ".join(_name(item) for item in fn.items)
+            return " and ".join(value_name(item) for item in fn.items)
         case Case(branches=((_, inner),)):
-            return f"{_name(inner)} where a filter holds"
-    return _name(fn)
+            return f"{value_name(inner)} where a filter holds"
+    return value_name(fn)
 
 
 def words(relation: Relation, facts: Facts) -> str:

@@ -20,30 +20,35 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.estimators import Reading
-from sulq.answers.law_choice import BETA, LawName, nearest
+from sulq.answers.law_choice import BETA, Foreseen, LawName, foreseen_of, nearest
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Part, Plan
+from sulq.answers.rank_choice import rank_within, value_reach
 from sulq.answers.released import Released, kept_rows
 from sulq.errors import QuestionError
+from sulq.kernel.scores import Rank
 from sulq.language.domain import Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Cells, Integers
 from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Loss, Rho
-from sulq.language.question import Question, Sums
+from sulq.language.question import Sums
 from sulq.language.relation import Table
 from sulq.language.rowfn.base import evaluate, numbers, walk
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import shape
 from sulq.sql.compile import Compiled
 from sulq.sql.explain import SUPPOSED_ROWS, Explanation, Foretold
-from sulq.sql.released.cells import NoisyValue, interval
+from sulq.sql.released.cells import readings
+from sulq.sql.released.columns import Foresee
 from sulq.sql.released.program import TableProgram
-from sulq.sql.released.render import prepare
+from sulq.sql.released.render import PreparedQuery, prepare
+from sulq.sql.released.tables import TableColumn
 from sulq.sql.rows.values import TrialRows
 
 POINTS: Final = 61  # a prime, so that every column is spread over all its values in an order of its own
 LIMIT: Final = 2**62
 LEANS: Final = ("spread", "low", "high")
+SMALLEST_BETA: Final = 1e-9  # at which an interval is as wide as what it is of can be, or nearly
 
 
 def made_up_rows(schema: Schema, lean: str) -> TrialRows:
@@ -103,8 +108,7 @@ def reading_widths(oracle: Oracle, question: Sums, reading: Reading, spend: Loss
 def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released:
     tally = part.tally
     if part.score is not None:
-        candidates = len(tally.by[-1].labels)
-        place = {"low": 0, "high": candidates - 1}.get(lean, candidates // 2)
+        place = _candidate(part.score, len(tally.by[-1].labels), rows, lean)
         return Released(np.full((part.cells, 1), place, dtype=np.int64), part.noise)
     frame = made_up_rows(shape(tally.over, facts).schema, lean)
     cells = _cells(part, frame, fold)
@@ -126,6 +130,16 @@ def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released
     people = max(rows, part.people.threshold + 1)
     label = tuple(None for _ in tally.by)
     return Released(np.array([[people, *sums[0].tolist()]], dtype=np.int64), part.noise, (label,))
+
+
+def _candidate(score: object, candidates: int, rows: int, lean: str) -> int:
+    """The candidate that would be chosen: of a rank the cell where it lies among rows spread evenly over the cells."""
+    past = Fraction(1, 2)
+    if isinstance(score, Rank):
+        past = (score.numerator + Fraction(score.shift, max(rows, 1))) / score.denominator
+    if 0 < past < 1:
+        past = {"low": Fraction(0), "high": Fraction(1)}.get(lean, past)
+    return min(max(math.floor(past * candidates), 0), candidates - 1)
 
 
 def _rows(part: Part, facts: Facts, rows: int) -> list[int]:
@@ -159,7 +173,6 @@ def _cells(part: Part, frame: TrialRows, fold: int) -> Integers:
 
 MAX_WIDTH: Final = 10**60  # a width that is wished for
 UNDECLARED_SIZE_ROWS: Final = 10_000  # rows a table is supposed to have where its size is not declared
-Foresee = Callable[[Question, Loss | None], Plan]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,12 +181,15 @@ class ErrorForecast:
 
     `other`: there is to be a row for the groups not shown. It is paid for and left out
     of the accuracies, as its own depends on how many groups there will be.
+    `interval`: whether intervals of chosen quantiles are bought. `counted`: none is chosen.
     """
 
     compiled: Compiled
     facts: Facts
     foresee: Foresee
     other: str | None = None
+    interval: bool = True
+    counted: bool = False
 
     @property
     def program(self) -> TableProgram:
@@ -185,54 +201,79 @@ class ErrorForecast:
         """The columns of the answer."""
         return tuple(name for name, _ in self.program.columns)
 
+    def prepared(self, spend: Loss | None) -> PreparedQuery:
+        """The program with its questions for a spend."""
+        return prepare(
+            self.program, self.facts, spend, self.other,
+            foresee=self.foresee, interval=self.interval, counted=self.counted,
+        )  # fmt: skip
+
     def plan(self, spend: Loss | None) -> Plan | None:
         """What would be asked; None where nothing private is."""
-        question = prepare(self.program, self.facts, spend, self.other).question
+        question = self.prepared(spend).question
         return None if question is None else self.foresee(question, spend)
 
     def widths(
-        self, plan: Plan | None, *, rows: int, beta: float, leans: Sequence[str] = ("spread",), whole: bool = False
-    ) -> tuple[float, ...]:
+        self, plan: Plan | None, *, rows: int, beta: float, leans: Sequence[str] = ("spread",), whole: bool = False,
+        values: bool = False,
+    ) -> tuple[float, ...]:  # fmt: skip
         """How far each column may be off, the worst of its rows; infinite where nothing is known, 0 where it is exact.
 
         `rows`: how many each group has; with `whole`, all groups together. `leans`: where
-        in their bounds values are supposed to lie.
+        in their bounds values are supposed to lie. `values`: a chosen quantile is nearer than its interval tells.
         """
         worst = [0.0] * len(self.names)
         for lean in leans:
             released, table = self._supposed(plan, rows, lean, whole=whole)
-            for cells in table:
-                worst = [max(a, _off(cell, released, beta)) for a, cell in zip(worst, cells, strict=True)]
+            each = rows // max(len(table[0].values) if table else 1, 1) if whole else rows
+            for i, column in enumerate(table):
+                chosen = [cell for cell in column.examples() if values and cell.origin is not None]
+                near = max((value_reach(readings(cell, released), each, beta) for cell in chosen), default=math.inf)
+                worst[i] = max(worst[i], min(max(_offs(column, released, beta), default=0.0), near))
         return tuple(worst)
 
     def scales(self, plan: Plan | None, *, rows: int) -> tuple[float, ...]:
-        """What each column's error is measured by: the range its value can have by declared bounds, at so many rows."""
+        """What each column's error is measured by: how large a typical answer is, as far as declarations tell.
+
+        Of so many rows that lie anywhere in their bounds. What has no size of its own is measured by the range it can
+        have: all of it for a date, a quarter of it for a number of either sign; of a count that no made-up row is
+        in, by one part in as many as there are. The extremes of made-up rows are their bounds, wherever rows lie: of
+        these the range is that of an interval at nearly every level.
+        """
         found: list[list[float]] = [[] for _ in self.names]
+        dates, reaches = [False] * len(found), [0.0] * len(found)
         for lean in LEANS:
-            _, table = self._supposed(plan, rows, lean, whole=True)
+            released, table = self._supposed(plan, rows, lean, whole=True)
             for i in range(len(found)):
-                values = [_number(cells[i].value) for cells in table]
-                found[i].append(max(values, key=abs, default=0.0))
-        return tuple(max(abs(high - low), abs(spread)) or 1.0 for spread, low, high in found)
+                values = table[i].values
+                dates[i] |= any(isinstance(value, datetime.date) for value in values)
+                found[i].append(max(map(_number, values), key=abs, default=0.0))
+                if lean == LEANS[-1] and len(set(found[i])) == 1:
+                    offs = _offs(table[i], released, SMALLEST_BETA)
+                    reaches[i] = max((off for off in offs if math.isfinite(off)), default=0.0)
+        return tuple(_size(ends, reaches[i], date=dates[i]) for i, ends in enumerate(found))
 
     def explained(self, spend: Loss | None, beta: float, notes: tuple[str, ...] = ()) -> Explanation:
         """The query in words: what it asks, why it costs that, how accurate it would be."""
         plan = self.plan(spend)
-        rows = SUPPOSED_ROWS
-        table = [self.widths(plan, rows=number, beta=beta) for number in rows] if plan is not None else []
+        table = [self.widths(plan, rows=number, beta=beta) for number in SUPPOSED_ROWS] if plan is not None else []
         noisy = self._noisy(plan)
         columns = tuple(
-            Foretold(name, tuple(widths[i] for widths in table)) for i, name in enumerate(self.names) if i in noisy
+            Foretold(name, tuple(widths[i] for widths in table), noisy[i])
+            for i, name in enumerate(self.names)
+            if i in noisy
         )
         about = () if plan is None else kept_rows(plan.question, self.facts)
-        return Explanation(self.compiled.text, plan, self.facts, columns, rows, beta, (*about, *notes))
+        return Explanation(self.compiled.text, plan, self.facts, columns, SUPPOSED_ROWS, beta, (*about, *notes))
 
     def nearest(self, spend: Loss | None, law: LawName | None, beta: float) -> Loss | None:
         """The spend that buys the named law of noise, or the one of least error of the query's columns."""
         rows = self.facts.size or UNDECLARED_SIZE_ROWS
 
-        def widths(one: Loss | None) -> tuple[float, ...]:
-            return self.widths(self.plan(one), rows=rows, beta=beta, whole=True)
+        def widths(one: Loss | None) -> tuple[float, ...] | Foreseen:
+            plan = self.plan(one)
+            found = self.widths(plan, rows=rows, beta=beta, whole=True)
+            return found if plan is None else foreseen_of(plan, found)
 
         return nearest(spend, law, lambda: self.facts.budget, widths)
 
@@ -243,24 +284,40 @@ class ErrorForecast:
         )
         return Foretold("", widths).sure
 
-    def _noisy(self, plan: Plan | None) -> set[int]:
-        """The columns that rest on noise."""
+    def _noisy(self, plan: Plan | None) -> dict[int, str]:
+        """The columns that rest on noise, each with how near in rank it is where no interval is bought."""
         if plan is None:
-            return set()
-        _, table = self._supposed(plan, UNDECLARED_SIZE_ROWS, "spread", whole=False)
-        return {i for cells in table for i, cell in enumerate(cells) if cell.origin is not None}
+            return {}
+        released, table = self._supposed(plan, UNDECLARED_SIZE_ROWS, "spread", whole=False)
+        found: dict[int, str] = {}
+        for i, column in enumerate(table):
+            for cell in column.examples() if any(column.noisy) else ():
+                if cell.origin is not None:
+                    found[i] = found.get(i) or rank_within(readings(cell, released))
+        return found
 
     def _supposed(
         self, plan: Plan | None, rows: int, lean: str, *, whole: bool
-    ) -> tuple[tuple[Released, ...], tuple[tuple[NoisyValue, ...], ...]]:
+    ) -> tuple[tuple[Released, ...], tuple[TableColumn, ...]]:
         # A program remembers what it read: a new one for each made-up release.
-        asked = prepare(self.program, self.facts, None if plan is None else plan.spend, self.other)
+        spend = None if plan is None else plan.spend
+        if plan is not None and plan.event.epsilon is not None:  # also where a delta is spent, on open keys
+            spend = Epsilon(plan.event.epsilon)
+        asked = self.prepared(spend)
         asked.other = None
         folds: dict[int, int] = {}
         for _, _, column in asked.columns():
             folds |= {part.question: max(part.fold, folds.get(part.question, 1)) for part in column.slices}
         released = () if plan is None else supposed(plan, self.facts, rows, lean, whole=whole, folds=folds)
-        return released, asked.read(released).rows
+        return released, asked.read(released).every()
+
+
+def _size(ends: Sequence[float], reach: float, *, date: bool) -> float:
+    spread, low, high = ends
+    reach = abs(high - low) or reach
+    if date:
+        return reach or 1.0
+    return max(abs(spread), reach / 4 if min(low, high) < 0 < max(low, high) else reach / POINTS) or 1.0
 
 
 def slip(plan: Plan, beta: float) -> int:
@@ -276,17 +333,20 @@ def slip(plan: Plan, beta: float) -> int:
     return math.ceil(found)
 
 
-def _off(figure: NoisyValue, released: Sequence[Released], beta: float) -> float:
-    if figure.origin is None:
-        return 0.0
-    ends = interval(figure, released, beta)
-    if ends is None:
+def _offs(column: TableColumn, released: Sequence[Released], beta: float) -> list[float]:
+    """How far off each cell may be; infinite where a noisy one has no interval, 0 where it is exact."""
+    low, high = column.ends(released, beta) or ([None] * len(column.values),) * 2
+    cells = zip(column.values, column.noisy, low, high, strict=True)
+    return [_off(value, ends) if noisy else 0.0 for value, noisy, *ends in cells]
+
+
+def _off(value: object, ends: Sequence[object]) -> float:
+    if None in ends:
         return math.inf
     low, high = map(_number, ends)
-    if figure.value is None:  # unknown
+    if value is None:  # unknown
         return high - low
-    value = _number(figure.value)
-    return max(high - value, value - low)
+    return max(high - _number(value), _number(value) - low)
 
 
 def _number(value: object) -> float:
@@ -324,12 +384,9 @@ Rows = Callable[[Plan], int]  # how many rows a group may be taken to have
 Off = Callable[[float], float]  # how far off, as a part of what is wished for, at a spend of so much
 
 MAX_ROUNDS: Final = 60
-INVERSE_STEPS: Final = 5  # as if the error were inverse; then the interval is halved
+FAR: Final = 2.0  # times as far off as is wished: too far to be worth another look
+INVERSE_STEPS: Final = 6  # as if the error were inverse; then the interval is halved
 PRICE_TOLERANCE: Final = 1e-3  # how far from the best price, relatively, where the error is not inverse
-SHARE_PARTS: Final = 10**9  # a total is divided in billionths of itself
-MAX_TURNS: Final = 12
-ERROR_TOLERANCE: Final = 1.005  # errors that are this near each other agree
-MIN_SHARE: Final = 1e-4  # of a total, for each query of a workload
 
 
 def price(off: Off, kind: type[Priced]) -> Priced:
@@ -355,8 +412,8 @@ def price(off: Off, kind: type[Priced]) -> Priced:
             break
         step = place + power * math.log(error) + 1e-9 if 0 < error < math.inf else math.nan
         # Widths of whole units move in steps: what is met exactly may be met for less, so a little less is tried.
-        step = min(step, high - 1e-6)
-        place = step if low < step and i < INVERSE_STEPS else (low + high) / 2
+        step = min(step, high - 1e-6) if error <= 1 else step
+        place = step if low < step < high and i < INVERSE_STEPS else (low + high) / 2
     if enough == math.inf:
         raise QuestionError("too-costly", "No spend that could be asked for is accurate enough.")
     grain = Fraction(10) ** (math.floor(enough / math.log(10)) - 5)
@@ -365,18 +422,9 @@ def price(off: Off, kind: type[Priced]) -> Priced:
 
 
 def error_at(
-    forecast: ErrorForecast,
-    kind: type[Epsilon | Rho],
-    units: Mapping[int, float],
-    beta: float,
-    rows: Rows,
-    *,
-    priced: bool,
+    forecast: ErrorForecast, kind: type[Epsilon | Rho], units: Mapping[int, float], beta: float, rows: Rows
 ) -> Off:
-    """How far off a query would be at a spend: its worst column, in units of what is wished for.
-
-    `priced`: every group has `rows` and values lie anywhere in their bounds; else all groups together have `rows`.
-    """
+    """How far off a query would be at a spend, wherever in their bounds values lie: its worst column, by its unit."""
 
     def off(spend: float) -> float:
         try:
@@ -384,39 +432,17 @@ def error_at(
         except QuestionError as error:
             if error.code != "too-little-noise":
                 raise
-            return 0.0 if priced and spend >= 1 else math.inf
+            return 0.0 if spend >= 1 else math.inf
         if plan is None:
             return 0.0
-        leans = LEANS if priced else LEANS[:1]
-        widths = forecast.widths(plan, rows=rows(plan), beta=beta, leans=leans, whole=not priced)
-        return max((widths[column] / unit for column, unit in units.items()), default=0.0)
+        found = 0.0
+        for lean in LEANS:
+            if found <= FAR:  # else the others could only say so, too
+                widths = forecast.widths(plan, rows=rows(plan), beta=beta, leans=(lean,))
+                found = max([found, *(widths[column] / unit for column, unit in units.items())])
+        return found
 
     return off
-
-
-def divided(offs: Sequence[Off], total: float, *, squared: bool) -> list[Fraction]:
-    """Parts of a total for several queries, so that the one farthest off is as near as can be.
-
-    Noise is inverse to epsilon, or to the root of rho, so a query twice as far off
-    as another needs twice its epsilon, four times its rho. Where the error is not
-    quite inverse (means of few rows) the step is repeated until the errors agree.
-    """
-    count = len(offs)
-    parts = [1.0 / count] * count
-    for _ in range(MAX_TURNS):
-        errors = [off(total * part) for off, part in zip(offs, parts, strict=True)]
-        finite = [error for error in errors if math.isfinite(error) and error > 0]
-        if not finite or max(finite) <= min(finite) * ERROR_TOLERANCE:
-            break
-        most = 4 * max(finite)  # what is off by anything at all gets more, step by step
-        wanted = [
-            part * min(max(error, 1e-12), most) ** (2 if squared else 1)
-            for part, error in zip(parts, errors, strict=True)
-        ]
-        whole = sum(wanted)
-        parts = [max(part / whole, MIN_SHARE) for part in wanted]
-        parts = [part / sum(parts) for part in parts]
-    return [Fraction(max(math.floor(part * SHARE_PARTS), 1), SHARE_PARTS + count) for part in parts]
 
 
 def amount(loss: Epsilon | Rho | EpsilonDelta) -> float:

@@ -13,16 +13,19 @@ from sulq.answers.answer import Answer, Answers
 from sulq.answers.estimators import Reading
 from sulq.answers.law_choice import BETA, LawName, nearest
 from sulq.answers.oracle import Oracle
+from sulq.answers.plan import Plan
 from sulq.answers.quantiles import Quantile, Quantiles
+from sulq.answers.rank_choice import RankReading, SeveralQuantiles
+from sulq.answers.rank_choice import notes as chosen_notes
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.privacy import Loss
-from sulq.language.question import WHOLE, Together
+from sulq.language.question import WHOLE, Question, Together
 from sulq.language.rowfn import Col, Each, OrMissing, RowFn
 from sulq.sql.forecast import UNDECLARED_SIZE_ROWS, supposed
-from sulq.sql.released.columns import RowGroups, StatColumn, SumCollector, labels
+from sulq.sql.released.columns import RowGroups, StatColumn, collect, labels
 from sulq.sql.released.program import Stat
 from sulq.sql.released.questions import columns_of
 
@@ -38,12 +41,13 @@ def quantiles(
     spend: Loss | None,
     fresh: bool,
     law: LawName | None = None,
+    interval: bool = True,
 ) -> Answer:
-    """Order statistics of a bounded number, all from one tree of counts."""
+    """Order statistics of a bounded number; without an `interval` what is chosen has all of the spend."""
     kind = fn.kind(oracle.facts.schema)
     if isinstance(kind, Scalar) and kind.clock is not None:
         raise QuestionError("wrong-kind", "Quantiles of dates are asked in SQL.", "db.sql('SELECT MAX(visit) ...')")
-    return _asked(oracle, list(wanted), names, where=where, by=by, spend=spend, fresh=fresh, law=law)
+    return _asked(oracle, list(wanted), names, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval)
 
 
 def count_distinct(
@@ -72,39 +76,51 @@ def _asked(
     spend: Loss | None,
     fresh: bool,
     law: LawName | None = None,
+    interval: bool = True,
 ) -> Answer:
     facts: Facts = oracle.facts
-    if not isinstance(fresh, bool) or (where is not None and not isinstance(where, RowFn)):
-        raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0, and fresh is True or False.")
-    rows = RowGroups(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by), alone=len(stats) == 1)
+    if not isinstance(fresh, bool) or not isinstance(interval, bool):
+        raise QuestionError("bad-question", "fresh and interval are True or False.")
+    if where is not None and not isinstance(where, RowFn):
+        raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0.")
+    rows = RowGroups(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by))
 
-    def asked(paid: Loss | None) -> tuple[Together, Sequence[StatColumn], Reading]:
-        """The question, its columns and how they are read; all follow the law of the noise."""
-        asking = SumCollector(facts, paid)
-        columns = columns_of(asking, rows, stats)
-        question = asking.question()
+    def foresee(question: Question, paid: Loss | None) -> Plan:
+        return oracle.foresee(question, spend=paid)
+
+    def asked(paid: Loss | None) -> tuple[Together, StatColumn, Reading]:
+        """The question, all its columns as one and how they are read; all follow the law of the noise."""
+        question, columns = collect(
+            facts, paid, lambda asking: columns_of(asking, rows, stats), foresee, interval=interval
+        )
         if question is None:  # pragma: no cover - every statistic asks for something
             raise QuestionError("bad-question", "Nothing is asked.")
         readings = [column.reading for column in columns]
-        reading = cast("Reading", readings[0])
+        if len(columns) == 1:
+            return question, columns[0], cast("Reading", readings[0])
         if all(isinstance(one, Quantile) for one in readings):
-            reading = Quantiles(tuple(one for one in readings if isinstance(one, Quantile)))
-        return question, columns, reading
+            return question, columns[0], Quantiles(tuple(one for one in readings if isinstance(one, Quantile)))
+        slices = tuple(part for column in columns for part in column.slices)
+        reading = SeveralQuantiles(
+            cast("tuple[RankReading, ...]", tuple(readings)), tuple(len(c.slices) for c in columns)
+        )
+        return question, StatColumn(slices, reading), reading
 
     def widths(paid: Loss | None) -> list[float]:
-        question, columns, reading = asked(paid)
-        folds = {part.question: part.fold for column in columns for part in column.slices}
+        question, column, reading = asked(paid)
+        folds = {part.question: part.fold for part in column.slices}
         plan = oracle.foresee(question, spend=paid)
         released = supposed(plan, facts, facts.size or UNDECLARED_SIZE_ROWS, whole=True, folds=folds)
-        low, high = reading.interval(columns[0].released(released), BETA)
+        low, high = reading.interval(column.released(released), BETA)
         return [float(width) / 2 for width in np.ravel(high - low)]
 
     spend = nearest(spend, law, lambda: facts.budget, widths)
-    question, columns, reading = asked(spend)
+    question, column, reading = asked(spend)
     answers = cast("Answers", oracle.ask(question, spend=spend, reuse=not fresh))
-    released = columns[0].released([answer.released for answer in answers])
+    released = column.released([answer.released for answer in answers])
     keys = tuple((_title(fn, i), labels(fn, facts.schema)[1]) for i, fn in enumerate(by))
-    return replace(answers[0], released=released, reading=reading, keys=keys, columns=names)
+    notes = (*answers[0].notes, *chosen_notes([(reading, released)]))
+    return replace(answers[0], released=released, reading=reading, keys=keys, columns=names, notes=notes)
 
 
 def or_missing(fn: RowFn, schema: Schema) -> RowFn:

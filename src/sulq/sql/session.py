@@ -6,12 +6,24 @@ gets wrong costs accuracy or money, never privacy (S0.29).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, cast
 
+from sulq.answers import wire
 from sulq.answers.answer import Answers
+from sulq.answers.auto_bounds import (
+    Bounds,
+    admit,
+    check_bounds,
+    check_most,
+    divided_spend,
+    question_of,
+    search,
+    total_spent,
+)
 from sulq.answers.estimators import Plain
 from sulq.answers.law_choice import BETA, LawName, cheapest, count_first, kinds, nearest
 from sulq.answers.oracle import ForecastingOracle, Oracle
@@ -19,21 +31,30 @@ from sulq.answers.plan import Plan, affordable
 from sulq.answers.reuse import nothing
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, Rho, SubLinear, probability
-from sulq.language.question import Question, Sums, Together
+from sulq.language.privacy import Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho, SubLinear, probability
+from sulq.language.question import Choose, Question, Sums, Together
 from sulq.language.relation import Table
 from sulq.language.rowfn import IsMissing, Lit, Not
 from sulq.sql.answer import SqlAnswer
+from sulq.sql.auto_bounds import QuerySearch
 from sulq.sql.compile import compile as compiled_of
+from sulq.sql.division import weights_of
 from sulq.sql.explain import Explanation
 from sulq.sql.forecast import UNDECLARED_SIZE_ROWS, ErrorForecast, error_at, price, slip, wished
+from sulq.sql.joint import JointPlanner
 from sulq.sql.parse.text import reader
-from sulq.sql.released.program import GroupStatistics, TableProgram
-from sulq.sql.released.render import prepare, sources_of
+from sulq.sql.planned_total import Division, QueryErrors
+from sulq.sql.released.program import GroupStatistics, TableProgram, listing
+from sulq.sql.released.render import sources_of
 from sulq.sql.rows.values import both
-from sulq.sql.workload import Division, Workload
+from sulq.sql.workload import Workload
 
 REST: Final = "a total less the groups shown, so each group adds its noise"
+NO_OPEN_PLAN: Final = (
+    "A plan divides a total over queries whose keys are declared.",
+    "Ask the query with undeclared keys by itself, or declare the categories.",
+)
+NO_SEARCH: Final = "there are no bounds to search for here: all of the spend goes to the answer"
 Within = float | Mapping[str, float] | None
 Rows = Callable[[Plan], int]  # how many rows a group may be taken to have
 
@@ -47,13 +68,15 @@ class SqlPay:
     beta: float
     at_most: Loss | None
     law: LawName | None
+    bounds: Bounds | None = None
 
 
 class Sql:
     """Queries in SQL, for any Oracle."""
 
-    def __init__(self, oracle: Oracle) -> None:
+    def __init__(self, oracle: Oracle, planner: JointPlanner | None = None) -> None:
         self._oracle = oracle
+        self._planner = planner  # of counts of a plan that are asked as one design; None: each by itself
         self._read = reader()
 
     def ask(
@@ -67,21 +90,32 @@ class Sql:
         fresh: bool = False,
         other: str | None = None,
         law: LawName | None = None,
+        bounds: Bounds | None = None,
+        interval: bool = True,
     ) -> SqlAnswer | Explanation:
-        """Answer a query at one debit; of EXPLAIN SELECT only the explanation, free."""
+        """Answer a query at one debit, two with a search for bounds; of EXPLAIN SELECT the explanation, free."""
         facts, beta = self._oracle.facts, probability(beta)
-        forecast = self._forecast(text, facts, other)
+        forecast = self._forecast(text, facts, other, spend=spend, interval=interval)
+        pay = SqlPay(spend, within, beta, at_most, law, bounds)
         if forecast.compiled.explain:
-            return self._explained(forecast, SqlPay(spend, within, beta, at_most, law))
+            return self._explained(forecast, pay)
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
+        if bounds is not None:
+            return self._bounded(forecast, pay, fresh=fresh)
         paid: tuple[str, ...] = ()
         if within is not None:
             one_price(spend)
-            spend, paid = self._price(forecast, SqlPay(spend, within, beta, at_most, law))
+            forecast, spend, paid = self._price(forecast, pay)
         else:
             spend = forecast.nearest(spend, law, beta)
-        asked = prepare(forecast.program, facts, spend, other)
+        return self._answered(forecast, spend, paid, fresh=fresh)
+
+    def _answered(
+        self, forecast: ErrorForecast, spend: Loss | None, paid: tuple[str, ...], *, fresh: bool
+    ) -> SqlAnswer:
+        facts = forecast.facts
+        asked = forecast.prepared(spend)
         if asked.question is None:
             table = asked.read([])
             return SqlAnswer(table, None, nothing(facts.remaining), facts.remaining, facts.unit, "dp")
@@ -103,16 +137,26 @@ class Sql:
         at_most: Loss | None = None,
         other: str | None = None,
         law: LawName | None = None,
+        bounds: Bounds | None = None,
+        interval: bool = True,
     ) -> Explanation:
         """What a query would ask, cost and be worth; spends nothing, reads no row."""
         facts, beta = self._oracle.facts, probability(beta)
-        return self._explained(self._forecast(text, facts, other), SqlPay(spend, within, beta, at_most, law))
+        forecast = self._forecast(text, facts, other, spend=spend, interval=interval)
+        return self._explained(forecast, SqlPay(spend, within, beta, at_most, law, bounds))
 
-    def foresee(self, text: str, *, spend: Loss | None = None, law: LawName | None = None) -> Plan | None:
-        """What a query would ask and cost; None where nothing private is asked, and for EXPLAIN, which is free."""
-        forecast = self._forecast(text, self._oracle.facts)
+    def foresee(
+        self, text: str, *, spend: Loss | None = None, law: LawName | None = None, bounds: Bounds | None = None
+    ) -> Plan | Explanation | None:
+        """What a query would ask and cost; None where nothing private is asked, and for EXPLAIN, which is free.
+
+        With a search for bounds, an explanation: it has the plans of both asks.
+        """
+        forecast = self._forecast(text, self._oracle.facts, spend=spend)
         if forecast.compiled.explain:
             return None
+        if bounds is not None:
+            return self._foretold_search(forecast, SqlPay(spend, None, BETA, None, law, bounds))
         return forecast.plan(forecast.nearest(spend, law, BETA))
 
     def plan(
@@ -123,8 +167,9 @@ class Sql:
         beta: float = 0.05,
         known: Sequence[SqlAnswer | None] = (),
         law: LawName | None = None,
+        weights: Sequence[float] | None = None,
     ) -> Workload:
-        """Divide a total over queries so that the worst error, relative to what values can be, is smallest."""
+        """Divide a total over queries so that their mean relative error, by what each counts, is least."""
         facts, beta = self._oracle.facts, probability(beta)
         if not isinstance(texts, (list, tuple)) or not texts or not isinstance(known, (list, tuple)):
             raise QuestionError("bad-question", "A plan is made for a list of queries, and of answers known already.")
@@ -134,17 +179,22 @@ class Sql:
             raise QuestionError("bad-question", "Give an answer, or None, for each query.")
         if not all(one is None or isinstance(one, SqlAnswer) for one in known):
             raise QuestionError("bad-question", "What is known already is an answer of db.sql, or None.")
-        forecasts = [self._forecast(text, facts) for text in texts]
+        forecasts = [self._forecast(text, facts, spend=spend) for text in texts]
         if any(one.compiled.explain for one in forecasts):
             raise QuestionError(
                 "bad-question", "A plan is made of queries; EXPLAIN asks for none.", "Leave EXPLAIN out."
             )
+        counted = weights_of(weights, len(texts))
         divisions: dict[Loss, Division] = {}
 
         def widths(one: Loss | None) -> list[float]:
+            if isinstance(one, EpsilonKeys):
+                raise QuestionError("open-keys", *NO_OPEN_PLAN)
             total = cast("Epsilon | Rho | EpsilonDelta", one)
-            divisions[total] = Division.of(forecasts, total, beta, known)
-            return [max(query.error for query in divisions[total].queries)]
+            errors = QueryErrors.of(forecasts, total, beta, known, counted)
+            divisions[total] = Division.of(errors, total, self._planner)
+            found = (query.error for query in divisions[total].queries)
+            return [math.fsum(weight * error for weight, error in zip(counted, found, strict=True))]
 
         total = cast("Loss", nearest(spend, law, lambda: facts.budget, widths))
         if total not in divisions:
@@ -155,26 +205,81 @@ class Sql:
 
     # -- what it would cost
 
-    def _forecast(self, text: str, facts: Facts, other: str | None = None) -> ErrorForecast:
-        def foresee(question: Question, spend: Loss | None) -> Plan:
-            return self._oracle.foresee(question, spend=spend)
+    def _forecast(
+        self, text: str, facts: Facts, other: str | None = None, *, spend: Loss | None, interval: bool = True
+    ) -> ErrorForecast:
+        if not isinstance(interval, bool):
+            raise QuestionError("bad-question", "interval is True or False.")
 
-        return ErrorForecast(compiled_of(text, facts, self._read), facts, foresee, other)
+        known: dict[tuple[str, Loss | None], Plan] = {}
+
+        def foresee(question: Question, spend: Loss | None) -> Plan:
+            text = wire.encode(question), spend
+            if text not in known:
+                known[text] = self._oracle.foresee(question, spend=spend)
+            return known[text]
+
+        compiled = compiled_of(text, facts, self._read)
+        pure = isinstance(spend, (Epsilon, Rho)) or isinstance(facts.budget, SubLinear)  # no delta would find groups
+        compiled = replace(compiled, program=listing(compiled.program, pure=pure))
+        return ErrorForecast(compiled, facts, foresee, other, interval)
+
+    def _bounded(self, forecast: ErrorForecast, pay: SqlPay, *, fresh: bool) -> SqlAnswer:
+        """Search for where the values lie, then answer of values clipped to there; a refusal is free of charge."""
+        asked, first, rest = self._searched(forecast, pay)
+        if first is None or forecast.plan(rest) is None:
+            return self._answered(forecast, rest, (NO_SEARCH,), fresh=fresh)
+        values = list(asked.values.values())
+        replace(forecast, compiled=replace(forecast.compiled, program=asked.narrowest())).plan(rest)  # or is refused
+        plans = (self._oracle.foresee(question_of(values), spend=first), forecast.plan(rest))
+        admit(self._oracle, *(plan for plan in plans if plan is not None))
+        found = search(self._oracle, values, first, reuse=not fresh)
+        program = asked.clipped(dict(zip(asked.values, found.clips, strict=True)))
+        forecast = replace(forecast, compiled=replace(forecast.compiled, program=program))
+        answer, before = self._answered(forecast, rest, (), fresh=fresh), found.answers[0]
+        return replace(
+            answer,
+            spent=total_spent(before.spent, answer.spent),
+            reused=answer.reused and before.reused,
+            notes=(*found.told(asked.names, answer.spent), *answer.notes),
+            clips=found.named(asked.names),
+        )
+
+    def _searched(self, forecast: ErrorForecast, pay: SqlPay) -> tuple[QuerySearch, Loss | None, Loss | None]:
+        """What is searched for, for how much (None: nothing is), and what is left for the answer, in its law."""
+        check_bounds(pay.bounds, forecast.facts, pay.within)
+        asked = QuerySearch.of(forecast.program, forecast.facts)
+        check_most(pay.spend, pay.at_most, forecast.facts)
+        first, rest = divided_spend(pay.spend) if asked.values else (None, pay.spend)
+        return asked, first, forecast.nearest(rest, pay.law, pay.beta)
+
+    def _foretold_search(self, forecast: ErrorForecast, pay: SqlPay) -> Explanation:
+        """What a search and then the query would cost; the accuracy is that of the declared bounds."""
+        asked, first, rest = self._searched(forecast, pay)
+        found = forecast.explained(rest, pay.beta)
+        if first is None or found.plan is None:
+            return self._left(replace(found, notes=(*found.notes, NO_SEARCH)))
+        search_plan = self._oracle.foresee(question_of([*asked.values.values()]), spend=first)
+        return self._left(replace(found, search=search_plan))
 
     def _explained(self, forecast: ErrorForecast, pay: SqlPay) -> Explanation:
+        if pay.bounds is not None:
+            check_bounds(pay.bounds, forecast.facts, pay.within)
+            found = self._foretold_search(forecast, replace(pay, spend=pay.spend or example(forecast.facts)))
+            return found if pay.spend else replace(found, notes=(*found.notes, _unnamed(found.price)))
         facts, other = forecast.facts, forecast.other
         last = (f"row {other[:80]!r}: {REST}",) if isinstance(other, str) else ()  # what is no text is refused below
         notes: tuple[str, ...] = ()
         spend, rows = pay.spend, facts.size or UNDECLARED_SIZE_ROWS
         if pay.within is not None:
             one_price(spend)
-            spend = self._cheapest(
+            forecast, spend = self._cheapest(
                 forecast, replace(pay, at_most=None), kinds(facts.budget, pay.at_most, pay.law), rows
             )
             notes = (f"priced for {rows:,} rows a group; asking buys a count first where it matters (SR7)",)
         elif spend is None and not isinstance(facts.budget, SubLinear):
             spend = example(facts)
-            notes = (f"no spend was named: this is for {spend}",)
+            notes = (_unnamed(spend),)
         else:
             spend = forecast.nearest(spend, pay.law, pay.beta)
             notes = self._other_law(forecast, pay, spend)
@@ -183,13 +288,15 @@ class Sql:
         except QuestionError as error:
             if error.code != "open-keys" or not notes or not isinstance(facts.budget, EpsilonDelta):
                 raise
-            spend = EpsilonDelta(facts.budget.exact / 10, facts.budget.exact_delta / 10)
-            notes = (f"no spend was named: this is for {spend}", *last)
+            tenth = EpsilonDelta(facts.budget.exact / 10, facts.budget.exact_delta / 10)
+            spend = forecast.nearest(tenth, pay.law, pay.beta)
+            notes = (_unnamed(tenth), *last)
             return self._left(forecast.explained(spend, pay.beta, notes))
 
     def _other_law(self, forecast: ErrorForecast, pay: SqlPay, spend: Loss | None) -> tuple[str, ...]:
         """What Gaussian noise would leave, where Laplace noise was nearer and takes more of a budget for many asks."""
-        if not isinstance(pay.spend, EpsilonDelta) or pay.law is not None or not isinstance(spend, Epsilon):
+        pure = isinstance(spend, (Epsilon, EpsilonKeys))
+        if not isinstance(pay.spend, EpsilonDelta) or pay.law is not None or not pure:
             return ()
         plan = forecast.plan(pay.spend)
         if plan is None or not isinstance(self._oracle, ForecastingOracle):
@@ -202,12 +309,14 @@ class Sql:
         """The explanation with what asking would leave of the budget."""
         if found.plan is None or not isinstance(self._oracle, ForecastingOracle):
             return found
-        (left,) = self._oracle.afford((found.plan.event,))
-        return replace(found, left=left, fits=left is not None)
+        plans = (found.plan,) if found.search is None else (found.search, found.plan)
+        left = self._oracle.afford([plan.event for plan in plans])
+        return replace(found, left=left[-1], fits=None not in left)
 
-    def _price(self, forecast: ErrorForecast, pay: SqlPay) -> tuple[Loss, tuple[str, ...]]:
+    def _price(self, forecast: ErrorForecast, pay: SqlPay) -> tuple[ErrorForecast, Loss, tuple[str, ...]]:
         """The smallest spend that is accurate enough, given counts that are declared or bought (SR7), and a note."""
         wanted = kinds(forecast.facts.budget, pay.at_most, pay.law)
+        _layouts(forecast, wanted[0](1))  # or is refused, before a count is bought
         trial = forecast.plan(wanted[0](1))
         count: int | None = UNDECLARED_SIZE_ROWS
         paid: tuple[str, ...] = ()
@@ -217,7 +326,7 @@ class Sql:
                 first, rest = count_first(pay.at_most)
                 count, cost = self._bought(forecast.program, first, pay.beta)
                 paid, pay = (f"a count that set the price cost {cost} besides",), replace(pay, at_most=rest)
-        return self._cheapest(forecast, pay, wanted, count or 0, bought=True), paid
+        return *self._cheapest(forecast, pay, wanted, count or 0, bought=True), paid
 
     def _cheapest(
         self,
@@ -227,8 +336,8 @@ class Sql:
         rows: int,
         *,
         bought: bool = False,
-    ) -> Epsilon | Rho:
-        """The price by the law that takes the least of what is left.
+    ) -> tuple[ErrorForecast, Epsilon | Rho]:
+        """The price by the law that takes the least of what is left, and how the query is asked for it.
 
         `rows`: how many a group has; where they were `bought`, less what noise may have added to their number.
         """
@@ -237,15 +346,23 @@ class Sql:
         def left(plan: Plan) -> int:
             return max(rows - slip(plan, pay.beta), 0) if bought else rows
 
+        asked: dict[Loss, ErrorForecast] = {}
+
         def priced(kind: type[Epsilon | Rho]) -> Epsilon | Rho:
-            found = price(error_at(forecast, kind, wishes, pay.beta, left, priced=True), kind)
-            return affordable(found, pay.at_most, forecast.facts)
+            found: Epsilon | Rho | None = None
+            for one in _layouts(forecast, kind(1)):
+                off = error_at(one, kind, wishes, pay.beta, left)
+                if found is None or off(float(found.exact)) <= 1:  # another may be cheaper
+                    found = price(off, kind)
+                    asked[found] = one
+            return affordable(cast("Epsilon | Rho", found), pay.at_most, forecast.facts)
 
         def event(loss: Loss) -> Event:
-            plan = forecast.plan(loss)
+            plan = asked[loss].plan(loss)
             return Event(None, Fraction(0)) if plan is None else plan.event
 
-        return cheapest(forecast.facts, wanted, priced, event)
+        found = cheapest(forecast.facts, wanted, priced, event)
+        return asked[found], found
 
     def _bought(self, program: TableProgram, spend: Loss, beta: float) -> tuple[int, Loss]:
         """A lower bound on the number of values in every group that has any; what it cost.
@@ -264,6 +381,28 @@ def one_price(spend: Loss | None) -> None:
     """Refuse two prices for one ask."""
     if spend is not None:
         raise QuestionError("bad-question", "Name spend or within, not both.")
+
+
+def _layouts(forecast: ErrorForecast, spend: Loss) -> tuple[ErrorForecast, ...]:
+    """The ways to ask a query whose intervals are priced: without any choice, most often cheaper, or as it is asked.
+
+    Raises:
+        QuestionError: where a quantile is chosen and no interval is bought.
+    """
+    question = forecast.prepared(spend).question
+    if question is None or not any(isinstance(one, Choose) for one in question.questions):
+        return (forecast,)
+    if not forecast.interval:
+        raise QuestionError(
+            "bad-question",
+            "within= is the width of an interval, and with interval=False quantiles have none.",
+            "Leave out interval=False, or name spend= instead.",
+        )
+    return replace(forecast, counted=True), forecast
+
+
+def _unnamed(spend: Loss | None) -> str:
+    return f"no spend was named: this is for {spend}"
 
 
 def example(facts: Facts) -> Loss:

@@ -48,6 +48,10 @@ class CellOrigin:
         """The values it was made of."""
         return ()
 
+    def statistic(self) -> object:
+        """What it is, where it has an interval of its own; else its parts have."""
+        return None
+
     def range(self, answers: Sequence[Released], beta: float) -> Outcome:
         """All it can be while each statistic lies in its interval at 1 - beta."""
         return Anything()
@@ -66,6 +70,10 @@ class GroupCells(CellOrigin):
     column: StatColumn
     rows: tuple[int, ...]
     groups: int = 0
+
+    def statistic(self) -> object:
+        """The statistic and its groups."""
+        return id(self.column), self.rows
 
     def range(self, answers: Sequence[Released], beta: float) -> NumberRange:
         """Its interval; of a sum, that of the law of a sum of independent equal draws."""
@@ -90,8 +98,13 @@ class Applied(CellOrigin):
 
     def range(self, answers: Sequence[Released], beta: float) -> Outcome:
         found = outcome(self.op, [arg.range(answers, beta) for arg in self.args])
-        whole = (isinstance(arg.value, int) and not isinstance(arg.value, bool) for arg in self.args)
-        return outcome("trunc", [found]) if self.op == "/" and all(whole) else found
+        return outcome("trunc", [found]) if self.whole else found
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a quotient of whole numbers, which is cut off."""
+        numbers = (isinstance(arg.value, int) and not isinstance(arg.value, bool) for arg in self.args)
+        return self.op == "/" and all(numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,19 +196,15 @@ def applied(op: str, args: Sequence[NoisyValue]) -> NoisyValue:
     return NoisyValue(value, Applied(op, tuple(args)))
 
 
-def quotient(args: Sequence[NoisyValue], answers: Sequence[Released]) -> NoisyValue:
-    """A ratio; unknown where its divisor, a statistic of a group, may be zero (SR18)."""
-    found, groups = applied("/", args), _groups(args[1])
-    if not groups:
-        return found
-    divisor = span(_at_level(args[1], groups, answers))
-    reaches = divisor is not None and divisor.low <= 0 <= divisor.high
-    return NoisyValue(None, Unknown()) if reaches or args[1].value == 0 else found
+def may_be_zero(divisor: NoisyValue, groups: int, answers: Sequence[Released]) -> bool:
+    """Whether a divisor, a statistic of one of so many groups, may be zero, so that a ratio by it is unknown."""
+    found = span(_at_level(divisor, groups, answers))
+    return divisor.value == 0 or (found is not None and found.low <= 0 <= found.high)
 
 
 def there(count: NoisyValue, answers: Sequence[Released]) -> NoisyValue:
     """Whether a group has rows: its count's interval does not reach 0; the range of the truth by the count itself."""
-    found = span(_at_level(count, _groups(count), answers))
+    found = span(_at_level(count, groups_of(count), answers))
     some = found is not None and found.low > 0 and as_number(count.value) >= 1  # a count is shown whole
     return NoisyValue(some, Applied(">=", (count, NoisyValue(0.5))))
 
@@ -207,12 +216,14 @@ def _at_level(figure: NoisyValue, groups: int, answers: Sequence[Released]) -> O
     return figure.range(answers, beta_of(groups) / max(len(statistics(figure)), 1))
 
 
-def _groups(figure: NoisyValue) -> int:
+def groups_of(figure: NoisyValue) -> int:
     """Of how many groups a figure is of one; 0: of the whole table, or of released rows together."""
     origin = figure.origin
     if isinstance(origin, GroupCells):
         return origin.groups
-    return 0 if origin is None or isinstance(origin, AggregatedCells) else max(map(_groups, origin.parts()), default=0)
+    return (
+        0 if origin is None or isinstance(origin, AggregatedCells) else max(map(groups_of, origin.parts()), default=0)
+    )
 
 
 def either(branches: Sequence[tuple[NoisyValue, NoisyValue]], otherwise: NoisyValue) -> NoisyValue:
@@ -228,8 +239,20 @@ def statistics(figure: NoisyValue) -> set[object]:
     found: set[object] = set()
     front = [figure]
     for one in front:
+        if one.origin is not None:
+            own = one.origin.statistic()
+            found |= {own} - {None}
+            front.extend(one.origin.parts() if own is None else ())
+    return found
+
+
+def readings(figure: NoisyValue, answers: Sequence[Released]) -> list[tuple[object, Released]]:
+    """How the statistics that a figure depends on are read, and from what."""
+    found: list[tuple[object, Released]] = []
+    front = [figure]
+    for one in front:
         if isinstance(one.origin, GroupCells):
-            found.add((id(one.origin.column), one.origin.rows))
+            found.append((one.origin.column.reading, one.origin.column.released(answers)))
         elif one.origin is not None:
             front.extend(one.origin.parts())
     return found

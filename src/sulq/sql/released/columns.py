@@ -17,7 +17,7 @@ Source: docs/theory/open-keys.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, TypeVar, cast
@@ -28,6 +28,7 @@ from sulq.answers import wire
 from sulq.answers.estimators import Plain, Reading
 from sulq.answers.joint import JointReading
 from sulq.answers.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
+from sulq.answers.plan import Plan
 from sulq.answers.released import Noise, Released
 from sulq.errors import QuestionError
 from sulq.kernel.scores import Rank
@@ -36,8 +37,8 @@ from sulq.language.domain import Bool, Category, Date, Int, Schema
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Floats, Integers, Scalar, Truth, Truths
 from sulq.language.law import GaussianLaw, Law, round_up
-from sulq.language.privacy import EpsilonDelta, Loss, Rho, SubLinear
-from sulq.language.question import Choose, OpenSums, Sums, Together
+from sulq.language.privacy import EpsilonDelta, EpsilonKeys, Loss, Rho, SubLinear
+from sulq.language.question import Choose, OpenSums, Question, Sums, Together
 from sulq.language.relation import Relation, Table
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import walk
@@ -106,13 +107,23 @@ class AnswerSlice:
         return units, noises
 
 
+@dataclass(frozen=True, slots=True)
+class CountedRows:
+    """Which rows a column counts: those of a relation that satisfy conditions, by keys; `each`: every one of them."""
+
+    over: str
+    keys: str
+    conditions: frozenset[str]
+    each: bool = True
+
+
 @dataclass(slots=True, eq=False)
 class StatColumn:
     """One statistic of each group: where its columns are and how they are read.
 
     `whole`: its values are whole numbers. `clock`: they are moments. `summed`: how the
     groups asked are added up to those shown: the sizes of the asked keys and which of
-    them stay. `less`: groups of which this is the rest (SR14).
+    them stay. `less`: groups of which this is the rest (SR14). `counted`: the rows it is a count of, where it is one.
     """
 
     slices: tuple[AnswerSlice, ...]
@@ -121,10 +132,11 @@ class StatColumn:
     clock: str | None = None
     summed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     less: StatColumn | None = None
+    counted: CountedRows | None = None
     _kept: dict[object, object] = field(default_factory=dict)
     _of: object = None  # the answers that what is kept was worked out from
 
-    def _once(self, answers: Sequence[Released], what: object, work: Callable[[], T]) -> T:
+    def once(self, answers: Sequence[Released], what: object, work: Callable[[], T]) -> T:
         """What is worked out from these answers, once."""
         if self._of is not answers:
             self._of, self._kept = answers, {}
@@ -134,7 +146,7 @@ class StatColumn:
 
     def released(self, answers: Sequence[Released]) -> Released:
         """Its cells, a row for each group."""
-        return self._once(answers, "released", lambda: self._columns(answers))
+        return self.once(answers, "released", lambda: self._columns(answers))
 
     def _columns(self, answers: Sequence[Released]) -> Released:
         parts = [part.columns(answers[part.question]) for part in self.slices]
@@ -146,6 +158,15 @@ class StatColumn:
             found = rest(found, self.less.released(answers))
         return replace(found, exact=all(answers[part.question].exact for part in self.slices))
 
+    def origins(self, answers: Sequence[Released]) -> list[tuple[int, int]] | None:
+        """The question and the column of each released sum it is read from; None where cells were folded."""
+        found = []
+        for part in self.slices:
+            starts = np.cumsum([0, *(noise.width for noise in answers[part.question].noise)])
+            every = [i for block in part.blocks for i in range(starts[block], starts[block + 1])]
+            found += [(part.question, every[i]) for i in (range(len(every)) if part.picked is None else part.picked)]
+        return None if any(part.fold > 1 for part in self.slices) else found
+
     @property
     def is_one_sum(self) -> bool:
         """Whether it is one released sum a group, so that sums of groups have a known law."""
@@ -153,19 +174,22 @@ class StatColumn:
 
     def values(self, answers: Sequence[Released]) -> Floats:
         """The statistic of each group."""
-        return self._once(answers, "value", lambda: self.reading.value(self.released(answers))[:, 0])
+        return self.once(answers, "value", lambda: self.reading.value(self.released(answers))[:, 0])
 
     def unknown(self, answers: Sequence[Released]) -> tuple[Truths, float, float] | None:
         """Which groups may have no rows, and the whole range of what is then unknown; None for counts and sums."""
+        return self.once(answers, "unknown", lambda: self._unknown(answers))
+
+    def _unknown(self, answers: Sequence[Released]) -> tuple[Truths, float, float] | None:
         reading = self.reading
         if not isinstance(reading, Counted):
             return None
         (low,), (high,) = reading.bounds()
-        return self._once(answers, "unknown", lambda: unknown(reading, self.released(answers))), float(low), float(high)
+        return unknown(reading, self.released(answers)), float(low), float(high)
 
     def interval(self, answers: Sequence[Released], beta: float) -> tuple[Floats, Floats]:
         """From where to where, except with probability beta a group."""
-        low, high = self._once(answers, beta, lambda: self.reading.interval(self.released(answers), beta))
+        low, high = self.once(answers, beta, lambda: self.reading.interval(self.released(answers), beta))
         return low[:, 0], high[:, 0]
 
 
@@ -185,6 +209,7 @@ def coarser(released: Released, sizes: tuple[int, ...], kept: tuple[int, ...]) -
 # Of a value's spend, for its total beside open groups: the rest of m groups is as noisy as m + 4 of them, and
 # every group shown by an eighth noisier at most.
 TOTAL_SHARE: Final = Fraction(1, 4)
+DECLARE: Final = "Declare the categories of the key; no spend finds groups for this."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,10 +227,23 @@ class RowGroups:
 class SumCollector:
     """Collects the sums that all statistics of a query need."""
 
-    def __init__(self, facts: Facts, spend: Loss | None) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        spend: Loss | None,
+        *,
+        interval: bool = True,
+        counted: bool = False,
+        laws: Mapping[str, Law] | None = None,
+    ) -> None:
         self.facts = facts
+        self.spend = spend
         self.gaussian = isinstance(spend, (Rho, EpsilonDelta))
-        self.chooses = not isinstance(facts.budget, SubLinear)
+        self.laplace_keys = isinstance(spend, EpsilonKeys)
+        self.chooses = not counted and not isinstance(facts.budget, SubLinear)  # else all quantiles are from trees
+        self.interval = interval  # of chosen quantiles, whether one is bought
+        self._laws = laws  # of choices, by the text of what is chosen from; None: not known yet
+        self.shifted = False  # whether a rank was asked for that is shifted by what its law needs
         # The rows of each question in the making, and by its text each value with its part of the spend.
         self._asked: list[tuple[RowGroups, dict[str, tuple[RowFn, Fraction]]]] = []
         self._places: dict[str, int] = {}
@@ -238,9 +276,18 @@ class SumCollector:
         sums[text] = fn, max(before, Fraction(weight))
         return place, list(sums).index(text) + rows.open  # of open keys the first block is the number of people
 
+    def law(self, rows: RowGroups) -> Law | None:
+        """The law of the choice that was first asked for with this score; None while that is being asked."""
+        self.shifted = True
+        return None if self._laws is None else self._laws.get(_text(rows))
+
+    def laws(self, plan: Plan) -> dict[str, Law]:
+        """The laws that a plan of its question gives its choices."""
+        return {text: plan.parts[place].laws[0] for text, place in self._places.items() if self._asked[place][0].score}
+
     def place(self, rows: RowGroups) -> int:
         """The question over these rows."""
-        text = wire.encode([rows.over, rows.where, list(rows.keys), rows.open, rows.score])
+        text = _text(rows)
         if text not in self._places:
             self._places[text] = len(self._asked)
             self._asked.append((rows, {}))
@@ -268,6 +315,43 @@ class SumCollector:
     def cells(self, rows: RowGroups) -> int:
         """How many groups the keys make."""
         return math.prod(len(labels(key, self.schema(rows))[1]) for key in rows.keys)
+
+
+def _text(rows: RowGroups) -> str:
+    """What rows, groups and score are asked of: equal ones are asked once."""
+    return wire.encode([rows.over, rows.where, list(rows.keys), rows.open, rows.score])
+
+
+Foresee = Callable[[Question, Loss | None], Plan]  # the Oracle's, which reads no row
+
+
+def collect(
+    facts: Facts,
+    spend: Loss | None,
+    ask: Callable[[SumCollector], T],
+    foresee: Foresee | None,
+    *,
+    interval: bool = True,
+    counted: bool = False,
+) -> tuple[Together | None, T]:
+    """All that is asked, as one question, and what is made of it.
+
+    How far a rank is shifted follows from its choice's law, and that from how the spend is divided over all that is
+    asked: so it is asked twice, first to learn the laws. From public facts alone. Without `foresee` no end is shifted
+    as it must be, and intervals of chosen quantiles are the whole range.
+    """
+    asking = SumCollector(facts, spend, interval=interval, counted=counted)
+    made = ask(asking)
+    question = asking.question()
+    if question is None or foresee is None or not asking.shifted:
+        return question, made
+    try:
+        plan = foresee(question, spend)
+    except QuestionError:  # which asking will say
+        return question, made
+    asking = SumCollector(facts, spend, interval=interval, laws=asking.laws(plan))
+    made = ask(asking)
+    return asking.question(), made
 
 
 def labels(key: RowFn, schema: Schema) -> tuple[RowFn, tuple[object, ...], str | None]:

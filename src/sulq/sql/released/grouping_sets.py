@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+
+import numpy as np
 
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
-from sulq.language.kinds import Code, Scalar, Truth, Words
-from sulq.language.rowfn import RowFn
+from sulq.language.kinds import Code, Integers, Scalar, Truth, Words
+from sulq.language.rowfn import OrMissing, RowFn
 from sulq.language.shape import shape
 from sulq.sql.released.columns import RowGroups, StatColumn, SumCollector, labels
 from sulq.sql.released.functions import moment, number
-from sulq.sql.released.program import GroupStatistics, Stat
+from sulq.sql.released.program import MAX_LISTED_GROUPS, MAX_WORKED_CELLS, GroupStatistics, Stat
 from sulq.sql.released.questions import columns_of
-
-MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned; past this only those of enough people are (SR14)
-MAX_CELLS: Final = 2**17  # of one table, over all its grouping sets (T74)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,28 +29,73 @@ class GroupingSet:
 
     keys: tuple[int, ...]
     columns: tuple[StatColumn, ...]
-    groups: tuple[tuple[object, ...], ...] | None  # in the order of the columns; None: found in the data
+    groups: tuple[tuple[object, ...], ...] | None  # the labels of each key, the last key fastest; None: found in data
     question: int = 0  # of groups found in the data: whose labels they are
     clocks: tuple[str | None, ...] = ()
     rest: tuple[StatColumn, ...] = ()  # what the groups shown leave of the total, where that is asked for
     texts: tuple[bool, ...] = ()  # with it: which keys are texts, so that a text can stand for the rest
 
-    def rows(self, answers: Sequence[Released], width: int) -> list[tuple[int, tuple[object, ...]]]:
-        """Each group's place and its labels over all keys, ascending, missing labels last."""
-        found = self.groups
-        if found is None:
-            found = tuple(tuple(map(_read, one, self.clocks)) for one in answers[self.question].labels or ())
-        rows = [(place, self._full(group, width)) for place, group in enumerate(found)]
-        return sorted(rows, key=lambda row: tuple(map(ascending, row[1])))
+    @property
+    def listed(self) -> int:
+        """How many groups are returned whatever the data holds."""
+        return 0 if self.groups is None else math.prod(map(len, self.groups))
+
+    def size(self, answers: Sequence[Released]) -> int:
+        """How many groups there are."""
+        return len(answers[self.question].labels or ()) if self.groups is None else self.listed
+
+    def labels(self, answers: Sequence[Released], width: int) -> list[list[object]]:
+        """The labels of all keys, group by group as they were asked; missing for a key that is left out."""
+        given = dict(zip(self.keys, self._own(answers), strict=True))
+        return [given.get(key) or [None] * self.size(answers) for key in range(width)]
+
+    def _own(self, answers: Sequence[Released]) -> list[list[object]]:
+        """The labels of this set's keys."""
+        if self.groups is None:
+            found = answers[self.question].labels or ()
+            return [_shown([one[i] for one in found], clock) for i, clock in enumerate(self.clocks)]
+        return [[known[i] for i in code.tolist()] for known, code in zip(self.groups, self._codes(), strict=True)]
+
+    def order(self, answers: Sequence[Released]) -> Integers:
+        """The groups' places, their labels ascending, missing labels last."""
+        if self.groups is None:
+            own = [ranks(labels) for labels in self._own(answers)]
+        else:
+            own = [ranks(known)[code] for known, code in zip(self.groups, self._codes(), strict=True)]
+        given = dict(zip(self.keys, own, strict=True))
+        # The first key decides, which NumPy takes last.
+        return np.lexsort([given[key] for key in sorted(given, reverse=True)]) if given else np.arange(self.listed)
+
+    def _codes(self) -> list[Integers]:
+        """Of which label each listed group is, key by key."""
+        sizes = [len(known) for known in self.groups or ()]
+        return list(np.indices(sizes).reshape(len(sizes), -1)) if sizes else []
 
     def label(self, other: str, width: int) -> tuple[object, ...]:
         """The keys of the row for the rest: the given text; missing where a key is no text, or left out."""
-        return self._full([other if text else None for text in self.texts], width)
-
-    def _full(self, labels: Sequence[object], width: int) -> tuple[object, ...]:
-        """The labels of this set's keys among all keys."""
-        given = dict(zip(self.keys, labels, strict=True))
+        given = dict(zip(self.keys, [other if text else None for text in self.texts], strict=True))
         return tuple(given.get(key) for key in range(width))
+
+
+def ranks(values: Sequence[object]) -> Integers:
+    """Each value's place in ascending order, texts by code point and after numbers, missing ones last; equal alike."""
+    kinds = set(map(type, values))
+    if type(None) in kinds:
+        there = np.array([value is not None for value in values])
+        found = np.full(len(values), len(values))
+        found[there] = ranks([value for value in values if value is not None])
+        return found
+    if kinds <= {int, float, bool}:
+        with contextlib.suppress(OverflowError):
+            return np.unique(np.array(values, dtype=np.float64), return_inverse=True)[1]
+    if kinds == {str}:
+        if all(map(operator.lt, values, itertools.islice(values, 1, None))):  # type: ignore[arg-type]
+            return np.arange(len(values))  # as they mostly come
+        places: dict[object, int] = {text: i for i, text in enumerate(sorted(dict.fromkeys(values)))}  # type: ignore[type-var]
+        return np.fromiter(map(places.__getitem__, values), np.int64, len(values))
+    keys = [ascending(value) for value in values]
+    order = {key: i for i, key in enumerate(sorted(set(keys)))}
+    return np.fromiter(map(order.__getitem__, keys), np.int64, len(values))
 
 
 def ascending(value: object) -> tuple[int, object]:
@@ -68,6 +114,12 @@ def _read(label: object, clock: str | None) -> object:
     return label
 
 
+def _shown(labels: Sequence[object], clock: str | None) -> list[object]:
+    """Labels as SQL shows them."""
+    plain = clock is None and tuple not in set(map(type, labels))
+    return list(labels) if plain else [_read(label, clock) for label in labels]
+
+
 def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) -> list[GroupingSet]:
     """Ask for the groups of all grouping sets, each its own question or summed from a finer one (SR13).
 
@@ -78,10 +130,12 @@ def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) ->
         raise QuestionError("bad-question", "A grouping set names keys by their places.")
     schema = asking.schema(RowGroups(groups.over, groups.where, ()))
     sizes = [_size(key, schema) for key in groups.keys]
-    opened = [math.prod(sizes[key] for key in keys) > MAX_LISTED_GROUPS for keys in sets]
+    words = [isinstance(key.kind(schema), Words) for key in groups.keys]
+    most, cells = (groups.most, groups.cells) if len(sets) == 1 else (MAX_LISTED_GROUPS, MAX_WORKED_CELLS)
+    opened = [any(words[i] for i in keys) or math.prod(sizes[i] for i in keys) > most for keys in sets]
     listed = [i for i, is_open in enumerate(opened) if not is_open]
-    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > MAX_CELLS:
-        raise QuestionError("too-large", f"An answer in SQL has at most {MAX_CELLS:,} cells.")
+    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > cells:
+        raise QuestionError("too-large", f"An answer in SQL has at most {cells:,} cells.")
     source = dict(zip(listed, sources([sets[i] for i in listed], sizes, gaussian=asking.gaussian), strict=True))
     adding = [i for i, stat in enumerate(groups.stats) if adds(stat)]
     own: dict[int, list[StatColumn]] = {}
@@ -109,24 +163,32 @@ def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) ->
 
 
 def _rows(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema, *, open_: bool) -> RowGroups:
-    fitted = tuple(groups.keys[key] if open_ else labels(groups.keys[key], schema)[0] for key in keys)
+    fitted = tuple(groups.keys[key] if open_ else _listed(groups.keys[key], schema)[0] for key in keys)
     return RowGroups(groups.over, groups.where, fitted, open_, alone=len(groups.sets) < 2)
 
 
+def _listed(key: RowFn, schema: Schema) -> tuple[RowFn, tuple[object, ...], str | None]:
+    """A key with all its labels; of a number that only a pure spend lists, the missing one too."""
+    kind = key.kind(schema)
+    wide = isinstance(kind, Scalar) and kind.nullable and _size(key, schema) > MAX_LISTED_GROUPS
+    fitted, known, clock = labels(key, schema)
+    return (OrMissing(fitted), (*known, None), clock) if wide else (fitted, known, clock)
+
+
 def _groups(groups: GroupStatistics, keys: tuple[int, ...], schema: Schema) -> tuple[tuple[object, ...], ...]:
-    """The labels of all groups of listed keys, the last key fastest."""
-    found: list[tuple[object, ...]] = [()]
-    for key in keys:
-        _, known, clock = labels(groups.keys[key], schema)
-        found = [(*one, _read(label, clock)) for one in found for label in known]
-    return tuple(found)
+    """The labels of listed keys, key by key."""
+    known = [_listed(groups.keys[key], schema) for key in keys]
+    return tuple(tuple(_shown(listed, clock)) for _, listed, clock in known)
 
 
 def _open(
     asking: SumCollector, groups: GroupStatistics, keys: tuple[int, ...], rows: RowGroups, schema: Schema, *, rest: bool
 ) -> GroupingSet:
     """Groups that are found in the data and shown if enough people are in them (SR14)."""
-    columns = columns_of(asking, rows, _additive(asking, rows, groups.stats) if rest else groups.stats)
+    if rest and asking.laplace_keys:
+        why = "A row for the other groups is a difference of sums, and is asked with Gaussian noise."
+        raise QuestionError("open-keys", why, "Name spend=EpsilonDelta(epsilon, delta) without law=, or no other=.")
+    columns = columns_of(asking, rows, (_additive if rest else _people)(asking, rows, groups.stats))
     kinds = [groups.keys[key].kind(schema) for key in keys]
     clocks = tuple(kind.clock if isinstance(kind, Scalar) else None for kind in kinds)
     found = GroupingSet(keys, tuple(columns), None, asking.place(rows), clocks)
@@ -150,6 +212,16 @@ def _additive(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> l
     return made
 
 
+def _people(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> list[Stat]:
+    """Rows are counted as people where each person has one: the number that shows a group is that of its rows (SR14).
+
+    COUNT(*) alone, whose sum stands last: all others keep their places, so that transcripts that were published before
+    are read as they were. Not beside a rest: the noise of a number that passed a threshold is not that of a sum.
+    """
+    single = shape(rows.over, asking.facts).rows == 1
+    return [Stat("persons") if single and stat.name == "rows" and stat.where is None else stat for stat in stats]
+
+
 def _worded(kind: object) -> bool:
     """Whether a key's labels are shown as texts."""
     if isinstance(kind, Code):
@@ -169,7 +241,8 @@ def _size(key: RowFn, schema: Schema) -> int:
     if isinstance(kind, Scalar) and kind.lo is not None and kind.hi is not None:
         if kind.step is None or kind.step < 1:
             raise QuestionError("wrong-kind", "A number that is not whole cannot be a key.", "Group by a range of it.")
-        return max(math.floor(kind.hi) - math.ceil(kind.lo) + 1, 1)
+        wide = max(math.floor(kind.hi) - math.ceil(kind.lo) + 1, 1)
+        return wide + (wide > MAX_LISTED_GROUPS and kind.nullable)
     raise QuestionError("wrong-kind", "This cannot be a key.", "Group by a range of it.")
 
 

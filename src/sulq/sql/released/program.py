@@ -32,6 +32,11 @@ MOMENTS: Final = ("count", "sum", "mean", *SPREADS)
 PAIRS: Final = ("covar_pop", "covar_samp", "corr")
 ORDERS: Final = ("min", "max", "quantile_cont", "quantile_disc")
 
+MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned where the spend may have a delta
+MAX_PURE_GROUPS: Final = 2**20  # where it has none, and so finds no groups: as many as a key has labels
+MAX_CELLS: Final = 2**22  # of one table that is read by columns (T74)
+MAX_WORKED_CELLS: Final = 2**17  # of any other: each is worked out by itself, and explaining it is free
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stat:
@@ -54,6 +59,8 @@ class GroupStatistics:
     """Statistics of the groups of a relation's rows, for each of several grouping sets.
 
     `sets` names the keys of each grouping set by their places; () is one set of all keys.
+    `most`: groups that are all returned; past that only those of enough people are (SR14).
+    `cells`: of these groups together.
     """
 
     over: Relation
@@ -61,6 +68,8 @@ class GroupStatistics:
     keys: tuple[RowFn, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ()
     stats: tuple[Stat, ...] = ()
+    most: int = MAX_LISTED_GROUPS
+    cells: int = MAX_WORKED_CELLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,28 +316,62 @@ def _inside(relation: Relation) -> Relation:
 
 def pruned(program: TableProgram) -> TableProgram:
     """A program whose questions run over pruned relations."""
+
+    def change(source: GroupStatistics) -> GroupStatistics:
+        fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]
+        return replace(source, over=needed(source.over, read(fns)))
+
+    return with_sources(program, change)
+
+
+def listing(program: TableProgram, *, pure: bool) -> TableProgram:
+    """A program that is read by columns with the room these have; of `pure` spends all declared groups are returned."""
+    source = program.source
+    if not isinstance(source, GroupStatistics) or not _by_columns(program):
+        return program
+    return replace(program, source=replace(source, most=MAX_PURE_GROUPS if pure else source.most, cells=MAX_CELLS))
+
+
+def _by_columns(program: TableProgram) -> bool:
+    """Whether it shows and orders labels and statistics as they are (`tables.GroupColumns`)."""
+    shown = [*(node for _, node in program.columns), *(node for node, _, _ in program.order)]
+    plain = program.having is None and not program.distinct
+    return plain and all(isinstance(node, StatAt) or _of_labels(node) for node in shown)
+
+
+def _of_labels(node: Node) -> bool:
+    if isinstance(node, Call):
+        return bool(node.args) and node.op not in ("case", "/") and all(map(_of_labels, node.args))
+    return isinstance(node, (KeyLabel, LeftOut, Literal))
+
+
+def with_sources(program: TableProgram, change: Callable[[GroupStatistics], GroupStatistics]) -> TableProgram:
+    """A program with every group of private rows changed: its own, those below it, and those of its expressions."""
+
+    def inside(node: Node) -> Node:
+        """Subqueries used as values have questions of their own."""
+
+        def other(item: Node) -> Node | None:
+            return SubqueryValue(with_sources(item.program, change)) if isinstance(item, SubqueryValue) else None
+
+        return changed(node, other)
+
     source = program.source
     found: ProgramSource
     match source:
         case GroupStatistics():
-            fns = [source.where, *source.keys, *(fn for stat in source.stats for fn in (*stat.args, stat.where))]
-            found = replace(source, over=needed(source.over, read(fns)))
+            found = change(source)
         case Regroup():
-            stats = tuple(map(_expression, source.stats))
-            found = replace(source, source=pruned(source.source), stats=stats)  # type: ignore[arg-type]
+            stats = tuple(map(inside, source.stats))
+            found = replace(source, source=with_sources(source.source, change), stats=stats)  # type: ignore[arg-type]
         case StackedPrograms():
-            found = StackedPrograms(tuple(pruned(inner) for inner in source.programs))
+            found = StackedPrograms(tuple(with_sources(inner, change) for inner in source.programs))
         case TableProgram():
-            found = pruned(source)
+            found = with_sources(source, change)
     return replace(
         program,
         source=found,
-        columns=tuple((name, _expression(expr)) for name, expr in program.columns),
-        having=None if program.having is None else _expression(program.having),
-        order=tuple((_expression(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
+        columns=tuple((name, inside(expr)) for name, expr in program.columns),
+        having=None if program.having is None else inside(program.having),
+        order=tuple((inside(expr), *rest) for expr, *rest in program.order),  # type: ignore[misc]
     )
-
-
-def _expression(node: Node) -> Node:
-    """Subqueries used as values have questions of their own."""
-    return changed(node, lambda item: SubqueryValue(pruned(item.program)) if isinstance(item, SubqueryValue) else None)

@@ -3,13 +3,12 @@
 Equal sums are asked once. One count serves COUNT, SUM, AVG and VAR of an
 expression: under pure loss its one-sided sums hold all of them at the price of one
 sum (SR18); COUNT(*) joins them by a term for the rows without a value, which costs
-nothing more. All quantiles and extremes of one value share one tree of counts.
+nothing more. Quantiles and extremes of one value are asked together.
 Nothing here sees a row; a mistake costs accuracy, never privacy.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
@@ -17,10 +16,8 @@ from typing import Final
 from sulq.answers import wire
 from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
-from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.answers.sized import SPREAD_SHARES, Average, sized_spread
 from sulq.errors import QuestionError
-from sulq.kernel.scores import LARGEST_ENTRY, Rank
 from sulq.language import rowfn
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Scalar, Truth
@@ -28,8 +25,10 @@ from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
 from sulq.sql.released.columns import (
+    DECLARE,
     AnswerSlice,
     ColumnReading,
+    CountedRows,
     RowGroups,
     StatColumn,
     SumCollector,
@@ -37,92 +36,9 @@ from sulq.sql.released.columns import (
     is_whole,
     slice_at,
 )
+from sulq.sql.released.order_statistics import order_statistics
 from sulq.sql.released.program import MOMENTS, ORDERS, PAIRS, SPREADS, Stat
 from sulq.sql.rows.values import both
-
-_HOW: Final = {"min": "min", "max": "max", "quantile_cont": "cont", "quantile_disc": "disc"}
-_AT: Final = {"min": Fraction(0), "max": Fraction(1)}
-MAX_EXACT_BINS: Final = 2**17  # bins of all groups together that hold one value each: noise is drawn for each of them
-MAX_COARSE_BINS: Final = 2**15  # bins of all groups together where that does not suffice
-MIN_GROUP_BINS: Final = 256  # bins of a group, however many groups there are
-MAX_TREE_WEIGHT: Final = 6  # a tree gets at most so many times the spend of a count
-
-
-def tree(
-    asking: SumCollector, rows: RowGroups, fn: RowFn, wanted: Sequence[tuple[str, Fraction | None]]
-) -> list[StatColumn]:
-    """Quantiles and extremes of one value: one tree of counts for all of them."""
-    if rows.open:
-        raise QuestionError("open-keys", "Quantiles are asked of groups that are known in advance.")
-    schema = asking.schema(rows)
-    lo, hi, kind = bounded(fn, schema)
-    bins = _bed(lo, hi, kind, max(asking.cells(rows), 1))
-    levels, branch = branching(bins.bins, pure=not asking.gaussian)
-    sizes = nodes(bins.bins, levels, branch)
-    noise = levels ** (2 if asking.gaussian else 3) * (branch - 1) / 4
-    weight = max(1.0, min(noise, MAX_TREE_WEIGHT**2) ** (1.0 if asking.gaussian else 0.5))
-    share = Fraction(weight).limit_denominator(100)
-    slices = []
-    for level, size in enumerate(sizes):
-        key = binned(fn, bins, branch ** (levels - 1 - level), size)
-        place = asking.put(RowGroups(rows.over, rows.where, (*rows.keys, key)), rowfn.Lit(1), share / levels)
-        slices.append(slice_at(place, fold=size))
-    whole = is_whole(fn, schema) and kind.clock is None
-    asked = [(_HOW[name], _AT.get(name, q if q is not None else Fraction(1, 2))) for name, q in wanted]
-    chosen = _chosen(asking, asked, levels, branch) if rows.alone else set()
-    made = []
-    for how, at in asked:
-        reading, own = Quantile(bins, branch, sizes, how, at), tuple(slices)
-        picked = (how, at) in chosen
-        if picked:
-            finest = RowGroups(rows.over, rows.where, (*rows.keys, key), score=_rank(how, at))
-            own = (*own, slice_at(asking.put(finest, rowfn.Lit(1), share / (3 * len(chosen)))))
-        is_whole_ = whole and how != "cont"
-        made.append(StatColumn(own, Picked(reading) if picked else reading, whole=is_whole_, clock=kind.clock))
-    return made
-
-
-def _bed(lo: Fraction, hi: Fraction, kind: Scalar, cells: int) -> Bed:
-    """The bins of a value in each of so many groups: one a value if there is room, else as many as are drawn soon."""
-    finest = bed(lo, hi, kind.step, max(min(MOST_BINS, MAX_EXACT_BINS // cells), MIN_GROUP_BINS))
-    single = kind.step is not None and finest.width == kind.step
-    return finest if single else bed(lo, hi, kind.step, max(MAX_COARSE_BINS // cells, MIN_GROUP_BINS))
-
-
-def _chosen(
-    asking: SumCollector, wanted: Sequence[tuple[str, Fraction]], levels: int, branch: int
-) -> set[tuple[str, Fraction]]:
-    """The quantiles that are also chosen directly: where that is foreseen to be nearer than the tree's own estimate.
-
-    In rows, for a person's one row at a spend of 1: a choice at a quarter of the spend,
-    divided over m of them, is off by about 3 max(q, 1-q) of its scale; the tree's
-    contrast of l(b-1) counts at half weight each, less what fitting the levels saves.
-    """
-    inner = {(how, q) for how, q in wanted if how in ("cont", "disc") and 0 < q < 1}
-    inner = {(how, q) for how, q in inner if 2 * q.denominator <= LARGEST_ENTRY}
-    if not asking.chooses or not inner or any(how in ("min", "max") for how, _ in wanted):
-        return set()
-    far = max(max(q, 1 - q) for _, q in inner)
-    counts = levels * (branch - 1)
-    if asking.gaussian:
-        choice, tree_ = 1.5 * far * math.sqrt(2 * len(inner)), 0.4 * math.sqrt(levels * counts / 2)
-    else:
-        choice, tree_ = 12.0 * far * len(inner), 0.8 * levels * math.sqrt(counts / 2)
-    return inner if choice < tree_ else set()
-
-
-def _rank(how: str, q: Fraction) -> Rank:
-    """The rank looked for, between two rows: that of PERCENTILE_DISC, or of PERCENTILE_CONT's lower neighbour."""
-    a, d = q.numerator, q.denominator
-    return Rank(2 * a, 2 * d, -1 if how == "disc" else 1 - 2 * a)
-
-
-def binned(fn: RowFn, bins: Bed, together: int, size: int) -> RowFn:
-    """The key of a level of the tree: the number of the bin a value falls into, several bins `together`."""
-    width = bins.width * together
-    index = (fn - exact(bins.start)) / exact(width) if width != 1 else fn - exact(bins.start)
-    return rowfn.Each(rowfn.Maths("floor", index).clip(0, size - 1))
-
 
 COUNT_WEIGHT: Final = (Fraction(366, 1000), Fraction(634, 1000))  # of a centred mean: see sulq.api.questions
 KNOWN_COUNT_WEIGHT: Final = Fraction(1, 8)  # of a count, beside a sum, where the number of rows is public
@@ -156,7 +72,27 @@ def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> 
     for i, stat in enumerate(stats):
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
             found[i] = _summed(asking, rows, rowfn.Lit(1) if stat.where is None else stat.where, whole=True)
+        found[i].counted = _counted(asking, rows, stat)
     return [found[i] for i in range(len(stats))]
+
+
+def _counted(asking: SumCollector, rows: RowGroups, stat: Stat) -> CountedRows | None:
+    """Which rows a statistic counts, where it is a count of rows or a sum of noughts and ones."""
+    if stat.distinct or stat.name not in ("rows", "count", "sum"):
+        return None
+    conditions, schema = [rows.where, stat.where], asking.schema(rows)
+    if stat.name == "count":
+        conditions += [rowfn.Not(rowfn.IsMissing(stat.args[0]))] if stat.args[0].kind(schema).nullable else []
+    elif stat.name == "sum":
+        low, high, _ = bounded(stat.args[0], schema)
+        if not is_whole(stat.args[0], schema) or low < 0 or high > 1:
+            return None
+    front = [condition for condition in conditions if condition is not None]
+    for one in front:
+        front.extend(one.items if isinstance(one, rowfn.Logic) and one.op == "and" else ())
+    texts = frozenset(wire.encode(one) for one in front)
+    keys = wire.encode(list(rows.keys)) if rows.keys else ""
+    return CountedRows(wire.encode(rows.over), keys, texts, each=stat.name != "sum")
 
 
 def _summed(asking: SumCollector, rows: RowGroups, fn: RowFn, *, whole: bool) -> StatColumn:
@@ -192,7 +128,9 @@ def _persons(asking: SumCollector, rows: RowGroups, where: RowFn | None) -> Stat
     """Different people of each group: one row for each person and group, counted."""
     if rows.open:
         if where is not None:
-            raise QuestionError("open-keys", "People are counted with a filter only in groups known in advance.")
+            raise QuestionError(
+                "open-keys", "People are counted with a filter only in groups known in advance.", DECLARE
+            )
         return StatColumn((AnswerSlice(asking.place(rows), (0,)),), Plain(), whole=True)
     source, columns = _derived(rows, asking.schema(rows), where)
     names = tuple(name for name, _ in columns)
@@ -205,7 +143,7 @@ def _over(asking: SumCollector, rows: RowGroups, stat: Stat) -> tuple[RowGroups,
     """The rows and values of a statistic: a filter makes values missing, DISTINCT leaves one row for each value."""
     if stat.distinct:
         if rows.open:
-            raise QuestionError("open-keys", "DISTINCT is asked of groups that are known in advance.")
+            raise QuestionError("open-keys", "DISTINCT is asked of groups that are known in advance.", DECLARE)
         schema = asking.schema(rows)
         source, columns = _derived(rows, schema, stat.where)
         values = [(f"x{i}", _coded(arg, schema)) for i, arg in enumerate(stat.args)]
@@ -236,7 +174,7 @@ def _one(
     names = {stat.name for stat in wanted if stat.name in MOMENTS}
     moments, total = _moments(asking, rows, fn, names, count_rows=count_rows)
     ordered = [(stat.name, stat.q) for stat in wanted if stat.name in ORDERS]
-    orders = dict(zip(ordered, tree(asking, rows, fn, ordered), strict=True)) if ordered else {}
+    orders = dict(zip(ordered, order_statistics(asking, rows, fn, ordered), strict=True)) if ordered else {}
     made = [moments[s.name] if s.name in MOMENTS else orders[s.name, s.q] for s in wanted]
     return made, total
 

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from sulq.answers.noise_sums import UNKNOWN
+from sulq.answers.rank_choice import notes as chosen_notes
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
@@ -14,20 +17,16 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Together
 from sulq.sql.parse.syntax import Call, Literal, Node, Place, branches, parts
 from sulq.sql.released.cells import (
-    GroupCells,
     NoisyValue,
     RowContext,
     Unclear,
-    Unknown,
     applied,
     either,
     gather,
-    quotient,
     there,
     where_too,
 )
-from sulq.sql.released.columns import StatColumn, SumCollector
-from sulq.sql.released.functions import moment
+from sulq.sql.released.columns import Foresee, StatColumn, SumCollector, collect
 from sulq.sql.released.grouping_sets import GroupingSet, ascending, ask
 from sulq.sql.released.program import (
     GroupStatistics,
@@ -42,38 +41,13 @@ from sulq.sql.released.program import (
     TableProgram,
     There,
 )
+from sulq.sql.released.ratios import quotient
+from sulq.sql.released.tables import GroupColumns, GroupedColumn, SqlTable
 
 MAX_LABEL_LETTERS: Final = 200
 CHOSEN: Final = "rows were chosen by noisy values: error bars hold for all rows they were chosen from at once"
 SEVERAL: Final = "a subquery used as a value gave several rows: its value is missing"
 HIDDEN: Final = "groups of too few people are not shown, and are in no aggregate over groups: those have no error bar"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SqlTable:
-    """Rows of figures under names; `clear`: whether every row that could be there is there, marked by its member.
-
-    `tries`: from how many rows those shown were chosen by their noisy values (HAVING,
-    ORDER BY with LIMIT). Noise helps a row to be chosen, so an interval that holds for
-    one row in 1 - beta of the cases does not for the chosen ones; intervals that hold
-    for all those rows at once do, whichever are chosen.
-    """
-
-    names: tuple[str, ...]
-    rows: tuple[tuple[NoisyValue, ...], ...]
-    members: tuple[NoisyValue, ...]
-    clear: bool = True
-    tries: int = 1
-    notes: tuple[str, ...] = ()
-
-    def shown(self) -> list[tuple[NoisyValue, ...]]:
-        """The rows the point values select."""
-        return [row for row, member in zip(self.rows, self.members, strict=True) if member.value is True]
-
-    def contexts(self) -> list[RowContext]:
-        """The rows as what expressions over them speak of."""
-        rows = zip(self.rows, self.members, strict=True)
-        return [RowContext(fields=cells, member=member) for cells, member in rows]
 
 
 @dataclass(slots=True, eq=False)
@@ -93,8 +67,9 @@ class PreparedQuery:
         reader = Reader(self, answers)
         found = reader.table(self.program)
         notes = (*((CHOSEN,) if found.tries > 1 else ()), *((SEVERAL,) if reader.several else ()))
-        if any(figure.value is None and figure.origin is not None for row in found.shown() for figure in row):
+        if any(column.unknown for column in found.columns):
             notes = (*notes, UNKNOWN)
+        notes = (*notes, *chosen_notes([(one.reading, one.released(answers)) for _, _, one in self.columns()]))
         hidden = any(one.groups is None for several in self.sets.values() for one in several)
         return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
 
@@ -107,13 +82,29 @@ class PreparedQuery:
         return found
 
 
-def prepare(program: TableProgram, facts: Facts, spend: Loss | None, other: str | None = None) -> PreparedQuery:
-    """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together."""
-    asking = SumCollector(facts, spend)
-    sets = {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
+def prepare(
+    program: TableProgram,
+    facts: Facts,
+    spend: Loss | None,
+    other: str | None = None,
+    *,
+    foresee: Foresee | None = None,
+    interval: bool = True,
+    counted: bool = False,
+) -> PreparedQuery:
+    """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together.
+
+    `foresee`: what the law of a choice is asked of. `interval`: whether intervals of chosen quantiles are bought.
+    `counted`: no quantile is chosen, all are read from trees of counts.
+    """
+
+    def asked(asking: SumCollector) -> dict[int, list[GroupingSet]]:
+        return {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
+
+    question, sets = collect(facts, spend, asked, foresee, interval=interval, counted=counted)
     if other is not None:
         _some_hidden([one for several in sets.values() for one in several], other)
-    found = PreparedQuery(program, asking.question(), sets, other)
+    found = PreparedQuery(program, question, sets, other)
     if any(_fewest_rows(value, found) > 1 for value in _single_values(program)):
         raise QuestionError(
             "bad-question",
@@ -135,7 +126,7 @@ def _fewest_rows(program: TableProgram, asked: PreparedQuery) -> int:
         return 0
     match source:
         case GroupStatistics():
-            found = sum(0 if one.groups is None else len(one.groups) for one in asked.sets[id(source)])
+            found = sum(one.listed for one in asked.sets[id(source)])
         case Regroup():
             found = 0 if source.keys else 1
         case StackedPrograms():
@@ -206,6 +197,21 @@ class Reader:
 
     def table(self, program: TableProgram) -> SqlTable:
         """The rows of a program, in order."""
+        found = self._by_columns(program)
+        return self._by_rows(program) if found is None else found
+
+    def _by_columns(self, program: TableProgram) -> SqlTable | None:
+        """Labels and statistics of groups, read column by column; None where a program does more with them."""
+        source = program.source
+        if not isinstance(source, GroupStatistics) or program.having is not None or program.distinct:
+            return None
+        asked = self._asked.sets[id(source)]
+        if len(asked) > 1 or (self._asked.other is not None and asked[0].rest):
+            return None
+        return GroupColumns(asked[0], self._answers, len(source.keys)).table(program)
+
+    def _by_rows(self, program: TableProgram) -> SqlTable:
+        """The same for any program, row by row."""
         source, clear, tries = self._source(program.source)
         names = tuple(name for name, _ in program.columns)
         made: list[Made] = []
@@ -229,8 +235,7 @@ class Reader:
             chosen = chosen or (cut and any(figure.origin is not None for _, _, order in made for figure in order))
             made = made[program.offset : end]
         tries = max(tries, candidates) if chosen else tries
-        rows, members = tuple(cells for cells, _, _ in made), tuple(member for _, member, _ in made)
-        return SqlTable(names, rows, members, clear, tries)
+        return SqlTable.of_rows(names, [(cells, member) for cells, member, _ in made], clear=clear, tries=tries)
 
     def _source(self, source: ProgramSource) -> tuple[Iterable[RowContext], bool, int]:
         """Rows, whether all that could be there are, and from how many they were chosen."""
@@ -250,16 +255,18 @@ class Reader:
     def _groups(self, groups: GroupStatistics) -> Iterable[RowContext]:
         for one in self._asked.sets[id(groups)]:
             left = frozenset(range(len(groups.keys))) - frozenset(one.keys)
-            labelled = one.rows(self._answers, len(groups.keys))
-            many = len(labelled) if one.keys else 0
-            for place, labels in labelled:
-                stats = tuple(_figure(column, self._answers, place, many) for column in one.columns)
-                found = one.groups is None
-                yield RowContext(tuple(NoisyValue(label) for label in labels), stats, left_out=left, found=found)
+            source, found = GroupColumns(one, self._answers, len(groups.keys)), one.groups is None
+            order = one.order(self._answers)
+            keys = [source.figures(KeyLabel(i), order) for i in range(len(groups.keys))]
+            stats = [source.figures(StatAt(i), order) for i in range(len(one.columns))]
+            for i in range(len(order)):
+                labels, numbers = tuple(key[i] for key in keys), tuple(stat[i] for stat in stats)
+                yield RowContext(labels, numbers, left_out=left, found=found)
             if self._asked.other is not None and one.rest:
-                keys = one.label(self._asked.other, len(groups.keys))
-                stats = tuple(_figure(column, self._answers, 0, 1) for column in one.rest)
-                yield RowContext(tuple(NoisyValue(label) for label in keys), stats, left_out=left, found=True)
+                rest = one.label(self._asked.other, len(groups.keys))
+                first = np.zeros(1, dtype=np.int64)
+                cells = [GroupedColumn(column, first, 1, self._answers).figures()[0] for column in one.rest]
+                yield RowContext(tuple(map(NoisyValue, rest)), tuple(cells), left_out=left, found=True)
 
     def figure(self, node: Node, row: RowContext) -> NoisyValue:
         """An expression's figure in one row."""
@@ -293,20 +300,10 @@ class Reader:
             table = self.table(program)
             rows = table.shown()
             self.several |= len(rows) > 1
-            noisy = not table.clear or any(member.origin is not None for member in table.members)
+            noisy = not table.certain
             found = rows[0][0] if len(rows) == 1 else NoisyValue(None)
             self._singles[id(program)] = NoisyValue(found.value, Unclear()) if noisy else found
         return self._singles[id(program)]
-
-
-def _figure(column: StatColumn, answers: Sequence[Released], place: int, groups: int) -> NoisyValue:
-    """A statistic of one of so many groups (0: of the whole table) as SQL shows it."""
-    nothing = column.unknown(answers) if groups else None
-    if nothing is not None and nothing[0][place]:
-        return NoisyValue(None, Unknown(nothing[1], nothing[2]), column.clock)
-    value = float(column.values(answers)[place])
-    number = moment(value, column.clock) if column.clock else round(value) if column.whole else value
-    return NoisyValue(number, GroupCells(column, (place,), groups), column.clock)
 
 
 Made = tuple[tuple[NoisyValue, ...], NoisyValue, tuple[NoisyValue, ...]]

@@ -213,6 +213,9 @@ def _last(values: Integers) -> npt.NDArray[np.bool_]:
 
 def _tried(item: Cell, name: str, column: Finite, conditions: list[RowFn]) -> RowFn | None:
     """The labels of an expression of one column, by trying all its values; None where that says nothing."""
+    if isinstance(item.fn, rowfn.Col) and not conditions and isinstance(column, (domain.Int, domain.Category)):
+        own: RowFn = item.fn if isinstance(column, domain.Category) else rowfn.Each(item.fn)
+        return rowfn.OrMissing(own) if column.missing else own  # each value is its own label: nothing to try
     values = _every(column.low, column.high)
     frame = TrialRows(Schema("", ((name, column),)), len(values), lambda _: Cells(values, _last(values)))
     labels, nameless = _evaluated(item, frame, conditions, nullable=column.missing)
