@@ -12,7 +12,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Sums, learn
 from sulq.answers.oracle import ColumnChoice
 from sulq.learn import AdditiveClassifier, AdditiveRegressor
-from sulq.learn.additive import REACH, STEPS
+from sulq.learn.additive import CLIP, REACH, STEPS
 from sulq.learn.features import Attributes
 from tests.learn.cases import adult, exact, opened, refused
 from tests.learn.trees.test_id3 import Watch
@@ -101,7 +101,7 @@ def test_many_rounds_are_the_linear_regression_on_cells() -> None:
     best = hot @ np.linalg.lstsq(hot, data["y"], rcond=None)[0]
     assert np.abs(model.predict(frame) - best).max() < 0.05
     assert model.spread_ * 6 == pytest.approx(data["y"].std(), rel=0.01)
-    assert short.clip_ == pytest.approx(short.spread_)
+    assert short.clip_ == pytest.approx(CLIP * short.spread_)
     assert abs(short.score(frame, data["y"]) - model.score(frame, data["y"])) < 0.01
 
 

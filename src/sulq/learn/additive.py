@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
 from sulq.learn.base import Classifier, Learner, Regressor
 from sulq.learn.features import Attributes, Feature, Labels
+from sulq.learn.noisy_sums import deviations
 from sulq.learn.shapes import GRID, Shape
 
 if TYPE_CHECKING:
@@ -28,13 +29,17 @@ if TYPE_CHECKING:
 MAX_ROUNDS: Final = 50
 START: Final = Fraction(1, 20)  # of the spend, for the intercept and the number of rows
 COUNTS: Final = Fraction(1, 10)  # for the columns' histograms
-USUAL: Final = (2, 6)  # rounds, at least and at most, if they are not given
-ROWS_A_ROUND: Final = 500  # rows for each row of noise in one round; the rounds grow with their root
+QUERY_ROUNDS: Final = 2  # under a SubLinear budget, where a round costs queries and no accuracy
+CLEARNESS_A_ROUND: Final = 14.0  # how far a usual curve stands out of a step's noise; rounds grow with its root
+GROUPS: Final = 7.0  # of a number, for the root of the same at the rounds that are made
+SMOOTH: Final = 0.3  # of a number's groups, over which a curve is taken to keep its value to a factor of e
+ROUGH: Final = 0.1  # part of a curve's variance that each group has to itself
 FARTHEST: Final = 4.0  # that one step moves a value
 REACH: Final = 6  # a score is clamped to this on either side before it meets the logistic curve
 LEAST_SPREAD: Final = 0.05  # of a number to predict, in halves of its width
-PRIOR: Final = 0.2  # of a curve's values, in deviations of the number to predict
-CLIP: Final = 1.0  # of its residuals, likewise
+PRIOR: Final = 0.3  # of a curve's values, in deviations of the number to predict
+PRIOR_ODDS: Final = 0.4  # of a curve's values, in log-odds
+CLIP: Final = 1.25  # of residuals, in deviations of the number to predict
 STEPS: Final = 16  # of that curve, to one unit of score
 
 
@@ -43,6 +48,7 @@ class Additive(Learner):
     """What both additive models share: histograms first, then rounds over the columns."""
 
     parts = (Shape,)
+    usual_rounds: ClassVar[tuple[int, int]]  # at least and at most, if they are not given
 
     n_bins: int = 32
     rounds: int | None = None
@@ -56,18 +62,22 @@ class Additive(Learner):
         first, more = self._start(y), self._histogram_keys()
         tables = Together(tuple(Sums((lit(1),), by=(key, *more)) for key in keys))
         steps = [Sums((lit(1),) * self._width, by=(key,)) for key in keys]  # no step has more cells than these
-        spending.plan(2 + len(keys) * (rounds or USUAL[1]), first, tables, *steps * (rounds or USUAL[0]))
+        fewest, most = (QUERY_ROUNDS,) * 2 if spending.sublinear else self.usual_rounds
+        spending.plan(2 + len(keys) * (rounds or most), first, tables, *steps * (rounds or fewest))
         answer = spending.one(first, START)
-        rows, self.intercept_ = self._begin(answer.released.values(), float(answer.released.deviations()[0]))
-        self.shapes_, weights = self._count(spending, tables, attributes)
-        self.n_rounds_ = rounds or (USUAL[0] if spending.sublinear else self._rounds(spending, rows))
+        weight, self.intercept_ = self._begin(answer.released.values(), float(answer.released.deviations()[0]))
+        part = (1 - START - COUNTS) / len(keys)
+        clear = self._clearness(spending, keys[0], part, weight)
+        self.n_rounds_ = rounds or int(np.clip(round(math.sqrt(clear / CLEARNESS_A_ROUND)), fewest, most))
         spending.plan(2 + len(keys) * self.n_rounds_)
-        part = (1 - START - COUNTS) / (self.n_rounds_ * len(attributes))
+        part /= self.n_rounds_
+        groups = max(GROUPS * math.sqrt(self._clearness(spending, keys[0], part, weight)), 2.0)
+        self.shapes_, weights = self._count(spending, tables, attributes, groups)
         terms = [shape.rows() for shape in self.shapes_]  # of hundreds of columns only one moves in a step
         for turn in range(self.n_rounds_):
-            for i, (shape, weight) in enumerate(zip(self.shapes_, weights, strict=True)):
+            for i, (shape, slopes) in enumerate(zip(self.shapes_, weights, strict=True)):
                 answer = spending.one(Sums(self._residuals(self._rows(terms)), by=(shape.group,)), part)
-                self._step(shape, answer.released, weight[min(turn, 1)])
+                self._step(shape, answer.released, slopes[min(turn, 1)], self._prior / math.sqrt(turn + 1))
                 terms[i] = shape.rows()
         for shape in self.shapes_:
             self.intercept_ = self.intercept_ + shape.centre()
@@ -91,7 +101,7 @@ class Additive(Learner):
 
     @abstractmethod
     def _begin(self, sums: Floats, deviation: float) -> tuple[float, Floats]:
-        """The number of rows and the intercepts, from its answer."""
+        """How much a unit of score moves the residuals of all rows, and the intercepts, from its answer."""
 
     def _histogram_keys(self) -> tuple[RowFn, ...]:
         """What the columns' histograms are divided by besides."""
@@ -106,14 +116,16 @@ class Additive(Learner):
         """What the model does not explain of a row, within public bounds."""
 
     def _count(
-        self, spending: SpendPlan, tables: Together, attributes: Attributes
+        self, spending: SpendPlan, tables: Together, attributes: Attributes, groups: float
     ) -> tuple[list[Shape], list[tuple[Floats, Floats]]]:
-        """Flat shapes over groups of enough rows, and the weights of their steps."""
+        """Flat shapes over groups of enough rows, a number's about as many as given, and the weights of their steps."""
         shapes, weights = [], []
         for item, answer in zip(attributes.items, spending.several(tables, COUNTS), strict=True):
             counts = answer.released.values().reshape(item.size + 1, -1)
             deviation = float(answer.released.deviations()[0]) * math.sqrt(counts.shape[1])
-            shape = Shape.of(item, counts.sum(axis=1), deviation, self._width)
+            rows = counts.sum(axis=1)
+            least = max(deviation, float(np.maximum(rows[:-1], 0).sum()) / groups) if item.ordered else deviation
+            shape = Shape.of(item, rows, least, self._width)
             held = np.zeros((len(shape.counts), counts.shape[1]))
             np.add.at(held, list(shape.groups), np.maximum(counts, 0))
             shapes.append(shape)
@@ -123,11 +135,11 @@ class Additive(Learner):
             weights.append((first * enough, later * enough))
         return shapes, weights
 
-    def _rounds(self, spending: SpendPlan, rows: float) -> int:
-        """How many rounds the spend is worth: the noise of a step grows with their number."""
-        plan = spending.foresee(Sums((lit(1),) * self._width), (1 - START - COUNTS) / len(self.shapes_))
-        noise = math.sqrt(float(plan.parts[0].laws[0].variance()))
-        return int(np.clip(round(math.sqrt(max(rows, 0.0) / (ROWS_A_ROUND * max(noise, 1e-9)))), *USUAL))
+    def _clearness(self, spending: SpendPlan, key: RowFn, part: Fraction, weight: float) -> float:
+        """How far a curve of the usual size, were it one group, would stand out of the noise of a step; free."""
+        step = Sums(self._residuals([lit(float(each)) for each in self.intercept_]), by=(key,))
+        noise = float(deviations(spending.foresee(step, part))[0].max())
+        return max(weight, 0.0) * self._prior / max(noise, 1e-9)
 
     def _rows(self, terms: list[list[RowFn]]) -> list[RowFn]:
         """A row's scores, as row functions: what is the same for all rows is one number of them."""
@@ -137,14 +149,19 @@ class Additive(Learner):
             found.append(_sum([lit(float(intercept) + flat), *(term for term in each if not isinstance(term, Lit))]))
         return found
 
-    def _step(self, shape: Shape, sums: Released, weight: Floats) -> None:
+    def _step(self, shape: Shape, sums: Released, weights: Floats, prior: float) -> None:
         """Move one shape to where its groups' residual sums would be zero, as far as noise allows.
 
-        With G the noisy sum, H its weight, s its deviation and t the prior, the step is the posterior mean
-        G H/(H^2 + (s/t)^2) of a value of deviation t seen through noise: a group of few rows hardly moves.
+        With G the noisy sums, H the diagonal of their weights, s their deviation and K the covariance that a curve
+        is taken to have, the step is the mean K H (H K H + s^2)^-1 G of a curve seen through noise: a group of few
+        rows moves as its neighbours do.
         """
-        noise = sums.deviations()[None, :] / self._prior
-        change = sums.values() * weight / np.maximum(weight**2 + noise**2, 1e-12)
+        likely = prior**2 * shape.alike(SMOOTH, ROUGH)
+        change = np.zeros_like(shape.scores)
+        for i, (seen, noise) in enumerate(zip(sums.values().T, sums.deviations().tolist(), strict=True)):
+            weight = weights[:, i]
+            spread = weight[:, None] * likely * weight + np.eye(len(weight)) * max(noise**2, 1e-12)
+            change[:, i] = likely @ (weight * np.linalg.solve(spread, seen))
         shape.add(np.clip(change, -FARTHEST, FARTHEST))
 
     def _decided(self, X: object) -> Floats:
@@ -200,24 +217,27 @@ class AdditiveClassifier(Additive, Classifier):
     Every column is divided into cells; a histogram by label, asked once, joins cells of too few rows. Then, in
     rounds over the columns, one question asks for each group of a column the sum of what the model does not yet explain
     of its rows (the residual 1[y] - p, within [-1, 1]) and the column's curve moves to where that sum would be
-    zero: Newton's step, shrunk by the noise. A row is in one group, so a step has the price of one sum. The
-    residual is a function of the row's cells alone: the scores are public tables on a grid of 1/1024, the
-    logistic curve a public table of 192 steps (SR16). More than two classes: one score for each, against the
-    others, and the spend is divided over them.
+    zero: Newton's step, as far as the noise lets it, neighbouring groups taken to be alike. A row is in one group, so a
+    step has the price of one sum. The residual is a function of the row's cells alone: the scores are public tables on
+    a grid of 1/1024, the logistic curve a public table of 192 steps (SR16). More than two classes: one score for each,
+    against the others, and the spend is divided over them.
 
-    The spend: 5% for the classes' counts, 10% for the histograms, the rest evenly over all steps. Rounds, where not
-    given: sqrt(n/(500 s)), 2 to 6, n the noisy number of rows and s the noise of a step were there but
-    one round. Measured, beside interpret's DP-EBM: docs/benchmarks-learn.md.
+    The spend: 5% for the classes' counts, 10% for the histograms, the rest evenly over all steps. With w = n p(1 - p),
+    the noisy number of rows by the spread of the class, and s the noise of a step: rounds, where not given, are
+    sqrt(.4 w/(14 s)), 1 to 8, s as if there were one; neighbouring cells of a number are joined until there are
+    about 7 sqrt(.4 w/s) groups. Measured, beside interpret's DP-EBM: docs/benchmarks-learn.md.
 
     Privacy: the spend's; the curves are made of noisy sums alone.
     Accuracy: without noise and with many rounds it is the logistic regression on the cells' indicators.
     Source: boosted histograms as in [Nori21], with steps of Newton's kind in place of a small rate.
 
-    n_bins: Into how many intervals of equal width a number is divided between its declared bounds.
+    n_bins: Into how many intervals of equal width a number's declared bounds are divided before any are joined.
     rounds: How often every column has its turn; left out, as the spend is worth.
 
     Learned: `shapes_`, each column's curve; `intercept_`; `classes_`; `n_rounds_`; `term_importances_`.
     """
+
+    usual_rounds = (1, 8)
 
     def _start(self, y: ColumnChoice) -> Sums:
         self._labels = Labels(y)
@@ -230,13 +250,14 @@ class AdditiveClassifier(Additive, Classifier):
 
     @property
     def _prior(self) -> float:
-        return 0.5
+        return PRIOR_ODDS
 
     def _begin(self, sums: Floats, deviation: float) -> tuple[float, Floats]:
         counts = np.maximum(sums[:, 0], 0) + deviation  # no class is said to be absent
         odds = np.log(counts / np.maximum(counts.sum() - counts, 1e-9))[-self._width :]
         self._parts = counts / counts.sum()
-        return float(sums.sum()), np.rint(np.clip(odds, -REACH, REACH) * GRID) / GRID
+        spread = float((self._parts * (1 - self._parts))[-self._width :].max())
+        return float(sums.sum()) * spread, np.rint(np.clip(odds, -REACH, REACH) * GRID) / GRID
 
     def _histogram_keys(self) -> tuple[RowFn, ...]:
         return (self._labels.row,)
@@ -291,22 +312,25 @@ class AdditiveRegressor(Additive, Regressor):
     As `AdditiveClassifier`, with the residual y - score, clipped: how far one row can move a sum. A smaller clip is
     less noise and, of residuals that pass it, less pull (Huber's loss). All of it is in halves of y's declared width;
     y's noisy deviation, of the first question, says where residuals are clipped and how large curves are
-    reckoned to be: at one deviation, and a fifth of one.
+    reckoned to be: at 1.25 deviations, and .3 of one.
 
-    The spend: 5% for the mean and the spread, 10% for the histograms, the rest evenly over all steps.
+    The spend: 5% for the mean and the spread, 10% for the histograms, the rest evenly over all steps: 2 to 16 rounds by
+    the same rule, as columns that go together share what they explain round by round.
 
     Privacy: the spend's; the curves are made of noisy sums alone.
     Accuracy: without noise, with many rounds and no residual clipped, it is the linear regression on the cells'
     indicators.
     Source: boosted histograms as in [Nori21].
 
-    n_bins: Into how many intervals of equal width a number is divided between its declared bounds.
+    n_bins: Into how many intervals of equal width a number's declared bounds are divided before any are joined.
     rounds: How often every column has its turn; left out, as the spend is worth.
-    clip: Where residuals are clipped, in halves of y's declared width, up to 2; left out, at y's noisy deviation.
+    clip: Where residuals are clipped, in halves of y's declared width, up to 2; left out, at 1.25 deviations of y.
 
     Learned: `shapes_`, each column's curve, and `intercept_`, `spread_`, `clip_`, all in halves of y's width;
     `n_rounds_`; `term_importances_`.
     """
+
+    usual_rounds = (2, 16)
 
     clip: float | None = None
 

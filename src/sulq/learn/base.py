@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self, cast
 import numpy as np
 
 from sulq.answers import wire
+from sulq.answers.auto_bounds import Bounds, Clip
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
 from sulq.answers.wire import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
@@ -25,6 +26,7 @@ from sulq.forms.signature import Form, signed
 from sulq.language.domain import Column
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss, Unit
+from sulq.learn.clipped import FitSearch, search_columns
 from sulq.learn.features import Array, numbers_of
 from sulq.learn.model_json import plain, unreadable, value_of
 
@@ -49,6 +51,8 @@ class Learner:
     guarantee_: str
     feature_names_in_: tuple[str, ...]
     n_features_in_: int
+    bounds_: dict[str, Clip]  # of a fit with bounds="auto": to where each column was clipped
+    notes_: tuple[str, ...]  # of such a fit: which part of each column's values lies beyond its clip
 
     def fit(
         self,
@@ -57,6 +61,7 @@ class Learner:
         *,
         spend: Loss | None = None,
         progress: Progress | None = None,
+        bounds: Bounds | None = None,
     ) -> Self:
         """Learn from private columns: `model.fit(db[["age", "income"]], db["smoker"], spend=Epsilon(1))`.
 
@@ -67,6 +72,9 @@ class Learner:
             y: The column to predict, of the same database; only where there is one.
             spend: What the whole fit may cost; not under a SubLinear budget, where each sum is a query.
             progress: Called with the steps done and the steps planned, as the fit goes on.
+            bounds: "auto": a third of the spend searches for where the numbers among the columns lie, y's too for a
+                regressor; the fit is of values clipped to there, and `bounds_` says where that is, `notes_` how
+                many values lie beyond.
 
         Raises:
             QuestionError: The parameters or the columns do not fit; nothing was spent. `too-few-rows`: an accuracy was
@@ -74,16 +82,36 @@ class Learner:
             BudgetExceeded: It does not fit what is left; nothing was spent.
         """
         _check(self, X, y)
-        spending = SpendPlan(X.oracle, spend, progress)
         learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
+        if bounds is None:
+            found = FitSearch(SpendPlan(X.oracle, spend, progress), {})
+        else:
+            found = self._searched(X, y, bounds, spend, progress)
+            X, y = found.columns(X), None if y is None else found.columns(y)
+            learned.bounds_, learned.notes_ = found.bounds, found.notes
+        spending = found.spending
         learned._fit(X, cast("ColumnChoice", y), spending)  # noqa: SLF001 - its own kind
-        learned.spent_ = spending.spent
+        learned.spent_ = found.spent
         learned.unit_ = spending.facts.unit
         learned.guarantee_ = spending.guarantee
         learned.feature_names_in_ = X.names
         learned.n_features_in_ = len(X)
         self._take(vars(learned))
         return self
+
+    def _searched(
+        self, X: ColumnChoice, y: ColumnChoice | None, bounds: Bounds, spend: Loss | None, progress: Progress | None
+    ) -> FitSearch:
+        """Search for the columns' bounds; what the fit would refuse is refused before, free."""
+
+        def rehearse(spending: SpendPlan) -> None:
+            features = ColumnChoice(X.names, spending.oracle)
+            label = None if y is None else ColumnChoice(y.names, spending.oracle)
+            trial = type(self)(**self.get_params())
+            trial._fit(features, cast("ColumnChoice", label), spending)  # noqa: SLF001 - its own kind
+
+        columns = [X, y] if y is not None and self.kind == "regressor" else [X]
+        return search_columns(columns, bounds, spend, progress, rehearse)
 
     def _take(self, learned: Mapping[str, object]) -> None:
         """Be what was learned, and nothing of an earlier fit; what a Pipeline or the like hung on the model stays."""

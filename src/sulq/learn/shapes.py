@@ -76,6 +76,21 @@ class Shape:
         """What the column adds to the scores of ordinary rows; code -1 is missing."""
         return np.asarray(self.scores[np.array(self.groups)[codes]])
 
+    def alike(self, reach: float, rough: float) -> Floats:
+        """How much groups are taken to have in common: neighbours much where there is an order, else nothing.
+
+        A correlation that falls by a factor of e over a part `reach` of the groups; a part `rough` of the variance is
+        each group's own. The missing have nothing in common with anybody.
+        """
+        size = len(self.counts)
+        if not self.attribute.ordered:
+            return np.eye(size)
+        place = np.arange(size) / max(size - 2, 1)
+        found = (1 - rough) * np.exp(-np.abs(place[:, None] - place) / reach)
+        found[-1, :] = found[:, -1] = 0.0
+        np.fill_diagonal(found, 1.0)
+        return found
+
     def add(self, change: Floats) -> None:
         """Move the scores, on their grid."""
         self.scores = np.rint((self.scores + change) * GRID) / GRID

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,16 @@ import sulq
 from sulq import Epsilon
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.language.rowfn import Col
-from sulq.learn.linear.scores import MAX_LOG_ODDS, STEP_LENGTHS, ClassMoments, Descent, Scores, parts
+from sulq.learn.linear.scores import (
+    MAX_LOG_ODDS,
+    SCORE_REACH,
+    STEP_LENGTHS,
+    ClassMoments,
+    Descent,
+    Scale,
+    Scores,
+    parts,
+)
 from sulq.learn.linear.windows import Design
 from tests.learn.sq.noisy import Arrays
 
@@ -109,6 +120,60 @@ def test_rounds_lead_to_the_least_loss(classes: int, penalty: float) -> None:
         losses.append(given.loss(scores))
     assert losses[1] < start
     assert losses[-1] - best < 0.01 * (start - best)
+
+
+class Numbers(Setting):
+    """Rows of four numbers, one with a tail, of two classes: `law` is how their score is distributed."""
+
+    def __init__(self, n: int = 4000) -> None:
+        rng = np.random.default_rng(8)
+        numbers = np.clip(rng.normal(0.1, 0.3, (n, 4)) @ (np.eye(4) + 0.3), -1, 1)
+        numbers[:, 0] = np.minimum(rng.exponential(0.3, n), 2) - 1
+        self.matrix, self.penalty = numbers, 1.0
+        self.y = (numbers @ [3.0, -2, 1, 2] + 2 + rng.logistic(size=n) > 0).astype(int)
+        self.truth = np.eye(2)[self.y]
+        names = ["a", "b", "c", "d"]
+        columns = {**{name: sulq.Real(-1, 1) for name in names}, "y": CLASSES[:2]}
+        data = {**dict(zip(names, numbers.T, strict=True)), "y": np.array(CLASSES)[self.y]}
+        self.oracle = Arrays(columns, data)
+        design = Design.of(ColumnChoice(tuple(names), self.oracle))
+        sums, noise = self.truth.T @ numbers, np.full(4, 1e-3)
+        moments = ClassMoments(self.truth.sum(axis=0), float(n), sums, noise, numbers.T @ numbers / n, 1e-6, 1 / 3)
+        gap = np.linalg.solve(np.cov(numbers.T), numbers[self.y == 1].mean(axis=0) - numbers[self.y == 0].mean(axis=0))
+        self.scores = Scores.of_gap(np.append(gap, 0.0))
+        score = numbers @ gap
+        counts = np.histogram((score - score.mean()) / score.std(), 32, (-SCORE_REACH, SCORE_REACH))[0][None].repeat(
+            2, 0
+        )
+        vector, label = design.vector(), Col("y")
+        law = Scale.law(counts.astype(float), 1e-9)
+        self.descent = Descent(design, moments, vector, vector, 2.0, label, ~label.is_missing(), 1.0, law)
+
+
+def test_the_curvature_is_the_losses() -> None:
+    """From products and the score's histogram alone, of skewed rows; control: not that of scores without a spread."""
+    given, spread = Numbers(), np.cov(Numbers().matrix.T)
+    gap = np.append(*given.scores.gap)
+    found = given.descent.curvature(gap, spread)
+    chances, rows = given.chances(given.scores)[:, 1], np.hstack([given.matrix, np.ones((4000, 1))])
+    true = (rows * (chances * (1 - chances))[:, None]).T @ rows
+    assert np.abs(found - true).max() < 0.06 * np.abs(true).max()
+    flat = 0.25 * rows.T @ rows
+    assert np.abs(flat - true).max() > 0.3 * np.abs(true).max()
+
+
+def test_rounds_of_known_curvature_need_no_search() -> None:
+    """Three gradients find the least loss; control: rows that spread farther than products say are searched along."""
+    optimize = pytest.importorskip("scipy.optimize")
+    given = Numbers()
+    best = optimize.minimize(lambda flat: given.loss(Scores.of_gap(flat)), np.zeros(5)).fun
+    start = given.loss(given.scores)
+    found = given.loss(given.descent.rounds(given.spending(), given.scores, 3, 1.0))
+    assert len(given.oracle.asked) == 3
+    assert found - best < 0.01 * (start - best)
+    points, shares = given.descent.law
+    replace(given.descent, law=(1.5 * points, shares)).rounds(given.spending(), given.scores, 3, 1.0)
+    assert len(given.oracle.asked) == 3 + 6
 
 
 def test_a_curve_ends_where_its_table_does() -> None:

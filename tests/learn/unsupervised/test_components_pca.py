@@ -10,6 +10,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
 from sulq.errors import QuestionError
 from sulq.learn import PCA
+from sulq.learn.noisy_sums import public
 from tests.learn.cases import COLUMNS, DATA, exact, opened, refused
 from tests.learn.matrices import DP, POSTERIOR, captured, cube, mirrored, same_space, theorem_1, top
 from tests.learn.noised import Noised, Replayed, columns
@@ -178,6 +179,33 @@ def test_the_default_is_better_than_one_question_about_the_middle(spend: object)
     assert mean["centred"] > mean["midpoint"] + 0.1
 
 
+def test_columns_that_vary_are_kept_where_noise_is_large() -> None:
+    """24 columns of the same bounds, of which four vary: they are found. Control: a public order holds far less."""
+    rng = np.random.default_rng(4)
+    points = 0.05 * rng.normal(size=(3000, 24))
+    points[:, [3, 9, 14, 20]] += rng.uniform(-1, 1, (3000, 4))
+    points = np.clip(points, -1, 1)
+    matrix, names = np.cov(points.T, bias=True), [f"c{i}" for i in range(24)]
+    with opened(dict.fromkeys(names, sulq.Real(-1, 1)), dict(zip(names, points.T, strict=True))) as db:
+        runs = [PCA(3).fit(columns(Noised(db, i), names), spend=Epsilon(0.7)) for i in range(6)]
+    assert np.mean([captured(model.components_, matrix) for model in runs]) > 0.8
+    order = np.eye(24)[public().uniform(size=24).argsort()[:3]]
+    assert captured(order, matrix) < 0.5
+
+
+def test_wide_bounds_cost_little() -> None:
+    """Bounds of thirty times the widest deviation, epsilon 1: nearly all is held; within a fifth of them, far less."""
+    points = np.random.default_rng(4).normal(size=(5000, 6)) * [3, 2, 1, 0.5, 0.5, 0.5]
+    matrix, names = np.cov(points.T, bias=True), NAMES[:6]
+    held = {}
+    with opened(dict.fromkeys(names, sulq.Real(-100, 100)), table(points)) as db:
+        for radius in (None, 0.2):  # control: the radius of before
+            runs = [PCA(2, radius=radius).fit(columns(Noised(db, i), names), spend=Epsilon(1)) for i in range(6)]
+            held[radius] = np.mean([captured(model.components_, matrix) for model in runs])
+    assert held[None] > 0.9
+    assert held[0.2] < 0.85
+
+
 def test_categories_are_asked_within_an_L1_norm_S4_10() -> None:
     """40 values of a category, 5,000 rows, epsilon .3: nearly all that three directions hold, and auto takes it.
 
@@ -227,15 +255,18 @@ def test_answers_are_all_a_model_is_made_of_S0_29() -> None:
 
 
 def test_a_fit_costs_its_spend() -> None:
-    """Two asks of a quarter and three quarters, or one; progress tells of each; the ledger has the sum."""
-    for version, steps in (("centred", 2), ("midpoint", 1), ("0", 2), ("1", 1)):
-        with opened(UNIT, table(cube(100)), Epsilon(1)) as db:
+    """Two asks, or one, or a third where the rows are looked at closely; progress tells of each; the sum is charged."""
+    for version, steps, rows in (("centred", 2, 20_000), ("midpoint", 1, 100), ("0", 2, 100), ("1", 1, 100)):
+        with opened(UNIT, table(cube(rows)), Epsilon(1)) as db:
             told = []
             model = PCA(2, version=version).fit(
                 db[NAMES], spend=Epsilon(1), progress=lambda done, planned, told=told: told.append((done, planned))
             )
             assert told == [(i, steps) for i in range(steps + 1)]
             assert model.spent_ == db.spent == Epsilon(1)
+    with opened(UNIT, table(cube(100)), Epsilon(1)) as db:
+        assert PCA(2, version="centred").fit(db[NAMES], spend=Epsilon(1)).spent_ == db.spent == Epsilon(1)
+        assert 2 <= len(db.transcript()) <= 3
 
 
 def test_bad_parameters_cost_nothing() -> None:
@@ -263,7 +294,10 @@ def test_bad_parameters_cost_nothing() -> None:
 
 @pytest.mark.parametrize("relation", ["add_remove", "replace_one", "zero_out"])
 def test_facts_of_the_data_are_no_errors_SR6(relation: str) -> None:
-    """No rows, one, equal ones, missing ones, far outside: the same calls, the full charge, no NaN (trap 7)."""
+    """No rows, one, equal ones, missing ones, far outside: the same calls, the full charge, no NaN (trap 7).
+
+    Whether the rows are looked at a second time follows from what is already released.
+    """
     cases = (np.zeros((0, 3)), np.ones((1, 3)), np.full((9, 3), 0.5), np.full((9, 3), np.nan), np.full((9, 3), 1e300))
     for version in VERSIONS[1:]:
         calls = set()
@@ -278,7 +312,7 @@ def test_facts_of_the_data_are_no_errors_SR6(relation: str) -> None:
                 if name.endswith("_") and isinstance(value, (float, np.ndarray)):
                     assert np.isfinite(value).all(), name
             assert np.allclose(model.components_ @ model.components_.T, np.eye(2))
-        assert len(calls) == 1
+        assert len(calls) == 1 if version != "centred" else calls <= {2, 3}
 
 
 def test_prediction_needs_no_database(tmp_path: object) -> None:

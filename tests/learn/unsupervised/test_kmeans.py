@@ -13,7 +13,8 @@ from sulq import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit, learn
 from sulq.answers.oracle import SpendPlan
 from sulq.learn import KMeans
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.kmeans import KMeansTask, LloydRound, Rounds, nearest_of
+from sulq.learn.unsupervised.kmeans import KMeansTask, LloydRound, Rounds
+from sulq.learn.unsupervised.quantizer import nearest_of
 from sulq.learn.unsupervised.space import ColumnSpace
 from tests.counts import count
 from tests.figures import figure

@@ -11,7 +11,8 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
 from sulq.answers.oracle import SpendPlan
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.kmeans import Rounds, nearest_of
+from sulq.learn.unsupervised.kmeans import Rounds
+from sulq.learn.unsupervised.quantizer import nearest_of
 from sulq.learn.unsupervised.space import ColumnSpace
 from tests.learn.cases import exact, opened
 

@@ -11,7 +11,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho
 from sulq.answers.oracle import SpendPlan
 from sulq.learn.features import Features
-from sulq.learn.unsupervised.space import ColumnSpace, Location, locate, location_question
+from sulq.learn.unsupervised.space import ColumnSpace, Location, closer, locate, location_question, trust
 from tests.learn.cases import opened
 from tests.learn.noised import Noised, columns
 
@@ -69,3 +69,40 @@ def test_a_public_number_of_rows_is_not_asked_for_SR6() -> None:
         for base, values in ((db, 3), (known, 2)):
             space = ColumnSpace(Features.of(base[NAMES]), scale=True)
             assert len(location_question(space, SpendPlan(Noised(base, 0), Epsilon(1))).values) == values
+
+
+def wide(seed: int) -> tuple[Location, Location, np.ndarray]:
+    """A first look and a closer one at rows of deviation 1 in bounds of a hundred times that."""
+    rng = np.random.default_rng(2)
+    points = rng.normal([30.0, -20.0, 5.0], [1.0, 0.5, 0.1], (4000, 3))
+    with opened(dict.fromkeys(NAMES, sulq.Real(-100, 100)), dict(zip(NAMES, points.T, strict=True))) as db:
+        oracle = Noised(db, seed)
+        space = ColumnSpace(Features.of(columns(oracle, NAMES)), scale=False)
+        spending = SpendPlan(oracle, Epsilon(4))
+        first = locate(space, spending, Fraction(1, 2))
+        return first, closer(space, spending, first, Fraction(1, 2)), points
+
+
+def test_a_spread_that_noise_hides_is_small() -> None:
+    """It is taken for what the noise lets it be at most. Control: a third of the box, as before, is 40 times that."""
+    found = [wide(seed)[0] for seed in range(8)]
+    hidden = [each for each in found if not each.sure]
+    assert len(hidden) >= 4
+    assert all(each.spread < 30_000 / 3 / 40 for each in hidden)
+    assert np.mean([each.spread > 1.26 for each in hidden]) > 0.8  # the true one, mostly
+
+
+def test_a_closer_look_tells_the_mean_and_the_variances() -> None:
+    """The mean is nearer than the first look's, which is the control; the columns are in the order of their spread."""
+    looks = [wide(seed) for seed in range(8)]
+    before = [np.linalg.norm(first.mean - points.mean(axis=0)) for first, _, points in looks]
+    after = [np.linalg.norm(second.mean - points.mean(axis=0)) for _, second, points in looks]
+    assert np.mean(after) < np.mean(before) / 2
+    assert np.median([second.spread for _, second, _ in looks]) == pytest.approx(1.26, rel=0.5)
+    assert np.mean([np.argmax(second.variances) == 0 for _, second, _ in looks]) > 0.8
+    assert all((second.variances >= 0).all() for _, second, _ in looks)
+
+
+def test_what_noise_drowns_is_not_trusted_at_all() -> None:
+    """Half where noise is as large as the signal, nothing where it is four times it, all without noise."""
+    assert trust(np.array([1.0, 1.0, 1.0]), np.array([1.0, 16.1, 0.0])).tolist() == [0.5, 0.0, 1.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -16,7 +16,7 @@ from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
 from sulq.learn.base import ScoreClassifier
 from sulq.learn.features import Labels
-from sulq.learn.linear.scores import ClassMoments, Descent, Scale, Scores, discriminant, metric, parts
+from sulq.learn.linear.scores import SCORE_REACH, ClassMoments, Descent, Scale, Scores, discriminant, metric, parts
 from sulq.learn.linear.windows import WORTH, Design, Window, lengths, radius, stands_out
 from sulq.learn.noisy_sums import deviations, divided, sizes, symmetric
 
@@ -29,6 +29,12 @@ CUT: Final = 0.25  # of what remains, for the calibration of two classes
 CLEAR: Final = 0.3  # noise of a product, as part of a number's variance, up to which products are asked for
 MIN_PART: Final = 0.015  # of the spend, that any question has at least
 MAX_ROUNDS: Final = 200
+MAX_NEWTON: Final = 8  # rounds by itself where the curvature is known, else half as many as where it is not
+RADII: Final = 64  # parts of the way to a corner that radii are rounded to
+# How far all rows must stand out of the noise of their sum for rounds to gain more than their noise costs. With keys,
+# which the discriminant takes for independent, a round gains much more than on numbers alone.
+TWO_WITH_KEYS, TWO_OF_NUMBERS = 1200, 6000  # of two classes, for three rounds
+WITH_KEYS, OF_NUMBERS = 400, 2500  # of more, for each class and for each of up to three rounds
 MAX_QUESTION_NODES: Final = 45_000  # nodes of a question, of which 50,000 are allowed
 
 
@@ -44,14 +50,17 @@ class LogisticRegression(ScoreClassifier):
     Privacy: the spend's; everything is computed from noisy sums.
     Accuracy: without noise the rounds converge to multinomial logistic regression with the penalty |w|^2/(2C) on
     scaled numbers. With noise the scores are shrunk towards the classes' sizes by as much as noise explains. Rounds
-    are made where a gradient stands out: of two classes from about 6,000 times its noise (1,200 where there are
-    categories, which the discriminant takes for independent), of more from 5,000 a class. Mean accuracy of 20 runs,
-    epsilon 0.1 / 1 / 10, replace_one: see the guide.
+    are made where the noise foreseen for a gradient costs less than they gain: of two classes where the rows are about
+    6,000 times its noise (1,200 where there are categories, which the discriminant takes for independent, so that
+    rounds gain more), of more one from 2,500 a class (400), two and three from as many times that.
     Source: the calculus of noisy sums of BDMN05, section 4; S0.29.
+
+    Two classes of numbers alone need no searches where the products of the numbers say how the loss curves: then rounds
+    are half as many, of Newton's steps.
 
     Spend: 5% for the sizes of two classes (10% of more), 10% for windows of numbers or 5% for lengths of rows, up to
     40% for products of numbers where they would stand out, 25% of the rest for the histogram, the rest for the sums of
-    classes. With rounds these take 60% of the rest, 15% of each for the search along its direction.
+    classes. With rounds these take 60% of the rest, 15% of each for the search along its direction where there is one.
 
     max_iter: How many rounds of gradients; left out, as many as the noise allows.
     C: The inverse strength of the penalty that rounds put on the squared weights of scaled numbers.
@@ -101,6 +110,9 @@ class LogisticTask:
     spending: SpendPlan
     left: float = 1.0
     most: float = 1.0  # part of the way to a corner that rows are shortened to at most
+    vectors: dict[float, RowFn] = field(default_factory=dict)  # of the design: within a radius, or 0 as they are
+    histograms: Together | None = None  # of the numbers, once they were asked for
+    law: tuple[Floats, Floats] | None = None  # of the score of two classes, likewise
 
     @property
     def known(self) -> RowFn:
@@ -152,9 +164,11 @@ class LogisticTask:
         return TWO_SIZES if self.labels.size == 2 else SIZES
 
     def windows(self) -> Together:
-        """Where each number lies."""
-        numbers = self.design.numbers
-        return Together(tuple(window.histogram for window in numbers), (Fraction(1),) * len(numbers))
+        """Where each number lies, within declared bounds."""
+        if self.histograms is None:
+            numbers = self.design.numbers
+            self.histograms = Together(tuple(window.histogram for window in numbers), (Fraction(1),) * len(numbers))
+        return self.histograms
 
     def look(self, *, narrow: bool) -> tuple[Floats, float]:
         """The sizes of the classes, then where the numbers lie: the window of each, or how long rows are."""
@@ -169,6 +183,7 @@ class LogisticTask:
             if stands_out(noise, (total, blur), worth):
                 found = zip(self.design.numbers, self.spending.several(self.windows(), LOOK), strict=True)
                 self.design = self.design.narrowed([w.narrowed(a.released, (total, blur), worth) for w, a in found])
+                self.vectors.clear()
                 self.left -= LOOK
             else:
                 self.most = radius(self.spending.one(lengths(self.design), LENGTHS).released, total)
@@ -177,7 +192,7 @@ class LogisticTask:
 
     def _blur(self, total: float) -> float:
         """The noise of a mean of numbers that the whole spend could buy, as a part of the half width."""
-        asked = Sums((self.design.vector(),), by=(self.labels.row,))
+        asked = Sums((self.vector(),), by=(self.labels.row,))
         return float(deviations(self.spending.foresee(asked))[0][0]) / (float(np.sqrt(2)) * total)
 
     def _radius(self, total: float) -> float:
@@ -187,11 +202,20 @@ class LogisticTask:
         """
         if not self.design.numbers:
             return 1.0
-        return min(float(np.clip(0.5 * (self._blur(total) / 1e-4) ** -0.25, 0.5, 1.0)), self.most)
+        wished = float(np.clip(0.5 * (self._blur(total) / 1e-4) ** -0.25, 0.5, 1.0))
+        return min(round(wished * RADII) / RADII, self.most)  # one of few: vectors in memory are then of other fits too
+
+    def vector(self) -> RowFn:
+        """The numbers side by side: one object for all questions, so that what it is need be worked out once."""
+        if 0.0 not in self.vectors:
+            self.vectors[0.0] = self.design.vector()
+        return self.vectors[0.0]
 
     def ball(self, radius: float) -> RowFn:
-        """The numbers, shortened."""
-        return WithinBall(self.design.vector(), radius * float(np.sqrt(len(self.design.numbers))))
+        """The numbers, shortened; likewise."""
+        if radius not in self.vectors:
+            self.vectors[radius] = WithinBall(self.vector(), radius * float(np.sqrt(len(self.design.numbers))))
+        return self.vectors[radius]
 
     def reach(self, radius: float) -> float:
         """How far one row moves a sum of shortened numbers, in the norm of the noise."""
@@ -215,6 +239,7 @@ class LogisticTask:
         """The discriminant, then what improves it."""
         radius = self._radius(total)
         clear = total * np.sqrt(2) / np.sqrt(np.mean(np.concatenate(self._noise(self.sums(radius))) ** 2))
+        free = rounds is None
         if rounds is None:
             rounds = self._rounds(float(clear))
         two = self.labels.size == 2
@@ -227,21 +252,24 @@ class LogisticTask:
             cut = rest * (0.05 if rounds else CUT)
             scores = self._calibrated(scores, moments, cut, last=not rounds)
             part += cut
-        if rounds:
-            scores = self.descent(moments, radius, 1 / C).rounds(self.spending, scores, rounds, rest - part)
-        return scores, rounds
+        descent = self.descent(moments, radius, 1 / C)
+        if free and descent.told:
+            rounds = min(-(-rounds // 2), MAX_NEWTON)
+        return descent.rounds(self.spending, scores, rounds, rest - part) if rounds else scores, rounds
 
     def _noise(self, question: Together | Sums, part: float = 1.0) -> list[Floats]:
         return deviations(self.spending.foresee(question, part))
 
     def _rounds(self, clear: float) -> int:
         """How many rounds the noise allows: `clear` is how far all rows stand out from the noise of their sum."""
-        two = self.labels.size == 2
-        least = (1200 if self.design.keys else 6000) if two else 5000
-        clear /= 1 if two else self.labels.size
-        if self.spending.sublinear or self.labels.size < 2 or clear < least or self._nodes() > MAX_QUESTION_NODES:
+        if self.spending.sublinear or self.labels.size < 2 or self._nodes() > MAX_QUESTION_NODES:
             return 0
-        return 3 if clear < 20_000 else 6 if clear < 1e6 else 30
+        if self.labels.size == 2:
+            fewest = 3 if clear >= (TWO_WITH_KEYS if self.design.keys else TWO_OF_NUMBERS) else 0
+        else:
+            clear /= self.labels.size  # each class has a gradient of its own
+            fewest = int(min(clear / (WITH_KEYS if self.design.keys else OF_NUMBERS), 3))
+        return fewest if clear < 20_000 else 6 if clear < 1e6 else 30
 
     def _products(self, radius: float, total: float) -> float:
         """The part of the spend for products: nothing where noise would drown them."""
@@ -280,16 +308,18 @@ class LogisticTask:
 
     def _score(self, scores: Scores) -> RowFn:
         """How much higher the second class scores, as a row function."""
-        return self.design.score(self.design.vector() if self.design.numbers else None, *scores.gap)
+        return self.design.score(self.vector() if self.design.numbers else None, *scores.gap)
 
     def _calibrated(self, scores: Scores, moments: ClassMoments, part: float, *, last: bool) -> Scores:
         """Two classes: the score's scale and cut from its histogram."""
         gap, offset = scores.gap
         spread = float(np.sqrt(max(float(gap @ metric(moments, self.design) @ gap), 1e-12)))
-        scale = Scale(offset + float(gap @ moments.means), 4 * spread)
+        scale = Scale(offset + float(gap @ moments.means), SCORE_REACH * spread)
         answer = self.spending.one(scale.question(self._score(scores), self.labels.row), part)
         counts = answer.released.values().reshape(2, -1)
-        slope, intercept = scale.line(counts, float(answer.released.deviations()[0]), cut=last)
+        noise = float(answer.released.deviations()[0])
+        self.law = scale.law(counts, noise)
+        slope, intercept = scale.line(counts, noise, cut=last)
         weights, offset = slope * gap, slope * offset + intercept
         return Scores(np.stack([-weights / 2, weights / 2]), np.array([-offset / 2, offset / 2]))
 
@@ -300,9 +330,10 @@ class LogisticTask:
             design=self.design,
             moments=moments,
             ball=self.ball(radius) if numbers else None,
-            vector=self.design.vector() if numbers else None,
+            vector=self.vector() if numbers else None,
             reach=self.reach(radius),
             label=self.labels.row,
             known=self.known,
             penalty=penalty,
+            law=self.law,
         )

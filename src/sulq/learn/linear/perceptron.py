@@ -124,12 +124,12 @@ class Perceptron(ScoreClassifier):
         bounds = [ROUNDS if self.max_iter is None and not spending.sublinear else self.max_iter or MAX_ROUNDS]
         if self.margin is not None:
             bounds.append(most_rounds(longest, self.margin))
-        left = spending.facts.remaining
-        if spending.sublinear and isinstance(left, Queries):
+        if spending.sublinear:
             price = queries(spending.oracle, question)
-            if left.queries < price:
+            if spending.queries < price:
+                left = Queries(spending.queries)
                 raise BudgetExceeded("budget-exceeded", f"A round asks {price} queries; {left} is left.")
-            bounds.append(left.queries // price)
+            bounds.append(spending.queries // price)
         return max(1, min(bounds))
 
     def _scores(self, X: object) -> Floats:

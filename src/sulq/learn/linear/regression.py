@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -18,6 +18,7 @@ from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.language.rowfn.keys import OrMissing
 from sulq.learn.base import Regressor
+from sulq.learn.linear.backfitting import Backfitting
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noisy_sums import deviations, symmetric
 
@@ -28,10 +29,9 @@ NEAR: Final = 0.015  # of its half width, what the mean of y should be off by at
 WITH_Y: Final = 0.42  # of what remains, for products with y
 SURE: Final = 4.0  # deviations by which a narrower window must be better
 OUTSIDE_Y: Final = 0.01  # rows that may lie outside for a window of y of half the width: y is what is predicted
-HOPE: Final = 0.12  # noise of a product with y, in deviations of a column, above which y's mean is all that is asked
-CLEAR: Final = 0.5  # noise of a product, as part of a column's variance, up to which products are asked for
+MIN_CLEARNESS: Final = 2.0  # how far a column must stand out of a step's noise; below it y's mean is all that is asked
+CLEAR: Final = 0.025  # noise of the products' eigenvalues, as part of a column's variance, up to which they are asked
 CHANCE: Final = 0.01  # that products with y which are all noise are taken for more
-ALONE: Final = 4.0  # variances a column is taken to have where products are not asked: as if each had three companions
 MAX_PRIOR_VARIANCE: Final = 1.0  # the largest variance a scaled coefficient is taken to have
 
 
@@ -39,9 +39,10 @@ MAX_PRIOR_VARIANCE: Final = 1.0  # the largest variance a scaled coefficient is 
 class LinearRegression(Regressor):
     """Least squares, regularised by what the noise calls for.
 
-    Four questions: where the columns lie, their means, and about these the products with y and of the columns two by
-    two. The coefficients are the least squares of those products, with a ridge that follows from their noise; where
-    they do not stand out from it at all, the prediction is the mean of y.
+    First: where the columns lie. Where noise is small the products of the columns two by two and with y follow, about
+    their means; the coefficients are their least squares, with a ridge that follows from the noise. Where it is not,
+    there are rounds over the columns: each step asks for one sum, of a column times what the others leave unexplained,
+    or of that alone for each label. Where even a step would drown, the prediction is the mean of y.
 
     Privacy: the spend's; the coefficients are computed from noisy sums.
     Accuracy: without noise these are the least squares of the textbook. Noise of deviation s in the products with y and
@@ -50,9 +51,10 @@ class LinearRegression(Regressor):
     Source: the calculus of noisy sums of BDMN05, section 4.1; S0.29.
 
     Spend: 2% the number of rows, 10% windows, 6% to 30% the mean of y (as much as brings it within 1.5% of the window's
-    half width), 10% the other means, of the rest 42% products with y and 58% of the columns; all of it for the mean of
-    y where products with y would drown. Where those of the columns would, each column is taken by itself, its
-    coefficient a quarter of what it would be alone: columns that go together would else count twice.
+    half width). By products: 10% the other means, of the rest 42% products with y and 58% of the columns; taken where
+    sqrt(d) times a product's noise is below .025 of a column's variance. By steps: 8% how many rows have each label,
+    the rest evenly over 2 to 12 rounds, residuals clipped at 1.5 deviations of y. All of it for the mean of y where
+    a column that moves y by .3 deviations would not be twice the noise of a step.
 
     narrow: Whether to look for the window of each number that most rows lie in; else declared bounds are the window.
 
@@ -102,6 +104,7 @@ class RegressionTask:
     left: float = 1.0
     total: float = 1.0  # rows, as far as is known
     blur: float = 0.0  # and the deviation of that
+    moments: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def terms(self) -> list[tuple[int, RowFn]]:
@@ -149,15 +152,21 @@ class RegressionTask:
         return Sums((Scaled(row, Dot(row, pick), BITS),), self.known), Sums((Outer(row),), self.known)
 
     def check(self, *, narrow: bool) -> None:
-        """Refuse what cannot be asked, before the first question: at the whole spend, and at the least part of it."""
+        """Refuse what cannot be asked, before the first question: at the whole spend, and at the least part of it.
+
+        Noisy counts decide between products and steps, so queries must suffice for either.
+        """
         nowhere = np.zeros(self.width)
         sights, part = self.sights(narrow=narrow)
+        steps = Backfitting(self.design, self.y, self.known, self.spending, [], np.zeros(self.design.size))
         later = [*self.means(1.0), *self.products(nowhere, 1.0)]
         self.spending.foresee(sights, part)
         for question in later:
             self.spending.foresee(question)
             self.spending.foresee(question, MIN_MEAN_Y_PART)
-        self.spending.plan(3, sights, *later)
+        self.spending.foresee(steps.start(MIN_MEAN_Y_PART), MIN_MEAN_Y_PART)
+        for path in (steps.fewest(MIN_MEAN_Y_PART), later):
+            self.spending.plan(3, sights, *path)
 
     def sights(self, *, narrow: bool) -> tuple[Together, Fraction]:
         """The first question: the number of rows, and where they lie; and its part of the spend."""
@@ -186,6 +195,8 @@ class RegressionTask:
             for window, histogram, each in zip(windows, histograms, worths, strict=True)
         ]
         self.y, self.design = found[0], self.design.narrowed(found[1:])
+        seen = zip(windows[1:], found[1:], histograms[1:], strict=True)
+        self.moments = [old.moments(histogram.released, new) for old, new, histogram in seen]
 
     def _blur(self) -> float:
         """The noise of a mean that the whole spend could buy, as a part of the half width."""
@@ -201,19 +212,22 @@ class RegressionTask:
         level = radius**2 / 3  # what a column's variance is taken for before it is known
         for_y = self._for_y()
         rest = self.left - for_y - MEANS
-        with_y, columns = self.products(np.zeros(self.width), radius)
+        _, columns = self.products(np.zeros(self.width), radius)
         weights = np.zeros(self.design.size)
-        if self._noise(with_y, rest) > HOPE * np.sqrt(level):
+        steps = Backfitting(self.design, self.y, self.known, self.spending, self.moments, weights, total=self.total)
+        if steps.clearness(rest) * (1 - self.blur / self.total) < MIN_CLEARNESS:  # of as many rows as there are surely
             mean = self._mean_y(self.spending.one(self.means(radius)[0], self.left))
             return weights, self.y.middle + self.y.half * mean
+        if self._noise(columns, rest * (1 - WITH_Y)) * np.sqrt(self.width) > CLEAR * level:
+            weights, intercept = steps.run(self.left, for_y)
+            return self._from_first(weights * self.y.half, self.y.middle + self.y.half * intercept)
         answers = self.spending.several(Together(self.means(radius), (Fraction(for_y), Fraction(MEANS))), for_y + MEANS)
         mean_y = self._mean_y(answers[0])
         off = float(answers[0].released.deviations()[0]) / (2 * self.total)  # what the mean of y may be off by
         means, noise = self._mean(answers[1])
         signal = max(float((means[:-1] ** 2).mean()) - noise**2, 0.0) if self.width > 1 else 0.0
         means = np.append(means[:-1] * signal / (signal + noise**2), mean_y)
-        both = self._noise(columns, rest * (1 - WITH_Y)) < CLEAR * level
-        slopes = self._slopes(means, radius, rest, level, off=2 * off * noise, both=both)
+        slopes = self._slopes(means, radius, rest, off=2 * off * noise)
         for (place, _), slope in zip(self.terms, slopes, strict=True):
             weights[place] = slope
         intercept = float(means[-1] - slopes @ means[:-1])
@@ -241,28 +255,28 @@ class RegressionTask:
         noise = float(answer.released.deviations().max()) / self.total
         return np.clip(answer.released.values()[0] / self.total, -1.0, 1.0), noise
 
-    def _slopes(self, means: Floats, radius: float, rest: float, level: float, *, off: float, both: bool) -> Floats:
-        """The slopes of the scaled columns: asks for the products, as far as they would stand out.
+    def _from_first(self, weights: Floats, intercept: float) -> tuple[Floats, float]:
+        """The same function with no weight for the first label of each key."""
+        at = len(self.design.numbers)
+        for key in self.design.keys:
+            first = float(weights[at])
+            weights[at : at + key.size] -= first
+            intercept += first
+            at += key.size
+        return weights, intercept
 
-        `off`: what products about wrong means may be off by.
-        """
-        with_y, columns = self.products(means, radius)
+    def _slopes(self, means: Floats, radius: float, rest: float, *, off: float) -> Floats:
+        """The slopes of the scaled columns, from the products; `off`: what these may be off by about wrong means."""
         d = self.width - 1
-        if both:
-            shares = (Fraction(WITH_Y), 1 - Fraction(WITH_Y))
-            first, second = self.spending.several(Together((with_y, columns), shares), rest)
-            matrix = symmetric(second.released.values()[0], d + 1) / self.total
-            blur = float(second.released.deviations()[0]) / self.total
-        else:
-            first = self.spending.one(with_y, rest)
-            matrix, blur = ALONE * level * np.eye(d + 1), 0.0
+        shares = (Fraction(WITH_Y), 1 - Fraction(WITH_Y))
+        first, second = self.spending.several(Together(self.products(means, radius), shares), rest)
+        matrix = symmetric(second.released.values()[0], d + 1) / self.total
+        blur = float(second.released.deviations()[0]) / self.total
         products = first.released.values()[0][:d] / self.total
         noise = float(first.released.deviations()[0]) / self.total
-        if both:  # both questions tell the products with y: each counts by its precision
-            trust = blur**2 / (blur**2 + noise**2)
-            products = trust * products + (1 - trust) * matrix[:d, d]
-            noise *= float(np.sqrt(trust))
-        return ridge(matrix[:d, :d], products, float(np.hypot(noise, off)), blur)
+        trust = blur**2 / (blur**2 + noise**2)  # both questions tell the products with y: each counts by its precision
+        products = trust * products + (1 - trust) * matrix[:d, d]
+        return ridge(matrix[:d, :d], products, float(np.hypot(noise * np.sqrt(trust), off)), blur)
 
 
 def ridge(matrix: Floats, products: Floats, noise: float, blur: float) -> Floats:

@@ -16,10 +16,10 @@ with labels. Curves are public tables (SR16).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -34,6 +34,7 @@ PRIOR_GAP_PART = 0.05  # of a number's variance: what class means are taken to d
 FLOOR_DEVIATIONS = 0.3  # deviations of noise that a frequency is never taken to be below
 RIDGE_DEVIATIONS = 0.7  # times sqrt(d) deviations of an entry, about what noise moves an eigenvalue by
 SCORE_BINS: Final = 32
+SCORE_REACH: Final = 4.0  # deviations of the score that they reach to
 MIN_CELL_DEVIATIONS: Final = 2.0  # deviations above which a cell of the histogram holds rows
 NEWTON_STEPS: Final = 50
 MIN_CUT_DEVIATIONS: Final = 1.0  # deviations that another cut than the score's own must be better by
@@ -43,6 +44,10 @@ EXPONENTIAL_CELLS: Final = 128  # of the exponential, of which there is one for 
 STEP_LENGTHS: Final = (0.5, 4.0, 32.0)  # steps that are tried along a direction
 SEARCH_PART: Final = 0.15  # of a round's spend
 INTERCEPT_PART: Final = 0.07  # of a gradient's
+MAX_SPREAD: Final = 1.25  # of a score's variance, as a part of what the products say, up to which these are believed
+MIN_STEEP: Final = 1e-3  # of the logistic curve, where it is taken to be flat
+MIN_TURN_DEVIATIONS: Final = 2.0  # deviations that a slope must differ from none by to say that a step was too long
+MAX_STRETCH: Final = 2.0  # times, that a step is made longer or shorter by the gradient after it
 ROUND_GROWTH: Final = 1.3  # of the spend from round to round: the last decides
 MAX_GROWTH: Final = 1000.0  # from the first to the last at most
 
@@ -81,6 +86,12 @@ class Scores:
     def gap(self) -> tuple[Floats, float]:
         """Of two classes, how much higher the second one scores: the weights and the intercept of that."""
         return self.weights[1] - self.weights[0], float(self.intercepts[1] - self.intercepts[0])
+
+    @classmethod
+    def of_gap(cls, gap: Floats) -> Scores:
+        """Of two classes the scores of such log-odds, the intercept last."""
+        both = np.stack([-gap, gap]) / 2
+        return cls(both[:, :-1], both[:, -1])
 
     def moved(self, direction: Scores, length: float) -> Scores:
         """The scores so far along a direction."""
@@ -157,6 +168,13 @@ class Scale:
         edges = tuple(float(edge) for edge in np.linspace(-1, 1, SCORE_BINS + 1))
         return Sums((Lit(1),), by=(label, Bins(((score - self.centre) / self.reach).clip(-1, 1), edges)))
 
+    @staticmethod
+    def law(counts: Floats, deviation: float) -> tuple[Floats, Floats]:
+        """How the score is distributed: the middles of the parts, in deviations, and their shares of the rows."""
+        rows = _cleared(counts, deviation).sum(axis=0)
+        edges = np.linspace(-SCORE_REACH, SCORE_REACH, SCORE_BINS + 1)
+        return (edges[1:] + edges[:-1]) / 2, rows / max(float(rows.sum()), 1e-9)
+
     def line(self, counts: Floats, deviation: float, *, cut: bool) -> tuple[float, float]:
         """The slope and intercept, in terms of the score, of the log-odds of the second class.
 
@@ -207,7 +225,8 @@ class Descent:
     """What the rounds have in common.
 
     `ball`: the numbers within a ball, for sums; `vector`: the same numbers, for scores; None where there are none.
-    `known`: a condition, that the row has a label. `penalty`: of squared weights, 1/C.
+    `known`: a condition, that the row has a label. `penalty`: of squared weights, 1/C. `law`: how the score of two
+    classes is distributed, in deviations, where that was asked (`Scale.law`).
     """
 
     design: Design
@@ -218,12 +237,65 @@ class Descent:
     label: RowFn
     known: RowFn
     penalty: float
+    law: tuple[Floats, Floats] | None = None
+
+    @property
+    def told(self) -> bool:
+        """Whether the curvature is known: of two classes of numbers alone whose score spreads as their products say.
+
+        Where it spreads farther, many rows are shortened: their products are not those of the rows that are scored.
+        """
+        if self.law is None or self.moments.second is None or self.design.keys:
+            return False
+        points, shares = self.law
+        return bool(1 / MAX_SPREAD <= shares @ (points - shares @ points) ** 2 <= MAX_SPREAD)
 
     def rounds(self, spending: SpendPlan, scores: Scores, count: int, part: float) -> Scores:
         """So many rounds from given scores, for a part of the spend."""
+        if self.told:
+            return self._newton(spending, scores, [share * part for share in parts(count)])
         for share in parts(count):
             scores = self._round(spending, scores, share * part)
         return scores
+
+    def _newton(self, spending: SpendPlan, scores: Scores, shares: Sequence[float]) -> Scores:
+        """Rounds of two classes of numbers alone whose products are known, as is the curvature then: no searches.
+
+        A gradient tells how far the step before it should have gone: the slope along it falls in proportion.
+        """
+        at, before, step, scale = np.append(*scores.gap), np.zeros(0), np.zeros(self.design.size + 1), 1.0
+        spread = metric(self.moments, self.design)
+        for share in shares:
+            slope, level, noise = self._slopes(spending, Scores.of_gap(at), share)
+            found: Floats = np.append(slope, level)
+            was, now = float(before @ step) if len(before) else 0.0, float(found @ step)
+            if was > 0 and abs(now) > MIN_TURN_DEVIATIONS * float(np.sqrt(((noise * step[:-1]) ** 2).sum())):
+                length = float(np.clip(was / max(was - now, was / MAX_STRETCH), 1 / MAX_STRETCH, MAX_STRETCH))
+                at, found, scale = at + (length - 1) * step, found + (length - 1) * (found - before), scale / length
+            step[:] = np.linalg.solve(scale * self.curvature(at, spread) + self._ridge(noise), found)
+            at, before = at + step, found
+        return Scores.of_gap(at)
+
+    def curvature(self, gap: Floats, spread: Floats) -> Floats:
+        """Of the loss at log-odds, the intercept last: as if a row's numbers beside these had nothing to do with them.
+
+        `spread`: the covariance of the numbers.
+        """
+        moments, weights, means = self.moments, gap[:-1], self.moments.means
+        sigma = float(np.sqrt(max(float(weights @ spread @ weights), 1e-12)))
+        along = spread @ weights / sigma
+        points, shares = cast("tuple[Floats, Floats]", self.law)
+        chances = 1 / (1 + np.exp(-np.clip(weights @ means + gap[-1] + sigma * points, -30, 30)))
+        steep = np.maximum(chances * (1 - chances), MIN_STEEP) * shares
+        flat, tilt, bent = steep.sum(), steep @ points, steep @ points**2
+        cross = tilt * along + flat * means
+        numbers = flat * (spread + np.outer(means, means)) + (bent - flat) * np.outer(along, along)
+        numbers += tilt * (np.outer(along, means) + np.outer(means, along))
+        return moments.total * np.block([[numbers, cross[:, None]], [cross[None], np.array([[flat]])]])
+
+    def _ridge(self, noise: Floats) -> Floats:
+        """What the curvature gains by the penalty, and by the noise of gradients."""
+        return np.diag(np.append(np.sqrt(noise**2 + self.moments.noise**2) + self.penalty, 1e-9 * self.moments.total))
 
     def _round(self, spending: SpendPlan, scores: Scores, part: float) -> Scores:
         direction = self._direction(spending, scores, part * (1 - SEARCH_PART))
@@ -250,6 +322,19 @@ class Descent:
 
     def _direction(self, spending: SpendPlan, scores: Scores, part: float) -> Scores:
         """Against the gradient, as the curvature of the loss allows at least, less where noise is strong."""
+        moments = self.moments
+        slope, level, deviation = self._slopes(spending, scores, part)
+        means = moments.means
+        curvature = moments.total * metric(moments, self.design) / 2
+        ridge = self._ridge(deviation)[:-1, :-1]
+        weights = cast("Floats", np.linalg.solve(curvature + ridge, (slope - level[:, None] * means).T).T)
+        intercepts = level / (moments.total / 2) - weights @ means
+        if len(moments.counts) == 2:
+            weights, intercepts = np.concatenate([-weights, weights]), np.concatenate([-intercepts, intercepts])
+        return Scores(weights, intercepts)
+
+    def _slopes(self, spending: SpendPlan, scores: Scores, part: float) -> tuple[Floats, Floats, Floats]:
+        """How fast the loss falls with the weights and with the intercepts, and the deviation of places' noise."""
         moments, d = self.moments, len(self.design.numbers)
         first, *keys = spending.several(self.gradient(scores, pure=spending.pure), part)
         classes = len(moments.counts)
@@ -269,16 +354,7 @@ class Descent:
         level = moments.counts[asked] - moments.counts.sum() / 2 - ones
         # Of two classes the weights are the gap between the rows of scores.
         own = scores.weights[asked] - (scores.weights[[0]] if classes == 2 else 0.0)
-        slope = slope - self.penalty * own
-        means = moments.means
-        curvature = moments.total * metric(moments, self.design) / 2
-        ridge = np.diag(np.sqrt(deviation**2 + moments.noise**2))
-        ridge += self.penalty * np.eye(self.design.size)
-        weights = np.linalg.solve(curvature + ridge, (slope - level[:, None] * means).T).T
-        intercepts = level / (moments.total / 2) - weights @ means
-        if classes == 2:
-            weights, intercepts = np.concatenate([-weights, weights]), np.concatenate([-intercepts, intercepts])
-        return Scores(weights, intercepts)
+        return slope - self.penalty * own, level, deviation
 
     def _length(self, spending: SpendPlan, scores: Scores, direction: Scores, part: float) -> float:
         """How far to go: where the loss stops falling, between the lengths that are tried."""

@@ -300,9 +300,9 @@ class SublinearGrowth(Informed):
 
     @property
     def _left(self) -> int:
-        """The queries that are left of those there were when the fit began."""
-        left, spent = self.spending.facts.remaining, self.spending.spent
-        return left.queries - spent.queries if isinstance(left, Queries) and isinstance(spent, Queries) else 0
+        """The queries that are left of those there were when the fit began, or of the spend if that is less."""
+        spent = self.spending.spent
+        return self.spending.queries - spent.queries if isinstance(spent, Queries) else 0
 
     def _labels(self, places: Sequence[int]) -> Together:
         leaf = self.tree.route(places)

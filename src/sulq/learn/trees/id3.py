@@ -37,8 +37,8 @@ class ID3(Classifier):
     criterion="separation" lets the curator choose a division of each node by how far the labels on either side differ:
     the twoing of [BFOS84]; at the last level, the rows named rightly. One row moves a score by at most 1 whatever the
     number of attributes, so a level costs one choice and an error of ln(candidates)/epsilon rows. As many levels are
-    chosen as have twice that many rows in a node; where they would have fewer leaves than labels, all are divided
-    without a look at the data, and what is left goes to the labels at the leaves.
+    chosen as have twice that many rows in a node; where they would have fewer leaves than labels, levels are divided
+    without a look at the data, as many as leave a leaf 1.5 times its noise, and what is left goes to its labels.
     criterion="auto" asks the number of rows first, and takes tables where their noise is at most 1/2500 of it.
     From 1/2500 on tables are level with choices, or ahead. Measured: docs/benchmarks-learn.md.
 

@@ -12,12 +12,13 @@ from sulq.answers.answer import Answer
 from sulq.language.kinds import Floats, Integers
 from sulq.language.law import ExponentialLaw, FlipLaw
 from sulq.language.question import Choose, Sums
-from sulq.language.rowfn import RowFn, lookup
+from sulq.language.rowfn import RowFn, lit, lookup
 from sulq.language.score import Contrast
-from sulq.learn.noisy_sums import Chance, public
+from sulq.learn.noisy_sums import Chance, deviations, public
 from sulq.learn.trees.growth import FIRST, LABELS, MAX_QUESTION_CELLS, Growth, options
 
 MIN_ERRORS_A_NODE: Final = 2  # times the error of a choice, in rows: what a node needs to be divided
+EVEN_ROWS: Final = 1.5  # rows of a leaf for each of its labels' noise, where levels are divided without a look
 MAX_EVEN_NODES: Final = 2**10  # nodes of a level that is divided evenly
 
 UNIT: Final = 2**10  # weights of a contrast are whole numbers up to this
@@ -58,7 +59,7 @@ class SeparationGrowth(Growth):
                 break
             places = [new for place, number in chosen for new in self._divide(place, *divisions[number])]
         if divisions and levels == 0:
-            self._divide_evenly(places, self.depth)
+            self._divide_evenly(places, self._even_levels())
         self.finish()
 
     def _worth(self, sides: tuple[RowFn, ...], width: int) -> int:
@@ -74,6 +75,17 @@ class SeparationGrowth(Growth):
             if all(rows / 2**n >= self._floor([0], sides, width, n) for n in range(levels)):
                 return levels
         return 0
+
+    def _even_levels(self) -> int:
+        """How many levels are divided without a look: as many as leave a leaf EVEN_ROWS times its labels' noise.
+
+        Deeper leaves would name a label by chance; fewer leaves than labels could not name them all.
+        """
+        leaf = Sums((lit(1),), by=(self.labels.row,))
+        noise = float(deviations(self.spending.foresee(leaf, self.left))[0].max())
+        rows = max(float(self.tree.nodes[0].counts.sum()), 1.0)
+        fewest = min(self.depth, math.ceil(math.log2(self.labels.size)))
+        return int(np.clip(math.floor(math.log2(max(rows / (EVEN_ROWS * max(noise, 1e-9)), 1.0))), fewest, self.depth))
 
     def _divide_evenly(self, places: list[int], levels: int) -> None:
         """Divide nodes without a look at the data: an attribute least used on the way, its codes in two halves.

@@ -144,9 +144,12 @@ class SVD(Projection):
 class PCA(Projection):
     """The directions along which the rows vary most.
 
-    Two questions. The first asks for the number of rows, their mean and their spread, roughly; the second for the
-    products of the columns two by two about that mean, of rows shortened to a ball around it, and what is left of
-    the mean. Directions are eigenvectors of the largest eigenvalues of the resulting covariance matrix.
+    Two questions, or three. The first asks for the number of rows, their mean and their spread, roughly; the last for
+    the products of the columns two by two about that mean, of rows shortened to a ball around it, and what is left of
+    the mean. In between a closer look about that mean tells each column's variance, where it is foreseen to pay: noise
+    hides the spread and a smaller ball would make up for the price, or noise would drown the matrix and a variance
+    stands out. Directions are eigenvectors of the largest eigenvalues of the covariance matrix, which is
+    drawn towards the variances expected by as much as noise explains.
 
     Privacy: the spend's; the model is computed from noisy sums.
     Accuracy: as for SVD, with E = noise/n. Shortening rows keeps the directions of any distribution whose level sets
@@ -154,9 +157,11 @@ class PCA(Projection):
     Where noise is small beside the spread no row is shortened, and without noise the result is the textbook's.
     Source: BDMN05, section 4.1 (S0.11) and Dwork05 (S1.9); the ball and one noise for both places as in DTTZ14.
 
-    Spend: a quarter for the first question (3:17:5 for number, mean and spread), of the rest a tenth for the mean
-    and nine tenths for the products. The radius is a fifth of the half-diagonal, or as far as the noise stays within a
-    hundredth of the spread. Where noise would drown the matrix, the columns of the narrowest bounds are left out.
+    Spend: a fifth for the first question (3:17:5 for number, mean and spread), .15 for a closer look, of the rest a
+    tenth for the mean and nine tenths for the products. The radius is a fifth of the half-diagonal or the spread, the
+    smaller, or as far as the noise stays within a hundredth of the spread. Where noise would drown the matrix, the
+    columns of least variance are left out; where it would drown every matrix, all is spent on the closer look and a
+    component is a column.
 
     Args:
         n_components: How many directions.
@@ -200,6 +205,8 @@ class PCA(Projection):
     def _learn(self, found: Moments, k: int) -> None:
         kept = np.ix_(found.keep, found.keep)
         values, rows = directions(found.matrix[kept] * found.scale, k)
+        if found.believed is not None:
+            rows = directions(found.believed, k)[1]
         self.components_ = np.zeros((k, len(found.mean)))
         self.components_[:, found.keep] = rows
         self.mean_ = found.mean

@@ -1,17 +1,15 @@
 """k-means by noisy sums: Lloyd's iteration, one question a round, from given centres, a spread or a noisy sketch.
 
-A round asks how many rows are nearest to each centre, and what they sum to. Weighted k-means on points that are public
-or already released finds the k points that stand for many.
+A round asks how many rows are nearest to each centre, and what they sum to.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan, queries
 from sulq.errors import QuestionError
@@ -22,11 +20,15 @@ from sulq.language.question import Sums
 from sulq.language.rowfn import Nearest
 from sulq.learn.base import Learner
 from sulq.learn.features import Features
-from sulq.learn.noisy_sums import SAFE_DEVIATIONS, Chance, deviations, divided, public
+from sulq.learn.noisy_sums import SAFE_DEVIATIONS, deviations, divided, public
+from sulq.learn.unsupervised.quantizer import cover, distances, nearest_of, quantize
 from sulq.learn.unsupervised.space import (
     ColumnSpace,
     Location,
     ball,
+    closer,
+    closer_question,
+    foreseen_most,
     locate,
     location_question,
     moved,
@@ -34,75 +36,20 @@ from sulq.learn.unsupervised.space import (
     squared,
 )
 
-Places = npt.NDArray[np.intp]
-
-QUANTIZER_STARTS: Final = 8
-QUANTIZER_STEPS: Final = 30
 INERTIA_PART: Final = Fraction(1, 10)  # of a round that also asks for the squared distances, their part
 LOOK_PART: Final = Fraction(3, 20)  # of the spend, for where the rows lie
 SKETCH_PART: Final = Fraction(1, 2)  # of the rest, for a first partition into many cells
 SKETCH_CELLS: Final = 64  # of that partition at most, or eight a cluster
 MAX_CELL_NOISE: Final = 0.5  # the noise of a cell's mean, as part of the spread, up to which cells are worth asking for
 SKETCH_SPACING: Final = 0.7  # how far apart the cells' centres lie, in deviations of the rows
-RADIUS_SPREADS: Final = 4.0  # squared radius, in spreads
+RADIUS_SPREADS: Final = 4.0  # squared radius, in spreads, that is small enough
+MAX_RADIUS_NOISE: Final = 0.03  # the noise of a cluster's mean, as part of the spread, up to which a radius may grow
 PLAIN_ROUNDS: Final = 5  # of plain Lloyd
 MAX_SKETCH_ROUNDS: Final = 3  # rounds after a sketch at most
+CLOSER_PART: Final = Fraction(3, 20)  # of the spend, for a closer look where noise hides how far the rows spread
+MIN_SIGNAL: Final = 0.5  # the part of the clusters' means that noise leaves, below which the mean of all is a centre
 MAX_ROUND_NOISE: Final = 0.1  # the noise of a cluster's mean, as part of the spread, that another round may not pass
 Small = Literal["keep", "drop", "move", "raise"]
-
-
-def nearest_of(points: Floats, centres: Floats) -> Places:
-    """The index of the nearest centre of each point; ties go to the lowest (S0.13)."""
-    return np.asarray((np.square(centres).sum(axis=1) - 2.0 * (points @ centres.T)).argmin(axis=1))
-
-
-def distances(points: Floats, centres: Floats) -> Floats:
-    """The squared distances of points from centres, a row a point."""
-    squares = np.square(points).sum(axis=1)[:, None] + np.square(centres).sum(axis=1)
-    return np.asarray(np.maximum(squares - 2.0 * (points @ centres.T), 0.0))
-
-
-def quantize(points: Floats, weights: Floats, k: int, *, starts: int = QUANTIZER_STARTS) -> Floats:
-    """The best of several runs of weighted k-means from spread starts (k-means++)."""
-    rng = public()
-    runs = [_run(points, weights, _spread(points, weights, k, rng)) for _ in range(starts)]
-    return min(runs, key=lambda run: run[0])[1]
-
-
-def cover(middle: Floats, half: Floats, k: int) -> Floats:
-    """K points that stand for a box about whose inside nothing is known: those of points spread evenly over it."""
-    rng = public()
-    points = middle + half * rng.uniform(-1.0, 1.0, (max(1000, 20 * k), len(half)))
-    return quantize(points, np.ones(len(points)), k, starts=2)
-
-
-def _spread(points: Floats, weights: Floats, k: int, rng: Chance) -> Floats:
-    """Start points, each drawn by weight and squared distance from those before it."""
-    chosen = [points[_draw(weights, rng)]]
-    away = distances(points, chosen[0][None])[:, 0]
-    while len(chosen) < k:
-        chosen.append(points[_draw(weights * away, rng)])
-        away = np.minimum(away, distances(points, chosen[-1][None])[:, 0])
-    return np.array(chosen)
-
-
-def _draw(weights: Floats, rng: Chance) -> int:
-    total = float(weights.sum())
-    return int(rng.choice(len(weights), p=weights / total if total > 0 else None))
-
-
-def _run(points: Floats, weights: Floats, centres: Floats) -> tuple[float, Floats]:
-    """Lloyd's iteration; gives what is left of the weighted squared distances, and the centres."""
-    for _ in range(QUANTIZER_STEPS):
-        place = nearest_of(points, centres)
-        mass = np.bincount(place, weights=weights, minlength=len(centres))
-        sums = np.zeros_like(centres)
-        np.add.at(sums, place, points * weights[:, None])
-        moved = np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], centres)
-        if np.allclose(moved, centres, rtol=0, atol=1e-9 * float(np.abs(points).max() or 1.0)):
-            break
-        centres = moved
-    return float((weights * distances(points, centres).min(axis=1)).sum()), centres
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +123,14 @@ class Rounds:
             squares=values[:, 1 + d] if inertia else None,
         )
 
-    def noise(self, part: Fraction) -> float:
-        """The norm of the noise in one cell's sums, foreseen for a part of the spend; free."""
+    def errors(self, part: Fraction) -> Floats:
+        """The noise in one cell's sums, by coordinate, foreseen for a part of the spend; free."""
         plan = self.spending.foresee(self.question(self.origin[None]), part)
-        return float(np.linalg.norm(deviations(plan)[0][1 : 1 + len(self.space)] * self.unit))
+        return deviations(plan)[0][1 : 1 + len(self.space)] * self.unit
+
+    def noise(self, part: Fraction) -> float:
+        """The norm of that."""
+        return float(np.linalg.norm(self.errors(part)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +140,26 @@ class Shrink:
     mean: Floats
     deviation: Floats  # of the rows, by coordinate
     most: float  # rows that there are surely
+    doubt: Floats | float = 0.0  # the variance of what is not known of the mean of all, by coordinate
 
-    def means(self, found: LloydRound, centres: Floats, origin: Floats) -> Floats:
-        """The new means, drawn towards the old centres by as much as noise explains of them."""
+    def means(self, found: LloydRound, centres: Floats, origin: Floats, kept: Truths | None = None) -> Floats:
+        """The new means, drawn towards the old centres by as much as noise explains of them.
+
+        What all of them moved by is told by the sum of all cells: it is known better than what one of them did.
+        Those that are not kept move with the others alone.
+        """
+        shift = self._shift(found, centres - origin)
         rows = np.clip(found.sizes - found.blur, 0.0, self.most)[:, None]
-        signal = (rows * self.deviation) ** 2
-        weight = signal / (signal + found.errors**2)
-        return centres + weight * (origin + found.guarded - centres)
+        signal = (rows * self.deviation) ** 2 * (1.0 if kept is None else kept[:, None])
+        weight = signal / np.maximum(signal + found.errors**2, 1e-300)
+        return centres + shift + weight * (origin + found.guarded - centres - shift)
+
+    def _shift(self, found: LloydRound, away: Floats) -> Floats:
+        """How far the mean of all rows is from where the centres have it, as far as it stands out from noise."""
+        rows = max(float(found.sizes.sum()), SAFE_DEVIATIONS * found.blur * np.sqrt(len(away)))
+        off = (found.sums - found.sizes[:, None] * away).sum(axis=0) / rows
+        noise = (len(away) * found.errors**2 + found.blur**2 * (away**2).sum(axis=0)) / rows**2
+        return np.asarray(self.doubt / np.maximum(self.doubt + noise, 1e-300) * off)
 
 
 Plan = tuple[Rounds, Floats, list[Fraction], Shrink | None]
@@ -232,38 +196,66 @@ class KMeansTask:
         """Centres found in a noisy sketch of the rows; then a few rounds."""
         space, spending, k = self.space, self.spending, self.k
         spending.foresee(location_question(space, spending), LOOK_PART)
+        spending.foresee(closer_question(space, space.middle, float(space.half.max())), CLOSER_PART)
         box = Rounds(space, spending, space.middle, np.inf, float(np.linalg.norm(space.half)))
         spending.foresee(box.question(np.tile(space.middle, (max(SKETCH_CELLS, 8 * k), 1))), 1 - LOOK_PART)
-        spending.plan(2 + (rounds or MAX_SKETCH_ROUNDS))
-        where = locate(space, spending, LOOK_PART)
+        spending.plan(3 + (rounds or MAX_SKETCH_ROUNDS))
+        where, left = locate(space, spending, LOOK_PART), 1 - LOOK_PART
+        if self._look_again(where, left):
+            where = closer(space, spending, where, CLOSER_PART)
+            left -= CLOSER_PART
         about = self._about(where)
         even = space.half**2 / 3  # the variances of rows spread evenly over the box
-        spread = np.sqrt(np.minimum(where.spread * space.half**2 / (space.half**2).sum() + where.doubt, even))
-        shrink = Shrink(where.mean, spread, where.least)
+        spread = np.sqrt(np.minimum(where.variances + where.doubt, even))
+        shrink = Shrink(where.mean, np.sqrt(np.minimum(where.variances, even)), where.least, where.doubt)
         reach = float(np.linalg.norm(spread))
-        left = 1 - LOOK_PART
         cells = min(
             max(SKETCH_CELLS, 8 * k), int(MAX_CELL_NOISE * where.least * reach / about.noise(left * SKETCH_PART))
         )
         if cells < 2 * k:
-            centres = space.inside(cover(where.mean, spread * np.sqrt(3), k))
+            centres = self._spread(about, where, spread, left)
         else:
-            centres = self._sketch(about, shrink, cells, left * SKETCH_PART)
+            centres = self._sketch(about, replace(shrink, deviation=spread), cells, left * SKETCH_PART)
             left *= 1 - SKETCH_PART
         if rounds is None:
             enough = MAX_ROUND_NOISE * where.least * reach / k
             rounds = next((n for n in range(MAX_SKETCH_ROUNDS, 1, -1) if about.noise(left / n) <= enough), 1)
         return about, centres, [left / rounds] * rounds, shrink
 
+    def _look_again(self, where: Location, left: Fraction) -> bool:
+        """Whether a closer look pays: the ball it foresees makes less noise at the smaller price that is left."""
+        about, most = self._about(where), foreseen_most(self.space, self.spending, where, CLOSER_PART)[0]
+        corner = float((self.space.away(where.mean) ** 2).sum()) / RADIUS_SPREADS
+        smaller = np.sqrt(min(most, corner) / min(where.most, corner))
+        return bool(not where.sure and smaller * about.noise(left - CLOSER_PART) < about.noise(left))
+
+    def _spread(self, about: Rounds, where: Location, spread: Floats, left: Fraction) -> Floats:
+        """Public points about the mean; where the clusters' own means would drown in noise, it is one of them.
+
+        With the mean among the centres no row is farther from them than from it.
+        """
+        centres = self.space.inside(cover(where.mean, spread * np.sqrt(3), self.k))
+        signal = (where.least * spread / self.k) ** 2
+        seen = float((spread**2 * signal / np.maximum(signal + about.errors(left) ** 2, 1e-300)).sum())
+        if seen < MIN_SIGNAL * float((spread**2).sum()):
+            centres[nearest_of(where.mean[None], centres)[0]] = where.mean
+        return centres
+
     def _about(self, where: Location) -> Rounds:
-        """Rounds about the rows' mean, within a few spreads."""
+        """Rounds about the rows' mean, within a few spreads, or as far as the noise stays small.
+
+        Shortened rows draw the mean of a far cluster inwards, however much is spent.
+        """
         space = self.space
         box = float((space.half**2).sum())
         wide = RADIUS_SPREADS * (where.spread + where.blur + float(where.doubt.sum()))
         probe = Rounds(space, self.spending, where.mean, np.inf, float(np.sqrt(where.spread)))
         # The same part of the half-diagonal, in the units of the sums.
         radius = float(np.sqrt(wide / box) * np.linalg.norm(space.half / probe.unit))
-        return Rounds(space, self.spending, where.mean, radius, float(np.sqrt(where.spread)))
+        found = Rounds(space, self.spending, where.mean, radius, float(np.sqrt(where.spread)))
+        noise = found.noise((1 - LOOK_PART) * SKETCH_PART / MAX_SKETCH_ROUNDS) * self.k / where.least
+        small = MAX_RADIUS_NOISE * float(np.sqrt(where.spread)) / max(noise, 1e-300)
+        return replace(found, radius=radius * max(small, 1.0))
 
     def _sketch(self, about: Rounds, shrink: Shrink, cells: int, part: Fraction) -> Floats:
         """The best k centres of the noisy means of many cells, weighted by their noisy sizes."""
@@ -295,8 +287,10 @@ class KMeans(Learner):
     new mean (S0.14, E12). Given centres and no noise, this is Lloyd's iteration.
     Source: BDMN05, section 4.2 (S0.13); Dwork05 for small clusters (S1.10); shares between sizes and sums as Su16.
 
-    Spend: 15% for the first question, half of the rest for the cells, half for the rounds; where cells would be all
-    noise, everything for one round. With centres given, equal parts for all rounds.
+    Spend: 15% for the first question; as much for a closer look where noise hides the spread and the smaller ball it
+    foresees makes up for the price; half of the rest for the cells, half for the rounds; where cells would be all
+    noise, everything for one round; where clusters would be, the mean of all is among the centres, which move together
+    by what their cells tell of it. With centres given, equal parts for all rounds.
 
     Args:
         n_clusters: How many centres.
@@ -343,8 +337,11 @@ class KMeans(Learner):
             asked = self.inertia and i == len(parts) - 1
             found = rounds.ask(centres, part, inertia=asked)
             kept = self._kept(found, spending)
-            moved = shrink.means(found, centres, rounds.origin) if shrink else rounds.origin + found.means
-            centres = space.inside(self._policy(np.where(kept[:, None], moved, centres), found, kept, shrink, i))
+            if shrink:
+                moved = shrink.means(found, centres, rounds.origin, kept)
+            else:
+                moved = np.where(kept[:, None], rounds.origin + found.means, centres)
+            centres = space.inside(self._policy(moved, found, kept, shrink, i))
             self.history_.append(centres)
             if asked:
                 self.inertia_ = _inertia(found, centres, rounds.origin)

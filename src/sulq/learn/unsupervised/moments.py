@@ -17,9 +17,15 @@ from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Outer, RowFn
 from sulq.learn.noisy_sums import deviations, divisor_of, public, symmetric
 from sulq.learn.unsupervised.space import (
+    CLOSE_SPREADS,
+    MIN_RADIUS,
+    SURE_DEVIATIONS,
     ColumnSpace,
     Location,
     ball,
+    closer,
+    closer_question,
+    foreseen_most,
     l1_ball,
     locate,
     location_question,
@@ -29,14 +35,16 @@ from sulq.learn.unsupervised.space import (
 
 Places = npt.NDArray[np.intp]
 
-LOOK_PART: Final = Fraction(1, 4)  # of the spend, for where the rows lie
+LOOK_PART: Final = Fraction(1, 5)  # of the spend, for where the rows lie
 CENTRED_SHARES: Final = (Fraction(1), Fraction(9))  # what is left of the mean, the products
 MOMENT_SHARES: Final = (Fraction(1), Fraction(9), Fraction(40))  # number, sums, products
 MEAN_PART: Final = Fraction(1, 5)  # of the spend, for the mean of version 0
 NARROW_RADIUS: Final = 0.2  # a radius, as part of the half-diagonal, that is small enough not to cost
 MAX_BLUR: Final = 0.01  # the noise, as part of the spread, up to which a radius may grow
-DROWNING_NOISE: Final = 0.6  # the noise, as part of the spread, at which half of what a matrix tells is lost
+DROWNING_NOISE: Final = 0.4  # the noise, as part of the spread, at which half of what a matrix tells is lost
 MIDPOINT_RADIUS: Final = 0.5  # the usual radius about the middle
+CLOSER_PART: Final = Fraction(3, 20)  # of the spend, for a closer look
+MIN_CORRELATION: Final = 0.2  # that two columns are expected to have at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +72,63 @@ class Moments:
     even: bool = False  # whether such noise was drawn, and in every place
     spread: float = 0.0  # where rows were shortened, the sum of all variances as they were before,
     blur: float = 0.0  # and the deviation of that
+    believed: Floats | None = None  # the matrix of those coordinates as far as it stands out from noise
 
 
 def centred(task: MomentsTask) -> Moments:
-    """Where the rows lie, then the products about their mean."""
+    """Where the rows lie, then the products about their mean: of all columns, or of those that vary most.
+
+    Where that is foreseen to pay, the rows are looked at more closely in between.
+    Where it would drown any matrix of more columns than components, that is the last question: a component is a column.
+    """
     space, spending = task.space, task.spending
+    everything, left = np.arange(len(space)), 1 - LOOK_PART
     spending.foresee(location_question(space, spending), LOOK_PART)
-    spending.foresee(products(space, space.middle, np.arange(len(space)), np.inf), 1 - LOOK_PART)
-    _can_shorten(task, lambda reach: products(space, space.middle, np.arange(len(space)), reach), 1 - LOOK_PART)
-    spending.plan(2, location_question(space, spending), products(space, space.middle, np.arange(len(space)), np.inf))
+    spending.foresee(products(space, space.middle, everything, np.inf), left)
+    spending.foresee(closer_question(space, space.middle, float(space.half.max())), CLOSER_PART)
+    _can_shorten(task, lambda reach: products(space, space.middle, everything, reach), left)
+    spending.plan(2, location_question(space, spending), products(space, space.middle, everything, np.inf))
     where = locate(space, spending, LOOK_PART)
-    blur = Blur.of(space, spending, where)
-    keep = kept(space, blur, task.k)
+    keep = kept(where.variances, Blur.of(space, spending, where, left), task.k)
+    alone = len(keep) == task.k < len(space) and where.sure
+    part = left if alone else CLOSER_PART
+    if not spending.sublinear and _look_again(task, where, left, part, few=len(keep) < len(space)):
+        spending.plan(2 if alone else 3)
+        where = closer(space, spending, where, part)
+        if alone:
+            return _of_columns(where, np.sort(_order(where.variances)[: task.k]))
+        left -= part
+        keep = kept(where.variances, Blur.of(space, spending, where, left), task.k)
+    return _of_products(task, where, keep, left)
+
+
+def _look_again(task: MomentsTask, where: Location, left: Fraction, part: Fraction, *, few: bool) -> bool:
+    """Whether a closer look pays: by a smaller ball, or by the variances of columns of which few can be asked about."""
+    space, spending = task.space, task.spending
+    most, noise = foreseen_most(space, spending, where, part)
+    if few and noise < where.spread / len(space):
+        return True
+    narrow = NARROW_RADIUS**2 * float((space.half**2).sum())
+    dearer = float(1 - part / left) ** (1.0 if spending.pure else 0.5)
+    return not where.sure and task.radius is None and min(narrow, most) < dearer * min(narrow, where.most)
+
+
+def _of_columns(where: Location, keep: Places) -> Moments:
+    """The variances of some columns, of which each is a component."""
+    matrix = np.zeros((len(where.mean), len(where.mean)))
+    matrix[keep, keep] = where.variances[keep]
+    return Moments(where.count, where.mean, matrix, where.blur, keep, float(np.sqrt(where.spread)))
+
+
+def _of_products(task: MomentsTask, where: Location, keep: Places, part: Fraction) -> Moments:
+    """The products of some columns about the mean."""
+    space, spending = task.space, task.spending
+    blur = Blur.of(space, spending, where, part)
     half, away = space.half[keep], space.away(where.mean)[keep]
     reach = _reach(where, float((half**2).sum()), blur.relative(len(keep)), task.radius)
     corner = float(np.linalg.norm(away))
     whole = reach >= corner
-    released = spending.one(products(space, where.mean, keep, reach), 1 - LOOK_PART).released
+    released = spending.one(products(space, where.mean, keep, reach), part).released
     sums, noise = released.values()[0] / where.count, released.deviations() / where.count
     rest, errors = sums[: len(keep)], noise[: len(keep)]
     if not whole:  # of shortened rows the mean says less than the first question did, but for its direction
@@ -101,20 +149,39 @@ def centred(task: MomentsTask) -> Moments:
         min(reach, corner),
         scale,
         not released.exact,
-        *((0.0, 0.0) if whole or len(keep) < len(space) else (where.spread, where.blur)),
+        *((0.0, 0.0) if whole or not where.sure or len(keep) < len(space) else (where.spread, where.blur)),
+        believed=believed(inner, 0.0 if released.exact else float(noise[-1]), where.variances[keep], half),
     )
 
 
 def _reach(where: Location, box: float, relative: float, radius: float | None) -> float:
     if radius is not None:
         return float(radius * np.sqrt(box))
-    return float(np.sqrt(max(NARROW_RADIUS**2 * box, MAX_BLUR * where.spread / relative)))
+    narrow = min(NARROW_RADIUS**2 * box, CLOSE_SPREADS * where.most)
+    return max(float(np.sqrt(max(narrow, MAX_BLUR * where.spread / relative))), float(np.sqrt(box)) * MIN_RADIUS)
 
 
 def products(space: ColumnSpace, centre: Floats, keep: Places, reach: float) -> Sums:
     """The sums of some coordinates about a centre, and of their products, of rows within a ball."""
     vector = ball(space.vector(centre, keep=keep.tolist()), reach, space.away(centre)[keep])
     return Sums((vector, Outer(vector)), shares=CENTRED_SHARES)
+
+
+def believed(matrix: Floats, noise: float, expected: Floats, half: Floats) -> Floats:
+    """A noisy matrix of products, drawn towards a diagonal one of the variances expected by as much as noise explains.
+
+    Columns that vary alike are drawn alike, which leaves the directions; of one that hardly varies the noise goes.
+    """
+    most = np.outer(half, half)  # no covariance is larger
+    matrix = np.clip(matrix, -most, most)
+    level = max(float(np.trace(matrix)), np.sqrt(len(matrix)) * noise)
+    prior = expected * (level / max(float(expected.sum()), 1e-300))
+    likely = np.maximum(prior, np.diag(matrix) - SURE_DEVIATIONS * noise)
+    prior[_order(prior)] *= 1 - 1e-9 * np.arange(len(prior))  # of equal ones the same come first everywhere
+    pairs, apart = np.outer(likely, likely), ~np.eye(len(matrix), dtype=bool)
+    signal = float((matrix**2 - noise**2)[apart].sum()) / max(float(pairs[apart].sum()), 1e-300)
+    width = pairs * min(max(signal, MIN_CORRELATION**2), 1.0)
+    return np.asarray(np.diag(prior) + width / np.maximum(width + noise**2, 1e-300) * (matrix - np.diag(prior)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +192,11 @@ class Blur:
     pure: bool
 
     @classmethod
-    def of(cls, space: ColumnSpace, spending: SpendPlan, where: Location) -> Blur:
+    def of(cls, space: ColumnSpace, spending: SpendPlan, where: Location, part: Fraction) -> Blur:
         """Foresee it for two coordinates, the widest one twice: with one alone products would have no sign. Free."""
         widest = int(space.half.argmax())
         reach = float(space.half.max()) / 2
-        plan = spending.foresee(products(space, space.middle, np.array([widest, widest]), reach), 1 - LOOK_PART)
+        plan = spending.foresee(products(space, space.middle, np.array([widest, widest]), reach), part)
         norm = 1.5 if spending.pure else 1.0
         return cls(float(deviations(plan)[0][-1]) / reach**2 / norm / where.least, spending.pure)
 
@@ -142,15 +209,20 @@ class Blur:
         return float(2 * np.sqrt(m) * self.one * ((m + 1) / 2 if self.pure else 1.0))
 
 
-def kept(space: ColumnSpace, blur: Blur, k: int) -> Places:
-    """The places of the coordinates worth asking about: of the widest bounds, by public facts and the noise alone.
+def _order(variances: Floats) -> Places:
+    """Places by variance, the largest first; equal ones in a public order: neighbours, as of an image, are alike."""
+    return np.lexsort((public().uniform(size=len(variances)), -variances))
 
-    Of m coordinates a matrix tells about their part of all squared widths, less what the noise hides: half
-    of it at DROWNED. Of equal widths none comes first for its place: neighbours, as of an image, are too much alike.
+
+def kept(variances: Floats, blur: Blur, k: int) -> Places:
+    """The places of the coordinates worth asking about: those of the largest variances, as far as they are known.
+
+    Of m coordinates a matrix tells about their part of all variance, less what the noise hides: half of it at
+    DROWNING_NOISE.
     """
-    order = np.lexsort((public().uniform(size=len(space)), -space.half))
-    squares = np.cumsum(space.half[order] ** 2)
-    worth = [squares[m - 1] / (1 + (blur.relative(m) / DROWNING_NOISE) ** 2) for m in range(k, len(space) + 1)]
+    order = _order(variances)
+    squares = np.cumsum(variances[order])
+    worth = [squares[m - 1] / (1 + (blur.relative(m) / DROWNING_NOISE) ** 2) for m in range(k, len(variances) + 1)]
     best = len(worth) - 1 - int(np.argmax(worth[::-1]))
     return np.sort(order[: k + best])
 

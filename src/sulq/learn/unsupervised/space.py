@@ -23,12 +23,18 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, WithinL1, case, lit
 from sulq.learn.features import Features
-from sulq.learn.noisy_sums import divisor_of
+from sulq.learn.noisy_sums import deviations, divisor_of
 
 BITS: Final = 15  # of a coordinate on the vector's grid (SR17)
 MIN_RELATIVE_REACH: Final = 1 / 64  # a coordinate's reach in a weighted vector, at least this part of the largest
 SHARES: Final = (Fraction(3), Fraction(17), Fraction(5))  # of the question: the number, the mean, the spread
 SURE_DEVIATIONS: Final = 2.0  # deviations by which a spread stands out
+SQUARE_VARIANCE: Final = 5.0  # of the square of Laplace noise of variance 1; of normal noise, less
+CLEAR_DEVIATIONS: Final = 3.0  # deviations of its noise by which a number stands out from what was expected
+CLOSE_SPREADS: Final = 1.0  # a squared radius, in spreads, that is large enough
+MIN_TRUST: Final = 1 / 17  # a weight, that of noise four times the signal, below which there is none
+MIN_RADIUS: Final = 2.0**-9  # a radius, as part of a side of the box, that the vector's grid is fine enough for
+CLOSER_SHARES: Final = (Fraction(1), Fraction(1))  # of a closer look: the mean, the squares
 
 
 class ColumnSpace:
@@ -129,8 +135,8 @@ def moved(away: Floats, radius: float, *, pure: bool) -> float:
 class Location:
     """What a first look tells, with what is not known of it.
 
-    Everything is computed from noisy sums and public facts. Where the noise hides it, the rows are
-    taken to lie as if spread evenly over the box: the mean moves towards the middle, the spread is a third.
+    Everything is computed from noisy sums and public facts. Where the noise hides it, the mean moves towards the
+    middle, and the spread is what the noise lets it be at most: a third of the box, or less.
     """
 
     count: float  # to divide by: no less than its noise
@@ -140,6 +146,13 @@ class Location:
     spread: float  # the sum of the coordinates' variances
     blur: float  # the deviation of that
     sure: bool  # whether the spread stands out from its noise
+    variances: Floats  # of the coordinates: as the bounds let expect, or as a closer look found them
+    seen: float = 0.0  # the spread as the noisy sums have it, no less than zero
+
+    @property
+    def most(self) -> float:
+        """How far rows lie from the mean, squared, at most on average: the spread and what is not known of both."""
+        return self.spread + self.blur + float(self.doubt.sum())
 
 
 def location_question(space: ColumnSpace, spending: SpendPlan) -> Sums:
@@ -176,27 +189,103 @@ def locate(space: ColumnSpace, spending: SpendPlan, part: Fraction) -> Location:
     """Ask, and read off the answer what it tells beyond its noise.
 
     The mean m of the noisy sums is drawn towards the middle by t/(t + s^2), s the noise in it and t its own
-    square as far as that stands out (James and Stein), at most that of rows spread over the box.
+    square as far as that stands out (James and Stein), at most that of a mean that is anywhere in the box. Where noise
+    hides both, rows spread evenly by as much as they may be must lie within the box too, which leaves the mean less
+    room: none where they may fill it.
     """
     released = spending.one(location_question(space, spending), part).released
     count, off, values, noise = read_count(spending, released)
     divisor = divisor_of(count, off)
     unit = space.even(pure=spending.pure)
-    flat = (space.half / unit) ** 2 / 3
     found, error = values[:-1] / divisor, float(noise[0]) / divisor
-    signal = np.minimum(max(float((found**2).mean()) - error**2, 0.0), flat)
-    mean = space.inside(space.middle + unit * found * signal / np.maximum(signal + error**2, 1e-300))
     away, errors = unit * found, unit * error
-    spread = values[-1] / divisor - float((away**2 - errors**2).sum())
+    seen = float(values[-1] / divisor - (away**2 - errors**2).sum())
     blur = math.sqrt((noise[-1] / divisor) ** 2 + float((4 * away**2 * errors**2 + 2 * errors**4).sum()))
     box = float((space.half**2).sum())
-    sure = spread > SURE_DEVIATIONS * blur
+    sure = seen > SURE_DEVIATIONS * blur
+    spread = min(seen, box) if sure else min(box / 3, max(seen, 0.0) + SURE_DEVIATIONS * blur)
+    square = float((found**2).mean())
+    clear = square > error**2 * (1 + SURE_DEVIATIONS * math.sqrt(SQUARE_VARIANCE / len(space)))
+    room = 1.0 if sure or clear else (1 - math.sqrt(3 * spread / max(box, 1e-300))) ** 2
+    flat = (space.half / unit) ** 2 / 3 * room
+    signal = np.minimum(max(square - error**2, 0.0), flat)
+    mean = space.inside(space.middle + unit * found * signal / np.maximum(signal + error**2, 1e-300))
     return Location(
         count=divisor,
         least=max(count - 2 * off, 1.0),
         mean=mean,
         doubt=unit**2 * np.minimum(error**2, flat),
-        spread=min(spread, box) if sure else box / 3,
-        blur=min(blur, box) if sure else box,
+        spread=spread,
+        blur=min(blur, box),
         sure=sure,
+        variances=spread * space.half**2 / max(box, 1e-300),
+        seen=min(max(seen, 0.0), box),
     )
+
+
+def closer_question(space: ColumnSpace, centre: Floats, reach: float) -> Sums:
+    """The sums of the coordinates about a centre, and of their squares, of rows within a ball.
+
+    The squares of a row within a ball of radius r sum to r^2, however many there are: their noise is that of one.
+    """
+    rows = tuple(row.clip(-reach, reach) for row in space.rows(centre))  # for the finer grid
+    near = np.minimum(space.away(centre), reach)
+    squares = l1_ball(Vector(tuple(Power(row, 2) for row in rows), BITS), reach**2, near**2)
+    return Sums((ball(Vector(rows, BITS), reach, near), squares), shares=CLOSER_SHARES)
+
+
+def close_reach(space: ColumnSpace, where: Location) -> float:
+    """How far from the mean rows are looked at more closely."""
+    return max(math.sqrt(CLOSE_SPREADS * where.most), float(space.away(where.mean).max()) * MIN_RADIUS)
+
+
+def foreseen_most(space: ColumnSpace, spending: SpendPlan, where: Location, part: Fraction) -> tuple[float, float]:
+    """What `most` would be after a closer look, of rows that spread by a deviation of noise more than was seen.
+
+    And the noise of a column's variance. Free.
+    """
+    plan = spending.foresee(closer_question(space, where.mean, close_reach(space, where)), part)
+    noise, d = deviations(plan)[0] / where.count, len(space)
+    blur = float(np.linalg.norm(noise[d:]))
+    doubt = where.doubt * noise[:d] ** 2 / np.maximum(where.doubt + noise[:d] ** 2, 1e-300)
+    return where.seen + where.blur + blur + float(doubt.sum()), float(noise[d:].max())
+
+
+def closer(space: ColumnSpace, spending: SpendPlan, where: Location, part: Fraction) -> Location:
+    """Ask again, about the mean found and within what the rows spread at most: the mean, and each column's variance.
+
+    A variance is drawn towards what the bounds let expect by as much as noise explains, unless it stands out.
+    """
+    d = len(space)
+    reach = close_reach(space, where)
+    released = spending.one(closer_question(space, where.mean, reach), part).released
+    values, noise = released.values()[0] / where.count, released.deviations() / where.count
+    off, error = values[:d], noise[:d]
+    signal = np.minimum(max(float((off**2 - error**2).mean()), 0.0), where.doubt)
+    weight = signal / np.maximum(signal + error**2, 1e-300)
+    widest = space.half**2  # no variance is larger
+    found = np.clip(values[d:] - off**2 + error**2, -widest, widest)
+    errors = np.minimum(np.sqrt(noise[d:] ** 2 + 4 * off**2 * error**2 + 2 * error**4), widest)
+    blur = float(np.linalg.norm(errors))
+    spread = min(float(found.sum()), float((space.half**2).sum()))
+    sure = spread > SURE_DEVIATIONS * blur
+    prior = where.variances * (max(spread, blur) / max(float(where.variances.sum()), 1e-300))
+    gap = np.maximum(found, 0.0) - prior
+    clear = 1 - (CLEAR_DEVIATIONS * errors) ** 2 / np.maximum(gap**2, 1e-300)  # what stands out is kept
+    return Location(
+        count=where.count,
+        least=where.least,
+        mean=space.inside(where.mean + weight * off),
+        doubt=where.doubt * error**2 / np.maximum(where.doubt + error**2, 1e-300),
+        spread=spread if sure else min(where.spread, max(spread, 0.0) + SURE_DEVIATIONS * blur),
+        blur=min(where.blur, blur),
+        sure=sure,
+        variances=prior + np.maximum(trust(prior**2, errors**2), clear) * gap,
+        seen=max(spread, 0.0),
+    )
+
+
+def trust(signal: Floats, noise: Floats | float) -> Floats:
+    """How much of a noisy gap to believe, from 0 to 1, by the variances of signal and noise: of a drowned one, 0."""
+    weight = signal / np.maximum(signal + noise, 1e-300)
+    return np.asarray(np.where(weight < MIN_TRUST, 0.0, weight))

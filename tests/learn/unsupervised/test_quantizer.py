@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sulq.learn.unsupervised.kmeans import cover, distances, nearest_of, quantize
+from sulq.learn.unsupervised.quantizer import cover, distances, nearest_of, quantize
 
 
 def test_it_finds_groups_that_lie_apart() -> None:
