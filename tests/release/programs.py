@@ -48,6 +48,25 @@ def people(budget: object = None, **options: object) -> Database:
     )  # fmt: skip
 
 
+WIDE = [f"x{i}" for i in range(40)]  # more attributes than a partition has keys
+
+
+def wide_table() -> pa.Table:
+    """Made-up answers, yes or no, to many questions, of people with an id."""
+    answers = np.random.default_rng(40).random((60, len(WIDE))) < 0.4
+    columns = {name: answers[:, i] for i, name in enumerate(WIDE)}
+    return pa.table(columns | {"pid": np.arange(60)})
+
+
+def wide_people() -> Database:
+    """A database of them, in memory."""
+    columns = {name: sulq.Bool() for name in WIDE} | {"pid": sulq.Int(0, 10_000)}
+    return sulq.connect(
+        wide_table(), table="people", engine="memory", columns=columns, budget=sulq.Epsilon(900), unit=sulq.Unit("pid"),
+        synthetic=True,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Program:
     """What a release is asked to publish."""

@@ -19,17 +19,19 @@ from sulq.answers import wire
 from sulq.errors import QuestionError, SulqError
 from sulq.release.contingency import ContingencyTable, contingency
 from sulq.release.tables import fourier, methods
+from sulq.release.tables.allocation import MAX_HELD_NUMBERS, MAX_LOOKUP_NUMBERS
 from sulq.release.tables.fourier import MAX_PROGRAM_NUMBERS, gamma_quantile
 from sulq.release.tables.methods import METHODS
 from tests.counts import count
 from tests.figures import figure
 from tests.learn.cases import exact, opened
 from tests.learn.sq.noisy import Arrays
+from tests.release.programs import wide_people, wide_table
 
 COLUMNS = {"a": sulq.Bool(), "b": ["x", "y", "z"], "c": sulq.Int(0, 3), "d": sulq.Real(0, 8)}
 NAMES = list(COLUMNS)
 ASKED = [["a", "b"], ["d", "b", "c"]]
-ROUNDED = 6  # rows that rounding the fit to whole counts may cost a marginal here; proved: |B|/2 = 33
+ROUNDED = 8  # rows that rounding the fit to whole counts may cost a marginal here; proved: |B|/2 = 33
 
 
 def made(n: int = 500, seed: int = 0) -> dict[str, object]:
@@ -586,6 +588,26 @@ def test_marginals_are_counted_before_they_are_written_down(method: str, k: int,
     assert oracle.asked == []
 
 
+def test_forty_attributes_are_a_table() -> None:
+    """All pairs of them, by DuckDB: without noise the truth; what needs all cells at once says what fits."""
+    with wide_people() as db:
+        names = [f"x{i}" for i in range(40)]
+        for method in ("cells", "model"):
+            with pytest.raises(QuestionError, match="fourier-shift") as refusal:
+                contingency(db, names, method=method, ways=2, spend=Epsilon(1))
+            assert refusal.value.code == "too-large"
+        assert db.spent.amount == 0
+        found = contingency(exact(db), names, ways=2, spend=Epsilon(1))
+    table = wide_table()
+    for pair in (["x0", "x39"], ["x35", "x2"]):
+        true = np.zeros((2, 2))
+        np.add.at(true, tuple(table[name].to_numpy().astype(int) for name in pair), 1)
+        assert found.marginal(pair).values == pytest.approx(true, abs=1e-6)
+    names = [*names, *(f"y{i}" for i in range(1000))]
+    with pytest.raises(QuestionError, match=r"1,024"):
+        contingency(Arrays(COLUMNS, made()), names, ways=2, spend=Epsilon(1))
+
+
 @pytest.mark.parametrize("method", ["fourier", "fourier-shift"])
 def test_coefficients_of_large_marginals_are_refused(method: str) -> None:
     """Of twelve attributes at once they are too many numbers; the message says what fits, and auto takes it.
@@ -607,17 +629,26 @@ def test_coefficients_of_large_marginals_are_refused(method: str) -> None:
     assert found.marginal(names[:2]).values.shape == (1, 1)
 
 
-def test_large_attributes_are_left_to_other_methods() -> None:
-    """Coefficients of two attributes of hundreds of values each are refused; auto takes what fits."""
+def test_large_attributes_are_asked_by_their_cells() -> None:
+    """Coefficients of two attributes of hundreds of values each are no table of numbers; no program is fitted to them.
+
+    They are asked as counts of the cells, of which nearly all are coefficients: the noise is that of the marginal.
+    """
     columns = {"a": sulq.Category(list(range(900))), "b": sulq.Category(list(range(800)))}
-    oracle = Arrays(columns, {name: np.zeros(3, dtype=int) for name in columns}, seed=1)
-    for method in ("fourier", "fourier-shift"):
-        with pytest.raises(QuestionError) as refusal:
-            contingency(oracle, ["a", "b"], [["a", "b"]], method, spend=Epsilon(1))
-        assert refusal.value.code == "too-large"
-    found = contingency(oracle, ["a", "b"], [["a", "b"]], spend=Epsilon(1))
-    assert set(found.foreseen) == {"cells", "marginals"}
-    assert found.marginal(["b", "a"]).values.shape == (800, 900)
+    codes = np.random.default_rng(1).integers(0, 800, 30)
+    oracle = Arrays(columns, dict.fromkeys(columns, codes), seed=1, budget=EpsilonDelta(90, 0.1))
+    with pytest.raises(QuestionError) as refusal:
+        contingency(oracle, ["a", "b"], [["a", "b"]], "fourier", spend=Epsilon(1))
+    assert refusal.value.code == "too-large"
+    found = contingency(oracle, ["a", "b"], [["a", "b"]], "fourier-shift", spend=Rho(0.5))
+    whole = found.marginal(["b", "a"])
+    assert whole.values.shape == (800, 900)
+    assert whole.standard_error.max() == pytest.approx(1.0, rel=0.01)
+    counted = np.zeros((800, 900))
+    np.add.at(counted, (codes, codes), 1)
+    far = np.abs(whole.values - counted)
+    assert far.max() < 7 * whole.standard_error.max()
+    assert far.mean() > 0.5
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -785,3 +816,22 @@ def test_a_model_that_does_not_fit_is_refused() -> None:
     assert oracle.asked == counted.asked == []
     empty = contingency(asked_of(rows[:0], 1), ["x0", "x1"], [["x0", "x1"]], "model", spend=Epsilon(1))
     assert empty.marginal(["x0", "x1"]).values.min() >= 0
+
+
+def test_a_question_that_is_too_long_to_send_has_smaller_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a door refuses for its length is asked with smaller tables; the refusal is free."""
+    tried = []
+    module = sys.modules["sulq.release.contingency"]
+    original = module._chosen
+
+    def chosen(wish, method, spending):
+        tried.append(wish.most)
+        if wish.most > MAX_LOOKUP_NUMBERS:
+            raise QuestionError("body-too-large", "The body is longer than 16777216 bytes.")
+        return original(wish, method, spending)
+
+    monkeypatch.setattr(module, "_chosen", chosen)
+    with sulq.connect(pa.table({"x": [0, 1]}), columns={"x": sulq.Int(0, 1)}, budget=Rho(1)) as db:
+        contingency(db, ["x"], [["x"]], "fourier-shift", spend=Rho(0.1))
+        assert float(db.spent.exact) == 0.1
+    assert tried == [MAX_HELD_NUMBERS, MAX_LOOKUP_NUMBERS]

@@ -147,8 +147,8 @@ class _Run(MeasuringRounds):
         """The marginals that fit the model's size, of which more is granted as the spend is used up."""
         most = self.megabytes * float(1 - self.left)
         free = {*closure(self.model.cliques)}
+        fit = [places for places in self.weights if places in free or self.model.megabytes([places]) <= most]
+        expected = self.model.marginals(fit)
         return [
-            Candidate(places, self.model.marginal(places), weight, noise * self.space.size(places))
-            for places, weight in self.weights.items()
-            if places in free or self.model.megabytes([places]) <= most
+            Candidate(places, expected[places], self.weights[places], noise * self.space.size(places)) for places in fit
         ]

@@ -7,9 +7,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,8 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Sums
 from sulq.language.rowfn import Lit
 from sulq.release.base import Chart, Paid, Release, labels_from_json, labels_to_json
-from sulq.release.space import ATTRIBUTES, CellSpace, Marginal, named, places, rows
+from sulq.release.space import ATTRIBUTES, MAX_KEYS, CellSpace, Marginal, named, places, rows
+from sulq.release.tables.allocation import MAX_HELD_NUMBERS, MAX_LOOKUP_NUMBERS, Weights
 from sulq.release.tables.contents import (
     Contents,
     FittedTable,
@@ -34,10 +35,10 @@ from sulq.release.tables.contents import (
     stored_facts,
     stored_tables,
 )
-from sulq.release.tables.design import Weights
 from sulq.release.tables.interactions import Places
 from sulq.release.tables.methods import METHODS, Measure, Method, Wish, measures, method_of, refuse, refuse_model
 from sulq.release.tables.noisy_tables import NoisyCells, NoisyMarginals, NoisyTable, bound, distance, variance
+from sulq.release.tables.ranges import RangeCount, conditions, counted, picked, ranged
 
 if TYPE_CHECKING:
     import pandas
@@ -47,7 +48,7 @@ COUNTING: Final = Fraction(1, 100)  # of the spend, for the number of rows
 CLEAR_NOISE_PART: Final = 0.002  # of the rows: noise so small that a fit would hardly lessen it
 CLOSE_FACTOR: Final = 1.05  # as good as the best
 MAX_MARGINALS: Final = 2**16
-MAX_ASKED_CELLS: Final = 2**24  # cells of all asked marginals
+MAX_ASKED_CELLS: Final = 2**25  # cells of all asked marginals
 INFLATED: Final = 0.1  # of the rows: added ones that are no more than this are few
 MAX_CHARTS: Final = 20  # marginals on a page
 MAX_TABLE_CELLS: Final = 2**20  # cells that are written out
@@ -93,6 +94,19 @@ class ContingencyTable(Release):
         added = self.shift / values.size
         own = tuple(self.labels[place] for place in wanted)
         return Marginal(tuple(names), own, values.transpose(turned), error.transpose(turned), added)
+
+    def count(self, where: Mapping[str, object]) -> RangeCount:
+        """How many rows have these values: `{"age": (20, 40), "city": "Lod"}`; free, and at any time.
+
+        A pair is a range, both ends included, of whole cells; else a cell's label. The standard error is that of the
+        sum: where cells share noise it is not that of cells apart.
+
+        Raises:
+            QuestionError: `bad-parameter`: as of `marginal`; a value is no cell's, or a range cuts one.
+        """
+        order = tuple(sorted(self._places(tuple(conditions(where)))))
+        chosen = [picked(self.names[place], self.labels[place], where[self.names[place]]) for place in order]
+        return counted(self.contents.marginal(order), noise_of(self.contents), order, chosen)
 
     def table(self) -> Floats:
         """The published table itself, an axis for each attribute, from which the marginals are summed.
@@ -165,20 +179,21 @@ class ContingencyTable(Release):
 
     def _marginals(self) -> pa.Table:
         """All asked marginals below each other: an attribute that is not in a marginal is empty there."""
-        columns: dict[str, list[object]] = {name: [] for name in self.names}
         title, value, error = (named(self.names, name) for name in ("marginal", "value", "standard_error"))
-        columns |= {title: [], value: [], error: []}
-        for asked in self.asked:
-            found = self.marginal(asked)
-            cells = dict(zip(asked, rows(found.labels), strict=True))
-            size = found.values.size
-            for name in self.names:
-                columns[name] += cells.get(name, [None] * size)
-            columns[title] += [" x ".join(asked)] * size
-            columns[value] += found.values.ravel().tolist()
-            columns[error] += found.standard_error.ravel().tolist()
-        texts = [(name, pa.string()) for name in (*self.names, title)]
-        return pa.table(columns, schema=pa.schema([*texts, (value, pa.float64()), (error, pa.float64())]))
+        found = [self.marginal(asked) for asked in self.asked]
+        starts = np.cumsum([0, *(own.values.size for own in found)])
+        columns: dict[str, object] = {}
+        for name in self.names:  # one after the other: of many attributes nearly all places are empty
+            column = np.full(starts[-1], None, dtype=object)
+            for own, start, end in zip(found, starts, starts[1:], strict=False):
+                if name in own.names:
+                    column[start:end] = rows(own.labels)[own.names.index(name)]
+            columns[name] = pa.array(column, pa.string())
+        titles = np.repeat(np.array([" x ".join(own.names) for own in found], dtype=object), np.diff(starts))
+        columns[title] = pa.array(titles, pa.string())
+        columns[value] = np.concatenate([own.values.ravel() for own in found])
+        columns[error] = np.concatenate([own.standard_error.ravel() for own in found])
+        return pa.table(columns)
 
     def facts(self) -> dict[str, object]:
         """Attributes, marginals, method, and what was foreseen."""
@@ -197,20 +212,18 @@ class ContingencyTable(Release):
     @classmethod
     def of(cls, paid: Paid, facts: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Self:
         """The table that was saved as these."""
-        labels = labels_from_json(facts["labels"])
-        names = tuple(map(str, facts["names"]))
+        labels, names = labels_from_json(facts["labels"]), tuple(map(str, facts["names"]))
         asked = tuple(tuple(map(str, own)) for own in facts["asked"])
         marginals = tuple(places(own, names, ATTRIBUTES) for own in asked)
-        sizes = tuple(len(own) for own in labels)
+        sizes = tuple(map(len, labels))
         contents = stored_contents(str(facts["method"]), sizes, marginals, facts["kept"], tables)
-        foreseen = {str(name): float(value) for name, value in facts["foreseen"].items()}
         return cls(
             paid=paid,
             names=names,
             labels=labels,
             asked=asked,
             method=str(facts["method"]),
-            foreseen=foreseen,
+            foreseen={str(name): float(value) for name, value in facts["foreseen"].items()},
             contents=contents,
             notes=tuple(map(str, facts["notes"])),
         )
@@ -239,6 +252,7 @@ def contingency(
     ways: int = 0,
     bins: int = 8,
     weights: Weights = "best",
+    ranges: list[str] | None = None,
     spend: Loss | None = None,
     progress: Progress | None = None,
 ) -> ContingencyTable:
@@ -256,7 +270,9 @@ def contingency(
             noise that is large) or `auto`, which takes the one of the least expected error.
         ways: All marginals of so many attributes are wished for too.
         bins: How many intervals a number is divided into.
-        weights: `best` puts less noise on what many marginals share; `even` is the paper's.
+        weights: What the coefficients' noise is divided for: `best` the marginals' distances, `variance` the sum of
+            the variances of all cells, `worst` the largest of them; `even` is the paper's, all alike.
+        ranges: Attributes with an order of which counts over ranges are read (`count`): the noise is divided for them.
         spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
         progress: Called with the asks done and planned.
 
@@ -272,13 +288,18 @@ def contingency(
         QuestionError: `unknown-column`, `bad-parameter`, `too-large` (says which method fits); nothing is spent.
         BudgetExceeded: `budget-exceeded`; nothing is spent.
     """
-    spending = SpendPlan(db, spend, progress)
-    known = ("auto", *METHODS, MODEL)
+    spending, known = SpendPlan(db, spend, progress), ("auto", *METHODS, MODEL)
     checked(method in known, f"method is one of {', '.join(known)}.")
-    checked(weights in ("best", "even"), "weights is best or even.")
+    checked(weights in get_args(Weights), f"weights is one of {', '.join(get_args(Weights))}.")
     space = CellSpace.of(attributes, spending.facts.schema, bins, ATTRIBUTES)
-    wish = Wish.by(spending, space, _marginals(marginals, ways, space), weights)
-    chosen = _chosen(wish, method, spending)
+    wish = Wish.by(spending, space, _marginals(marginals, ways, space), weights, ranged(ranges, space, method))
+    way = "fourier-shift" if ranges and method == "auto" else method
+    try:
+        chosen = _chosen(replace(wish, most=MAX_HELD_NUMBERS), way, spending)
+    except QuestionError as error:
+        if error.code != "body-too-large":  # a question that is sent has smaller tables
+            raise
+        chosen = _chosen(wish, way, spending)
     read = chosen.made.asked(spending, chosen.part)
     measure = chosen.measure
     contents = measure.modelled(chosen.made.read(read), chosen.rows) if measure else chosen.made.published(read)
@@ -370,18 +391,19 @@ def _plain(wish: Wish, spending: SpendPlan, part: Fraction) -> dict[str, tuple[M
     use them `fourier` goes first.
     """
     fits = [name for name in METHODS if not refuse(wish, name)]
-    if "fourier" in fits:
-        fits.remove("fourier-shift")
+    fits = [name for name in fits if name != "fourier-shift" or "fourier" not in fits]
     found: dict[str, tuple[Method, NoisyTable, float]] = {}
     refused: QuestionError | BudgetExceeded = QuestionError(
         "too-large", "No method holds so large a table with such marginals.", "Ask for marginals of fewer attributes."
     )
     for name in fits:
-        made = method_of(name, wish)
         try:
+            made = method_of(name, wish)
             noise = _foreseen(made, spending, part)
             found[name] = (made, noise, distance(noise, wish.marginals))
         except (QuestionError, BudgetExceeded) as error:
+            if error.code == "body-too-large" and wish.most > MAX_LOOKUP_NUMBERS:
+                raise
             refused = error
     if not found:
         raise refused
@@ -413,6 +435,10 @@ def _marginals(marginals: Sequence[Sequence[str]] | None, ways: int, space: Cell
     found = [tuple(sorted(places(own, names, ATTRIBUTES))) for own in asked]
     found += itertools.combinations(range(len(names)), ways) if ways else []
     checked(bool(found), "No marginals are asked for: name them, or give ways.")
+    if (widest := max(map(len, found))) > MAX_KEYS:
+        raise QuestionError(
+            "too-large", f"A marginal of {widest} attributes is no question; {MAX_KEYS} fit.", "Ask for smaller ones."
+        )
     cells = sum(map(space.size, dict.fromkeys(found)))
     if cells > MAX_ASKED_CELLS:
         raise QuestionError(

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.oracle import Oracle, Progress
+from sulq.answers.oracle import Oracle, Progress, ask_as_laid_out
 from sulq.answers.released import Released, kept_rows
 from sulq.answers.reuse import name_of, nothing, rearranged
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.facts import Facts, TableFacts
-from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, EpsilonKeys, Loss, Queries, Rho, SubLinear, Unit
 from sulq.language.question import QUESTIONS, OpenSums, Question, Single, Together
 from sulq.release.base import Chart, Paid, Release, unreadable
 from sulq.sql.answer import SqlAnswer
@@ -248,7 +248,7 @@ def publish(
     Args:
         db: the database, or a far curator.
         questions: SELECT statements; from Python also questions of the language (Sums, Choose, Together, ...).
-        division: how the spend is divided: so that the worst relative error is smallest (where all is SQL), or evenly.
+        division: how the spend is divided: so that the mean relative error is least (where all is SQL), or evenly.
         spend: what the whole workload costs; its kind chooses the noise.
         progress: called with how many asks are done, and how many there are.
 
@@ -269,7 +269,7 @@ def publish(
     whole = _together(parts, _planned(db, asked, parts, spend) if division == "planned" else ())
     tell = progress or (lambda _done, _planned: None)
     tell(0, 1)
-    answered = cast("Answers", db.ask(whole, spend=spend))
+    answered = cast("Answers", ask_as_laid_out(db, whole, spend))
     tell(1, 1)
     # The ledger's own code of a receipt stays with the ledger, and what else was spent or is left with the asker.
     receipt = replace(answered.receipt, mac="", stored=None)
@@ -295,7 +295,8 @@ def _read_by(tables: tuple[TableFacts, ...], unit: Unit, spend: Loss | None) -> 
     if spend is None or isinstance(spend, Queries):
         any_one = SubLinear(epsilon=1, delta=Fraction(1, 2), queries=1)
         return Facts(schema, unit, any_one, Queries(1), Queries(0), tables=tables)
-    return Facts(schema, unit, spend, spend, nothing(spend), tables=tables)
+    budget = EpsilonDelta(spend.epsilon, spend.delta) if isinstance(spend, EpsilonKeys) else spend
+    return Facts(schema, unit, budget, spend, nothing(spend), tables=tables)
 
 
 def _prepared(text: str, facts: Facts, spend: Loss | None) -> PreparedQuery:
@@ -324,9 +325,15 @@ def _planned(
     """
     texts = [one for one in asked if isinstance(one, str)]
     found = any(isinstance(one, OpenSums) for part in parts for one in _singles(part))
-    if len(texts) < max(len(asked), 2) or found or None in parts or spend is None or isinstance(spend, Queries):
+    if (
+        len(texts) < max(len(asked), 2)
+        or found
+        or None in parts
+        or isinstance(spend, (type(None), Queries, EpsilonKeys))
+    ):
         return []
-    return [Fraction(amount(one)) for one in Sql(db).plan(texts, spend=spend).spends if not isinstance(one, Queries)]
+    spends = Sql(db).plan(texts, spend=spend).spends
+    return [Fraction(amount(one)) for one in spends if not isinstance(one, (Queries, EpsilonKeys))]
 
 
 def _together(parts: Sequence[Question | None], weights: Sequence[Fraction]) -> Together:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, cast
 
@@ -150,7 +150,11 @@ COLUMNS: Final = ColumnWords(
     "A marginal is a list of some of the columns {}.",
 )
 ATTRIBUTES: Final = ColumnWords(
-    "attribute", "An", 32, "A table has at most 32 attributes.", "A marginal is a list of attributes of the table: {}."
+    "attribute",
+    "An",
+    1024,
+    "A table has at most 1,024 attributes.",
+    "A marginal is a list of attributes of the table: {}.",
 )
 
 
@@ -183,6 +187,10 @@ class CellSpace:
     attributes: tuple[Attribute, ...]
     keys: tuple[RowFn, ...]
     complete: RowFn | None  # the condition that no value is missing; None where none can be
+    sizes: tuple[int, ...] = field(init=False)  # the number of cells of each column
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sizes", tuple(attribute.size for attribute in self.attributes))
 
     @classmethod
     def of(cls, columns: Sequence[str], schema: Schema, bins: int, words: ColumnWords = COLUMNS) -> CellSpace:
@@ -203,18 +211,13 @@ class CellSpace:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of cells of each column."""
-        return tuple(attribute.size for attribute in self.attributes)
-
-    @property
     def cells(self) -> int:
         """The number of cells of the whole domain."""
         return math.prod(self.sizes)
 
     def shape(self, places: Places) -> tuple[int, ...]:
         """The number of cells of each column of a marginal."""
-        return tuple(self.attributes[place].size for place in places)
+        return tuple(self.sizes[place] for place in places)
 
     def size(self, places: Places) -> int:
         """The number of cells of a marginal."""

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from sulq.release.synthetic import models
 from sulq.release.synthetic.models import Junction
 
 SIZES = (2, 3, 2, 4, 2, 3)
@@ -46,3 +47,21 @@ def test_potentials_far_apart_do_not_overflow() -> None:
     found = tree.marginal((0, 3))
     assert np.isclose(found.sum(), 1.0)
     assert np.isclose(found[0].sum(), 1.0)
+
+
+@pytest.mark.parametrize("direct", [0, 2**14])
+def test_large_cliques_have_the_same_shares_as_small_ones(direct: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Added up by one walk or one by one: the whole table's marginals; with a potential left out it has others."""
+    monkeypatch.setattr(models, "MAX_DIRECT_CELLS", direct)
+    rng = np.random.default_rng(7)
+    own = [(1, 0), (0,), (2, 1), (2,), (3, 2), (4,), (5, 1)]
+    potentials = {places: 3 * rng.normal(size=[SIZES[place] for place in places]) for places in own}
+    table = whole(potentials)
+    tree = Junction.of(potentials, CLIQUES, ABOVE, SIZES)
+    wanted = [(1, 0), (1,), (2, 3), (3, 2), (1, 5), (4,)]
+    for places, found in tree.marginals(wanted).items():
+        expected = table.sum(axis=tuple(i for i in range(6) if i not in places))
+        assert np.allclose(found, expected.transpose([sorted(places).index(p) for p in places]), atol=1e-12)
+    del potentials[2,]
+    fewer = Junction.of(potentials, CLIQUES, ABOVE, SIZES)
+    assert not np.allclose(fewer.marginal((2, 3)), tree.marginal((2, 3)), atol=1e-3)

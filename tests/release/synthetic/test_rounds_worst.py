@@ -83,3 +83,24 @@ def test_counts_past_what_a_score_holds_are_cut_off() -> None:
     """A model fitted to vast noise is no reason for a refusal in the middle of a run."""
     question = worst(space_of(made(5)), [Candidate((2,), np.array([1e15, 3.0]))])
     assert question.score.targets == ((LARGEST_SHIFT, 3),)
+
+
+def test_groups_stay_from_round_to_round_while_they_are_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next round's question has the very tables of the last; where the rows moved elsewhere it has new ones."""
+    monkeypatch.setattr(rounds, "MAX_TABLE_NUMBERS", 60)
+    space, known = space_of(made(5)), {}
+    size = space.size((0, 3))
+    first = np.where(np.arange(size) < 2, 100.0, 1.0)
+    asked = [
+        worst(space, [Candidate((0, 3), counts.reshape(space.shape((0, 3))))], known)
+        for counts in (first, 1.1 * first, first[::-1].copy())
+    ]
+    same, nearly, other = (question.counts.values[0] for question in asked)
+    assert len(same.table[0]) < size  # they are groups
+    assert nearly is same
+    assert other is not same
+    assert other.table != same.table
+    assert asked[1].score.targets != asked[0].score.targets  # what is expected is this round's own
+    fresh = worst(space, [Candidate((0, 3), 1.1 * first.reshape(space.shape((0, 3))))])
+    assert fresh.counts.values[0].table == nearly.table
+    assert fresh.score == asked[1].score

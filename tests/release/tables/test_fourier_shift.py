@@ -33,7 +33,7 @@ def test_the_constant_for_even_weights_S3_21(k: int) -> None:
     size = 1 + k + len(pairs)
     assert design.count == size
     noise = [Noise(LaplaceLaw(Fraction(size)), 1, size)]  # epsilon 1
-    constant = shift(design.read(np.zeros(size), noise), 0.05)
+    constant = shift(design.read([(np.zeros(size), noise)]), 0.05)
     assert constant == pytest.approx(gamma_quantile(size, 0.95) * size + size, rel=1e-3)
     sums = np.abs(drawn(noise[0].law, np.random.default_rng(k), (20_000, size))).sum(axis=1)
     assert np.mean(sums > constant - size) == pytest.approx(0.05, abs=0.0082)  # 5.3 standard errors
@@ -46,7 +46,7 @@ def test_the_constant_for_uneven_noise(sizes: tuple[int, ...]) -> None:
     """By the law on a grid: passed in at most one run of twenty, and 3% less of it in more."""
     pairs = tuple((i, j) for i in range(len(sizes)) for j in range(i + 1, len(sizes)))
     design = CoefficientDesign.of(pairs, sizes, "best", pure=True)
-    found = design.read(np.zeros(design.count), [Noise(LaplaceLaw(Fraction(3000)), 1, design.count)])
+    found = design.read([(np.zeros(design.count), [Noise(LaplaceLaw(Fraction(3000)), 1, design.count)])])
     each = np.concatenate(
         [
             own * np.abs(product(ours)).max(axis=1) * np.prod(ours) / lengths(ours)
@@ -71,9 +71,9 @@ def test_a_shifted_table_is_seldom_negative(law: str, sizes: tuple[int, ...], we
     kind = LaplaceLaw if law == "laplace" else GaussianLaw
     noise = [Noise(kind(Fraction(30)), 1, design.count)]
     rng = np.random.default_rng(6)
-    constant = shift(design.read(np.zeros(design.count), noise), 0.05)
+    constant = shift(design.read([(np.zeros(design.count), noise)]), 0.05)
     lowest = [
-        _table(design.read(drawn(noise[0].law, rng, (design.count,)) * 1.0, noise)).min() * np.prod(sizes)
+        _table(design.read([(drawn(noise[0].law, rng, (design.count,)) * 1.0, noise)])).min() * np.prod(sizes)
         for _ in range(400)
     ]
     assert np.mean(np.array(lowest) + constant < 0) < 0.05 + 0.06  # 5.3 standard errors
@@ -94,7 +94,7 @@ def test_the_constant_does_not_see_the_numbers_T6() -> None:
     design = CoefficientDesign.of(((0, 1), (1, 2)), (2, 2, 2), "even", pure=True)
     noise = [Noise(LaplaceLaw(Fraction(50)), 1, design.count)]
     rng = np.random.default_rng(1)
-    found = {shift(design.read(rng.normal(0, 1e4, design.count), noise), 0.05) for _ in range(5)}
+    found = {shift(design.read([(rng.normal(0, 1e4, design.count), noise)]), 0.05) for _ in range(5)}
     assert len(found) == 1
     wider = [Noise(LaplaceLaw(Fraction(100)), 1, design.count)]
-    assert shift(design.read(np.zeros(design.count), wider), 0.05) > 1.9 * found.pop()
+    assert shift(design.read([(np.zeros(design.count), wider)]), 0.05) > 1.9 * found.pop()

@@ -8,7 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from sulq.release.tables.interactions import basis, inverse, lengths, norms, product, reach, spread
+from sulq.release.tables.allocation import Demand
+from sulq.release.tables.interactions import basis, inverse, lengths, norms, product, spread
 
 
 def transform(table: np.ndarray) -> np.ndarray:
@@ -70,7 +71,7 @@ def test_products_and_lengths() -> None:
 
 def test_a_sparse_basis_moves_less_in_l1() -> None:
     """At 16 values a row's coefficients sum to 7.2 without the constant, in a binary encoding to 15."""
-    assert reach(2) == 1
-    assert reach(16) == pytest.approx(1 + math.sqrt(2) + 2 + math.sqrt(8))
-    assert reach(16) < 15 / 2
-    assert reach(1) == 0
+    assert Demand.of(((0,),), (2,)).reaches.tolist() == [1, 1]
+    assert Demand.of(((0,),), (16,)).reaches[1] == pytest.approx(1 + math.sqrt(2) + 2 + math.sqrt(8))
+    assert Demand.of(((0,),), (16,)).reaches[1] < 15 / 2
+    assert Demand.of(((0,),), (1,)).parts == ((),)

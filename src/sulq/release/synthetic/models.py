@@ -11,6 +11,7 @@ with mbi, the library of the paper's authors: the same fit, in a thirtieth of th
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,8 @@ from sulq.release.tables.interactions import Places, cells, gathered, own_sizes,
 from sulq.release.tables.noisy_tables import others
 
 BYTES_A_NUMBER: Final = 8  # of a number
+MAX_DIRECT_CELLS: Final = 2**14  # of a clique, up to which sums over it one by one are quicker than one walk for all
+MAX_REMEMBERED_AXES: Final = 2**14  # pairs of lists of columns; rounds look at the same ones again and again
 GROWTH: Final = 1.5  # of the rate after a step that helped; one that did not halves it
 MIN_GAIN_PART: Final = 1e-4  # part of the loss that a step must gain
 MAX_STALLED_STEPS: Final = 5  # steps in a row that gain less, until a fit ends
@@ -98,19 +101,21 @@ def eliminated(marginals: Iterable[Places], sizes: Sequence[int]) -> tuple[list[
     for places in marginals:
         for one, other in itertools.permutations(places, 2):
             near[one].add(other)
-    cliques: list[Places] = []
+    table = {place: cells((place, *around), sizes) for place, around in near.items()}  # cells, were it the next
+    cliques: list[set[int]] = []
     order: list[int] = []
     while near:
-        place = min(near, key=lambda each: (sizes[each] * math.prod(sizes[other] for other in near[each]), each))
+        place = min(near, key=lambda each: (table[each], each))
         around = near.pop(place)
         clique = {place, *around}
-        if not any(clique <= {*known} for known in cliques):
-            cliques.append(tuple(sorted(clique)))
+        if not any(clique <= known for known in cliques):
+            cliques.append(clique)
         for other in around:
             near[other] |= around - {other}
             near[other].discard(place)
+            table[other] = cells((other, *near[other]), sizes)
         order.append(place)
-    return cliques, tuple(order)
+    return [tuple(sorted(clique)) for clique in cliques], tuple(order)
 
 
 def megabytes(marginals: Iterable[Places], sizes: Sequence[int]) -> float:
@@ -131,41 +136,54 @@ class Junction:
     def of(
         cls, potentials: Mapping[Places, Floats], cliques: Sequence[Places], above: Sequence[int], sizes: Sequence[int]
     ) -> Junction:
-        """The tree of these cliques, each potential in one of them; messages go up to the roots and down again."""
+        """The tree of these cliques, each potential in one of them; messages go up to the roots and shares down again.
+
+        A table is exponentiated once: on the way up as shares within each cell that it has in common with the one above
+        it, on the way down times that one's share of the cell.
+        """
+        cliques, above = tuple(cliques), tuple(above)
         parts: list[dict[Places, Floats]] = [{} for _ in cliques]
         for own, values in potentials.items():
-            home = next(i for i, clique in enumerate(cliques) if {*own} <= {*clique})
-            where = tuple(map(cliques[home].index, own))
-            turned = values.transpose(sorted(range(len(own)), key=where.__getitem__))
-            parts[home][tuple(sorted(where))] = turned + parts[home].get(tuple(sorted(where)), 0.0)
-        tables = [scattered(each, own_sizes(clique, sizes)) for each, clique in zip(parts, cliques, strict=True)]
-        up: dict[int, Floats] = {}
-        joined = [i for i in range(len(cliques)) if above[i] >= 0]  # each after the one above it
-        for i in reversed(joined):
-            shared = _shared(cliques[i], cliques[above[i]])
-            up[i] = _logs(tables[i], cliques[i], shared)
-            tables[above[i]] = tables[above[i]] + _spread(up[i], shared, cliques[above[i]])
-        for i in joined:
-            shared = _shared(cliques[i], cliques[above[i]])
-            down = _logs(tables[above[i]], cliques[above[i]], shared) - up[i]
-            tables[i] = tables[i] + _spread(down, shared, cliques[i])
-        return cls(tuple(cliques), tuple(above), tuple(map(_normal, tables)))
+            parts[_home(cliques, own) or 0][own] = values
+        tables = [_joined(each, clique, sizes) for each, clique in zip(parts, cliques, strict=True)]
+        sums = list(tables)
+        for i in range(len(cliques) - 1, -1, -1):  # each after the one above it
+            shared = () if above[i] < 0 else _shared(cliques[i], cliques[above[i]])
+            axes = _others(cliques[i], shared)
+            top = tables[i].max(axis=axes, keepdims=True)
+            tables[i] = np.exp(tables[i] - top)
+            sums[i] = tables[i].sum(axis=axes, keepdims=True)
+            if above[i] >= 0:
+                message = (np.log(sums[i]) + top).squeeze(axis=axes)
+                tables[above[i]] += _spread(message, shared, cliques[above[i]])
+        for i, clique in enumerate(cliques):
+            if above[i] < 0:
+                tables[i] /= sums[i]
+                continue
+            shared = _shared(cliques[above[i]], clique)
+            common = tables[above[i]].sum(axis=_others(cliques[above[i]], shared))
+            tables[i] *= _spread(common, shared, clique) / sums[i]
+        return cls(cliques, above, tuple(tables))
 
     def marginals(self, wanted: Iterable[Places]) -> dict[Places, Floats]:
-        """Shares of the rows by several lists of columns, each in its order: those within a clique all at once."""
+        """Shares of the rows by several lists of columns, each in its order; within a large clique all at once."""
         homes: dict[int, list[Places]] = {}
         found: dict[Places, Floats] = {}
         for places in wanted:
-            home = next((i for i, clique in enumerate(self.cliques) if {*places} <= {*clique}), None)
+            home = _home(self.cliques, places)
             if home is None:
                 found[places] = self._across(places)
-            else:
+            elif self.shares[home].size > MAX_DIRECT_CELLS:
                 homes.setdefault(home, []).append(places)
+            else:
+                clique = self.cliques[home]
+                summed = self.shares[home].sum(axis=_others(clique, places))
+                found[places] = summed.transpose(_order(places, clique))
         for i, several in homes.items():
             where = {places: tuple(map(self.cliques[i].index, places)) for places in several}
             inner = gathered(self.shares[i], [tuple(sorted(own)) for own in where.values()])
             for places, own in where.items():
-                found[places] = inner[tuple(sorted(own))].transpose([sorted(own).index(place) for place in own])
+                found[places] = inner[tuple(sorted(own))].transpose(_order(places, self.cliques[i]))
         return found
 
     def marginal(self, places: Places) -> Floats:
@@ -182,7 +200,7 @@ class Junction:
             shares = self.shares[i]
             if self.above[i] in kept:  # else it is the first of its branch
                 shared = _shared(self.cliques[i], self.cliques[self.above[i]])
-                common = _spread(shares.sum(axis=others(self.cliques[i], shared)), shared, self.cliques[i])
+                common = _spread(shares.sum(axis=_others(self.cliques[i], shared)), shared, self.cliques[i])
                 shares = np.divide(shares, common, out=np.zeros_like(shares), where=common > 0)
             parts += [shares, [letters[place] for place in self.cliques[i]]]
         # The stubs know operands as arrays alone; lists of numbers for letters are NumPy's own other form.
@@ -205,29 +223,55 @@ class Junction:
         return sorted(kept)
 
 
+@functools.lru_cache(maxsize=MAX_REMEMBERED_AXES)
+def _home(cliques: tuple[Places, ...], places: Places) -> int | None:
+    """Of the cliques that have all these columns, that of the fewest."""
+    homes = [i for i, clique in enumerate(cliques) if {*places} <= {*clique}]
+    return min(homes, key=lambda i: len(cliques[i]), default=None)
+
+
+@functools.lru_cache(maxsize=MAX_REMEMBERED_AXES)
 def _shared(one: Places, other: Places) -> Places:
     return tuple(place for place in one if place in other)
 
 
+_others = functools.lru_cache(maxsize=MAX_REMEMBERED_AXES)(others)
+
+
+@functools.lru_cache(maxsize=MAX_REMEMBERED_AXES)
+def _order(own: Places, clique: Places) -> tuple[int, ...]:
+    """The axes of a table by these columns, as they follow each other in a clique, in the columns' own order."""
+    known = sorted(own, key=clique.index)
+    return tuple(map(known.index, own))
+
+
+@functools.lru_cache(maxsize=MAX_REMEMBERED_AXES)
+def _lift(own: Places, clique: Places) -> tuple[tuple[int, ...], tuple[slice | None, ...]]:
+    """How a table by some columns is turned, and where it has an axis more, to be one by a clique's."""
+    order = sorted(range(len(own)), key=lambda axis: clique.index(own[axis]))
+    return tuple(order), tuple(slice(None) if place in own else None for place in clique)
+
+
 def _spread(values: Floats, own: Places, clique: Places) -> Floats:
     """A table by some columns as one by more: its axes where they belong, one long elsewhere."""
-    order = sorted(range(len(own)), key=lambda axis: clique.index(own[axis]))
-    turned = values.transpose(order)
-    lengths = {own[axis]: values.shape[axis] for axis in range(len(own))}
-    return turned.reshape([lengths.get(place, 1) for place in clique])
+    order, index = _lift(own, clique)
+    return values.transpose(order)[index]
 
 
-def _logs(table: Floats, clique: Places, kept: Places) -> Floats:
-    """Logarithms of sums over the other columns."""
-    axes = others(clique, kept)
-    top = table.max(axis=axes, keepdims=True)
-    summed = np.log(np.exp(table - top).sum(axis=axes, keepdims=True)) + top
-    return cast("Floats", summed.squeeze(axis=axes))
-
-
-def _normal(table: Floats) -> Floats:
-    shares = np.exp(table - table.max())
-    return cast("Floats", shares / shares.sum())
+def _joined(parts: Mapping[Places, Floats], clique: Places, sizes: Sequence[int]) -> Floats:
+    """The sum of potentials on a clique's cells; of a large one those of the first columns are added up first."""
+    shape = own_sizes(clique, sizes)
+    if math.prod(shape) > MAX_DIRECT_CELLS:
+        inner: dict[Places, Floats] = {}
+        for own, values in parts.items():
+            order, _ = _lift(own, clique)
+            where = tuple(sorted(map(clique.index, own)))
+            inner[where] = values.transpose(order) + inner.get(where, 0.0)
+        return scattered(inner, shape)
+    found = np.zeros(shape)
+    for own, values in parts.items():
+        found += _spread(values, own, clique)
+    return found
 
 
 class GraphModel:

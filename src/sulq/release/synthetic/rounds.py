@@ -7,7 +7,7 @@ The smallest steps of a run are foreseen before its first ask: what would be ref
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -21,7 +21,7 @@ from sulq.kernel.scores import LARGEST_SHIFT
 from sulq.language.kinds import Floats, Integers
 from sulq.language.law import LaplaceLaw
 from sulq.language.question import MAX_VALUES, Choose, Sums, Together
-from sulq.language.rowfn import Lookup, Route
+from sulq.language.rowfn import Lookup, Route, RowFn
 from sulq.language.score import Distance
 from sulq.release.space import CellSpace
 from sulq.release.synthetic.models import GraphModel, MeasuredMarginal, TableModel, total
@@ -30,6 +30,7 @@ from sulq.release.tables.interactions import Places
 SCORE_UNITS_A_ROW: Final = 16  # parts of a row that scores are counted in, so that what is subtracted is hardly rounded
 MAX_TABLE_NUMBERS: Final = 2**18  # numbers of all tables of one question: beyond it cells are looked at in groups
 MIN_GROUPS: Final = 4  # groups of a marginal
+MIN_OWN_PART: Final = 0.9  # of the rows that the best cells would have, while which groups stay from round to round
 EVERYBODY: Final = Route((), ())  # the key of one cell, where every row is
 
 
@@ -53,27 +54,55 @@ class Candidate:
     noise: float = 0.0
 
 
-def worst(space: CellSpace, candidates: Sequence[Candidate]) -> Choose:
+@dataclass(frozen=True, slots=True, eq=False)
+class CellGroups:
+    """How the cells of a marginal are looked at in a choice: each cell's group, and the table that says so."""
+
+    group: Integers
+    width: int
+    table: Lookup
+
+    @classmethod
+    def of(cls, keys: tuple[RowFn, ...], expected: Floats, most: int) -> CellGroups:
+        """Groups, at most so many, for the counts that a model expects."""
+        group, width = _grouped(expected, most)
+        table = np.zeros((expected.size, width), dtype=np.int64)
+        table[np.arange(expected.size), group] = 1
+        return cls(group, width, Lookup(keys, tuple(map(tuple, table.tolist()))))
+
+    def still_good(self, expected: Floats, most: int) -> bool:
+        """Whether the cells with a group of their own have nearly as many rows as the best ones would."""
+        if self.width != min(expected.size, most):
+            return False
+        own = most // 2
+        best = np.partition(expected, -own)[-own:].sum() if self.width < expected.size else 0.0
+        return bool(expected[self.group < own].sum() >= MIN_OWN_PART * best)
+
+
+def worst(
+    space: CellSpace, candidates: Sequence[Candidate], known: MutableMapping[Places, CellGroups] | None = None
+) -> Choose:
     """The question which candidate is farthest from what the model expects, in L1, weighed and less its noise.
 
     A row is one number in one of its marginal's cells, so it moves a candidate's distance by
     its weight, however many cells there are. Of marginals with many cells the rarest, as the model
-    has it, are looked at in groups: that can only make them look nearer than they are.
+    has it, are looked at in groups: that can only make them look nearer than they are. `known`: groups of the last
+    round, which stay while they are good, so that the question is certified and planned once for many rounds.
 
     Raises:
         QuestionError: `too-large`: there are too many marginals, or they have too many cells.
     """
     sizes = [candidate.expected.size for candidate in candidates]
     most = max_groups(sizes)
+    known = {} if known is None else known
     values, targets = [], []
     for candidate in candidates:
-        expected = candidate.expected.ravel()
-        group, width = _grouped(expected, most)
-        keys = tuple(space.keys[place] for place in candidate.places)
-        table = np.zeros((expected.size, width), dtype=np.int64)
-        table[np.arange(expected.size), group] = 1
-        values.append(Lookup(keys, tuple(map(tuple, table.tolist()))))
-        aim = np.bincount(group, weights=expected, minlength=width)
+        expected, places = candidate.expected.ravel(), candidate.places
+        if places not in known or not known[places].still_good(expected, most):
+            known[places] = CellGroups.of(tuple(space.keys[place] for place in places), expected, most)
+        groups = known[places]
+        values.append(groups.table)
+        aim = np.bincount(groups.group, weights=expected, minlength=groups.width)
         targets.append(tuple(int(n) for n in np.clip(np.rint(aim), -LARGEST_SHIFT, LARGEST_SHIFT)))
     score = Distance(
         tuple(targets),
@@ -171,6 +200,7 @@ class MeasuringRounds:
     def __init__(self, spending: SpendPlan, space: CellSpace, first: Fraction, steps: int) -> None:
         self.spending, self.space, self._steps = spending, space, steps
         self.model = GraphModel(space.sizes)
+        self._groups: dict[Places, CellGroups] = {}
         alone = [(place,) for place in range(len(space.names))]
         answers = spending.several(Together(tuple(map(space.partition, alone))), first)
         self.measured = [
@@ -189,7 +219,7 @@ class MeasuringRounds:
 
     def round(self, candidates: Sequence[Candidate], choosing: Fraction, measuring: Fraction) -> Candidate:
         """Choose a marginal, measure it and learn from it."""
-        answer = self.spending.one(worst(self.space, candidates), choosing)
+        answer = self.spending.one(worst(self.space, candidates, self._groups), choosing)
         chosen = candidates[int(answer.released.units[0, 0])]
         found = self.spending.one(self.space.partition(chosen.places), measuring)
         self.measured.append(MeasuredMarginal.of(found, chosen.places, self.space))

@@ -34,7 +34,7 @@ import highspy
 import numpy as np
 
 from sulq.language.kinds import Floats, Integers
-from sulq.release.tables.interactions import cells, lengths, own_sizes, product
+from sulq.release.tables.interactions import cells, farthest, lengths, own_sizes
 from sulq.release.tables.noisy_tables import Coefficients
 
 MAX_PROGRAM_NUMBERS: Final = 2**22  # cells times coefficients
@@ -157,12 +157,12 @@ def _model(
 def shift(noise: Coefficients, beta: float) -> float:
     """How many rows to add; from the noise's law alone."""
     moves = []
-    farthest: dict[tuple[int, ...], Integers] = {}
+    reaches: dict[tuple[int, ...], Floats] = {}
     for part, deviations in noise.deviations.items():
         own = own_sizes(part, noise.sizes)
-        if own not in farthest:
-            farthest[own] = np.abs(product(own)).max(axis=1, initial=0)
-        moves.append(deviations * farthest[own] * cells(part, noise.sizes) / lengths(own))
+        if own not in reaches:
+            reaches[own] = farthest(own) * cells(part, noise.sizes) / lengths(own)
+        moves.append(deviations * reaches[own])
     each = np.concatenate(moves)
     if noise.law != "laplace":
         return _chernoff(each, beta, _log_mean_normal, 8.0)

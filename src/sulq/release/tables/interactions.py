@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -87,12 +86,6 @@ def largest(marginals: Iterable[Places], sizes: Sequence[int], order: int) -> in
     )
 
 
-def wanted(marginals: Iterable[Places], closed: Iterable[Places]) -> dict[Places, int]:
-    """How many of the marginals each interaction is part of."""
-    counted = Counter(within(marginals))
-    return {part: counted[part] for part in closed}
-
-
 def own_sizes(part: Places, sizes: Sequence[int]) -> tuple[int, ...]:
     """The sizes of some attributes."""
     return tuple(sizes[place] for place in part)
@@ -124,16 +117,6 @@ def basis(size: int) -> Integers:
 def norms(size: int) -> Integers:
     """The squared length of each vector."""
     return np.asarray((basis(size) ** 2).sum(axis=1))
-
-
-@functools.cache
-def reach(size: int) -> float:
-    """The most that one row's coefficients sum to in absolute value, without the constant's.
-
-    Each vector is scaled to squared length r, as the constant's is.
-    """
-    scaled = np.abs(basis(size)[1:]) * np.sqrt(size / norms(size)[1:])[:, None]
-    return float(scaled.sum(axis=0).max(initial=0.0))
 
 
 def inverse(coefficients: Floats | Integers) -> Floats:
@@ -215,6 +198,39 @@ def spread(part: Places, over: Places, sizes: Sequence[int]) -> Integers:
     own = own_sizes(over, sizes)
     among = tuple(place in part for place in over)
     return _kept(among, own) if cells(over, sizes) <= MAX_CACHED_CELLS else _spread(among, own)
+
+
+def onto(numbers: Floats, part: Places, over: Places, sizes: Sequence[int], power: int = 1) -> Floats:
+    """Rows of an interaction's numbers, each times its vector (or a power of it), on the cells of more attributes.
+
+    Of large marginals attribute by attribute: all vectors at once have cells times coefficients numbers.
+    """
+    if cells(over, sizes) <= MAX_CACHED_CELLS:
+        return np.asarray(numbers @ spread(part, over, sizes) ** power)
+    found = numbers.reshape(len(numbers), *(sizes[place] - 1 if place in part else 1 for place in over))
+    for axis, place in enumerate(over, 1):
+        if place in part:
+            vectors = basis(sizes[place])[1:] ** power
+            found = np.moveaxis(np.tensordot(found, vectors, axes=(axis, 0)), -1, axis)
+    return np.broadcast_to(found, (len(numbers), *own_sizes(over, sizes))).reshape(len(numbers), -1)
+
+
+def against(table: Floats, part: Places, sizes: Sequence[int]) -> Floats:
+    """The sums of a marginal of an interaction's attributes against the interaction's vectors, flat."""
+    own = own_sizes(part, sizes)
+    if math.prod(own) <= MAX_CACHED_CELLS:
+        return np.asarray(product(own) @ table.ravel())
+    return _turn(table, [basis(size)[1:].astype(np.float64) for size in own]).ravel()
+
+
+def turned_by(table: Floats, axes: Places, part: Places, sizes: Sequence[int]) -> Floats:
+    """A table whose first axes are those of some attributes: summed against the vectors of `part`, over the others."""
+    for axis in range(len(axes) - 1, -1, -1):
+        if axes[axis] in part:
+            table = np.moveaxis(np.tensordot(basis(sizes[axes[axis]])[1:], table, axes=(1, axis)), 0, axis)
+        else:
+            table = table.sum(axis=axis)
+    return np.asarray(table)
 
 
 def _spread(among: tuple[bool, ...], sizes: tuple[int, ...]) -> Integers:
@@ -346,6 +362,20 @@ BasisVectors = Transform | Marginals  # the vectors of some interactions, in the
 def vectors(sizes: Sequence[int], parts: Sequence[Places]) -> BasisVectors:
     """The vectors of these interactions, by the way that is quicker."""
     return Transform(sizes, parts) if max(sizes) <= MAX_TRANSFORM_VALUES else Marginals(sizes, parts)
+
+
+def farthest(sizes: tuple[int, ...]) -> Integers:
+    """The largest entry of each of `product`'s vectors, in absolute value."""
+    return _crossed(np.abs(basis(size)[1:]).max(axis=1, initial=0) for size in sizes)
+
+
+def absolutes(sizes: tuple[int, ...]) -> Integers:
+    """The sum of the absolute entries of each of `product`'s vectors."""
+    return _crossed(np.abs(basis(size)[1:]).sum(axis=1) for size in sizes)
+
+
+def _crossed(factors: Iterable[Integers]) -> Integers:
+    return functools.reduce(np.kron, factors, np.ones(1, dtype=np.int64))
 
 
 def _turn(table: Floats, matrices: Sequence[Floats]) -> Floats:

@@ -23,13 +23,13 @@ from sulq.answers.oracle import SpendPlan
 from sulq.answers.plan import Plan
 from sulq.answers.released import Noise
 from sulq.errors import BudgetExceeded, QuestionError
-from sulq.language.kinds import Floats
 from sulq.language.law import LaplaceLaw
 from sulq.language.question import MAX_VALUES, Question, Sums, Together
 from sulq.language.rowfn import Lit, Lookup
-from sulq.release.space import CellSpace
+from sulq.release.space import MAX_KEYS, CellSpace
+from sulq.release.tables.allocation import MAX_LOOKUP_NUMBERS, Weights
 from sulq.release.tables.contents import Contents, FittedTable, ModelTable, ShiftedTable
-from sulq.release.tables.design import MAX_PACK_CELLS, CoefficientDesign, Weights
+from sulq.release.tables.design import MAX_PACK_CELLS, CoefficientDesign, Read
 from sulq.release.tables.fitting import MAX_MODEL_CELLS, fit
 from sulq.release.tables.fourier import MAX_PROGRAM_NUMBERS, fitted, shift
 from sulq.release.tables.interactions import Places, cells, closure, largest, numbers, own_sizes, spread, subsets, width
@@ -37,10 +37,9 @@ from sulq.release.tables.noisy_tables import Coefficients, NoisyCells, NoisyMarg
 
 MAX_CELLS: Final = 2**22
 MAX_SUBSETS: Final = 2**18  # of all marginals, where coefficients are asked or a model is fitted
-MAX_LOOKUP_NUMBERS: Final = 2**21  # of the lookup tables that coefficients are asked by
+MAX_COEFFICIENT_WAYS: Final = 10  # attributes of a marginal whose coefficients are asked
 MAX_UNIT_VECTOR_CELLS: Final = 64  # of a marginal that is asked as unit vectors
 MAX_NEGATIVE_PROBABILITY: Final = 0.05  # of a negative cell in a shifted table
-Read = tuple[Floats, tuple[Noise, ...]]  # one question's numbers, a row a cell, and their noise
 LEFT_OUT: Final = 0.02  # of the rows: the distance that larger interactions make where they are not measured
 PAIRS: Final = 2
 MAX_TRIED_ORDER: Final = 4  # attributes of an interaction, up to which all orders are tried
@@ -58,13 +57,20 @@ class Wish:
     weights: Weights
     pure: bool
     paired: bool  # whether a person's row may change into another
+    ranged: Places = ()  # attributes of which sums over ranges are wished for
+    most: int = MAX_LOOKUP_NUMBERS  # of all lookup tables
 
     @classmethod
     def by(
-        cls, spending: SpendPlan, space: CellSpace, marginals: tuple[Places, ...], weights: Weights = "best"
+        cls,
+        spending: SpendPlan,
+        space: CellSpace,
+        marginals: tuple[Places, ...],
+        weights: Weights = "best",
+        ranged: Places = (),
     ) -> Wish:
         """The wish of somebody who pays by this spending."""
-        return cls(space, marginals, weights, spending.pure, spending.facts.unit.neighbors == "replace_one")
+        return cls(space, marginals, weights, spending.pure, spending.facts.unit.neighbors == "replace_one", ranged)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -83,18 +89,15 @@ class Wish:
 
     @property
     def entries(self) -> int:
-        """No fewer than about the numbers that lookup tables of the coefficients have (`packs`), by the same walk."""
-        most = max(cells(part, self.sizes) for part in self.marginals)
-        if most**2 > MAX_LOOKUP_NUMBERS:  # the numbers of one marginal, which need no walk
-            return most**2
-        packed = self.coefficients * max(MAX_PACK_CELLS, most)
-        if packed <= MAX_LOOKUP_NUMBERS:
-            return packed
-        return min(numbers(self.marginals, self.sizes, len(self.sizes)), packed)
+        """About how many numbers lookup tables of the coefficients would have, by the same walk."""
+        sizes = self.sizes
+        return sum(width(part, sizes) * max(MAX_PACK_CELLS, cells(part, sizes)) for part in closure(self.marginals))
 
 
 def refuse(wish: Wish, method: str) -> str:
     """Why a method cannot hold this wish; empty where it can."""
+    if method == "cells" and len(wish.sizes) > MAX_KEYS:
+        return f"cells takes at most {MAX_KEYS} attributes, and the table has {len(wish.sizes)}; fourier-shift fits."
     if method == "cells" and wish.cells > MAX_CELLS:
         return f"The table has {wish.cells:,} cells, and cells takes at most {MAX_CELLS:,}; fourier-shift needs none."
     if method == "marginals" and len(wish.marginals) > MAX_VALUES:
@@ -108,10 +111,8 @@ def _refuse_coefficients(wish: Wish, method: str) -> str:
     """Why the coefficients of this wish cannot be asked, or not be fitted; what is counted first is cheap to count."""
     if (walked := subsets(wish.marginals)) > MAX_SUBSETS:
         return f"The marginals have {walked:,} subsets, more than {MAX_SUBSETS:,}; {_other(wish)}."
-    if (large := largest(wish.marginals, wish.sizes, len(wish.sizes))) > MAX_PROGRAM_NUMBERS:
-        return f"A marginal has {large:,} cells times coefficients, more than {MAX_PROGRAM_NUMBERS:,}; {_other(wish)}."
-    if (whole := wish.entries) > MAX_LOOKUP_NUMBERS:
-        return f"The lookup tables would have {whole:,} numbers, more than {MAX_LOOKUP_NUMBERS:,}; {_other(wish)}."
+    if (wide := max(map(len, wish.marginals))) > MAX_COEFFICIENT_WAYS:
+        return f"A marginal has {wide} attributes, more than {MAX_COEFFICIENT_WAYS}; {_other(wish)}."
     if method == "fourier" and wish.cells * wish.coefficients > MAX_PROGRAM_NUMBERS:
         return (
             f"The linear program would have {wish.cells:,} cells times {wish.coefficients:,} coefficients, more than "
@@ -221,15 +222,22 @@ class _Shift(Method):
 
     def __init__(self, wish: Wish) -> None:
         self.sizes = wish.sizes
-        self.design = CoefficientDesign.of(wish.marginals, wish.sizes, wish.weights, pure=wish.pure, paired=wish.paired)
-        self.counts = [self.design.count]
-        everywhere = all(len(pack.places) == len(wish.sizes) for pack in self.design.packs)
+        self.design = CoefficientDesign.of(
+            wish.marginals,
+            wish.sizes,
+            wish.weights,
+            pure=wish.pure,
+            paired=wish.paired,
+            ranged=wish.ranged,
+            most=wish.most,
+        )
+        self.counts = self.design.counts
+        everywhere = all(len(places) == len(wish.sizes) for places in self.design.places)
         where = None if everywhere else wish.space.complete
         self.question = self.design.question(wish.space.keys, where, pure=wish.pure)
 
     def read(self, read: Sequence[Read]) -> Coefficients:
-        ((values, noise),) = read
-        return self.design.read(values.ravel(), noise)
+        return self.design.read(read)
 
     def published(self, read: Sequence[Read]) -> Contents:
         found = self.read(read)
@@ -259,6 +267,8 @@ METHODS: Final[dict[str, Callable[[Wish], Method]]] = {
 
 def refuse_model(wish: Wish) -> str:
     """Why no table is fitted to this wish; empty where one is."""
+    if len(wish.sizes) > MAX_KEYS:
+        return f"model takes at most {MAX_KEYS} attributes, and the table has {len(wish.sizes)}; fourier-shift fits."
     if (many := wish.cells) > MAX_MODEL_CELLS:
         return f"The table has {many:,} cells, and model takes at most {MAX_MODEL_CELLS:,}; fourier-shift needs none."
     if (walked := subsets(wish.marginals)) > MAX_SUBSETS:

@@ -13,7 +13,7 @@ coefficient independently, so their mean, weighted by 1/variance, is the least-s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Final
@@ -21,7 +21,18 @@ from typing import Final
 import numpy as np
 
 from sulq.language.kinds import Floats
-from sulq.release.tables.interactions import Places, cells, closure, inside, lengths, own_sizes, product, spread, width
+from sulq.release.tables.interactions import (
+    Places,
+    absolutes,
+    against,
+    cells,
+    closure,
+    inside,
+    lengths,
+    onto,
+    own_sizes,
+    width,
+)
 
 MIN_DEVIATION_ROWS: Final = 1e-6  # as good as no noise
 LAPLACE_EXCESS: Final = 3.0  # the fourth cumulant of Laplace noise over its squared variance
@@ -43,7 +54,7 @@ class Coefficients:
         found = np.zeros(cells(places, self.sizes))
         for part in inside(places):
             if part in self.values:
-                found += (self.values[part] / self._lengths(part, places)) @ spread(part, places, self.sizes)
+                found += onto((self.values[part] / self._lengths(part, places))[None], part, places, self.sizes)[0]
         return found.reshape(own_sizes(places, self.sizes))
 
     def moments(self, alike: Sequence[Places]) -> tuple[Floats, Floats]:
@@ -59,9 +70,8 @@ class Coefficients:
                 continue
             none = np.zeros(many)
             each = np.stack([self.deviations.get(one, none) for one in own]) / self._lengths(own[0], first)
-            vectors = spread(own[0], first, self.sizes)
-            variance += each**2 @ vectors**2
-            fourth += each**4 @ vectors**4
+            variance += onto(each**2, own[0], first, self.sizes, 2)
+            fourth += onto(each**4, own[0], first, self.sizes, 4)
         shape = (len(alike), *own_sizes(first, self.sizes))
         return variance.reshape(shape), fourth.reshape(shape)
 
@@ -188,7 +198,7 @@ def others(whole: Places, part: Places) -> tuple[int, ...]:
 
 def _summed(values: Floats, whole: Places, part: Places, sizes: Sequence[int]) -> Floats:
     """An interaction's coefficients of a marginal that holds it."""
-    return np.asarray(product(own_sizes(part, sizes)) @ values.sum(axis=others(whole, part)).ravel())
+    return against(np.asarray(values.sum(axis=others(whole, part))), part, sizes)
 
 
 def _trust(deviation: float, whole: Places, part: Places, sizes: Sequence[int]) -> Floats:
@@ -204,6 +214,18 @@ def _averaged(
     parts = [part for part in closure(tuple(found)) if part in found]
     values = {part: found[part][0] for part in parts}
     return Coefficients(sizes, asked, values, {part: found[part][1] ** -0.5 for part in parts}, law)
+
+
+def averaged(
+    told: Iterable[tuple[Places, Floats, Floats]], asked: tuple[Places, ...], sizes: tuple[int, ...], law: str
+) -> Coefficients:
+    """Coefficients from what is told of each, values and deviations: their mean, weighted by 1/variance."""
+    found: dict[Places, tuple[Floats, Floats]] = {}
+    for part, values, deviations in told:
+        trust = np.maximum(deviations, np.finfo(np.float64).tiny) ** -2.0
+        before, known = found.get(part, (values, np.zeros(len(trust))))
+        found[part] = (before * known + values * trust) / (known + trust), known + trust
+    return _averaged(found, asked, sizes, law)
 
 
 def mean_distances(variance: Floats, fourth: Floats, law: str) -> Floats:
@@ -246,6 +268,6 @@ def bound(coefficients: Coefficients, places: Places, beta: float) -> float:
     for part in inside(places):
         if part in coefficients.values:
             own = own_sizes(part, coefficients.sizes)
-            weighs = np.abs(product(own)).sum(axis=1) / lengths(own)
+            weighs = absolutes(own) / lengths(own)
             moved += float((coefficients.deviations[part] * weighs).sum())
     return 2.0 * reach * moved + count
