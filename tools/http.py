@@ -15,8 +15,8 @@ HEAD: Final = """\
 `sulq serve` answers under `/v1`, in JSON alone. Every address but `/v1/health` needs a token:
 `Authorization: Bearer TOKEN`. The whole document, with all replies, is at `/v1/openapi.json` for whoever has one.
 
-A body is strict JSON of at most 256 KiB (16 MiB for a structured question): a field that is not named here, a key
-that comes twice or a number that is none is refused. A `spend` is written `{"epsilon": 0.1}`,
+A body is strict JSON of at most 256 KiB (16 MiB for a structured question and a registration): a field that is not
+named here, a key that comes twice or a number that is none is refused. A `spend` is written `{"epsilon": 0.1}`,
 `{"epsilon": 1, "delta": 1e-6}`, `{"rho": 0.01}`, or as the canonical JSON has it.
 
 An error is `{"error": {"kind", "code", "message", "remedy"}}` ([codes](errors.md)): 400 the request or question, 401

@@ -22,7 +22,7 @@ from sulq.language.rowfn import ROW_FUNCTIONS, Col, IsMissing
 from sulq.language.tally import Block, Tally, sums_of
 from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
 from sulq.sources.engines import ENGINES, open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.spark.engine import SparkEngine
 from sulq.sources.tables import Dataset
 from tests import counts, generate, random_tallies, spark

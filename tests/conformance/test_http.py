@@ -63,6 +63,8 @@ PROGRAMS: dict[str, Program] = {
     "median": lambda db: db.median("age", by="city", spend=PAY),
     "min": lambda db: db.min("age", spend=PAY),
     "max": lambda db: db.max("income", spend=PAY),
+    "median, no interval": lambda db: db.median("income", spend=PAY, interval=False),
+    "sql, no interval": lambda db: db.sql("SELECT MEDIAN(income) FROM survey", spend=PAY, interval=False),
     "count_distinct": lambda db: db.count_distinct("age", spend=PAY),
     "heavy_persons": lambda db: db.heavy_persons(spend=PAY),
     "sql": lambda db: db.sql("SELECT city, COUNT(*), AVG(income) FROM survey GROUP BY city", spend=PAY),
@@ -73,6 +75,11 @@ PROGRAMS: dict[str, Program] = {
     "plan, asked": lambda db: db.plan(["SELECT COUNT(*) FROM survey", "SELECT AVG(age) FROM survey"], spend=PAY).ask(),
     "afford": lambda db: repr(
         db.afford([("SELECT COUNT(*) FROM survey", PAY), sulq.Sums((sulq.lit(1),)), PAY], spend=PAY)
+    ),
+    "sql, open keys": lambda db: db.sql(OPEN, spend=sulq.EpsilonDelta(1, 1e-7)),
+    "explain, open keys by a named law": lambda db: db.explain(OPEN, spend=sulq.EpsilonDelta(1, 1e-7), law="laplace"),
+    "ask, open keys": lambda db: db.ask(
+        sulq.OpenSums((), None, (col("income"),)), spend=sulq.EpsilonDelta(1, 1e-7), law="laplace"
     ),
     "count by a named law": lambda db: db.count(OLD, spend=PAY, law="laplace"),
     "count by a law that is not bought": lambda db: db.count(OLD, spend=PAY, law="gaussian"),
@@ -97,6 +104,7 @@ PROGRAMS: dict[str, Program] = {
     "no spend": lambda db: db.sum("income", spend=None),
     "too much": lambda db: db.foresee(sulq.Sums((sulq.lit(1),)), spend=sulq.Queries(1)),
 }
+OPEN = "SELECT income, COUNT(*) AS n FROM survey GROUP BY income"
 NO_ASK = {"asking"}  # puts the named asks before another Oracle
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,50 @@ def test_threads_share_a_line(tmp_path: Path) -> None:
     line.close()
     server.hang_up()
     server.listener.close()
+
+
+def framed(*objs: dict) -> bytes:
+    return b"".join(map(ipc.framed, objs))
+
+
+@pytest.mark.parametrize("cut", [1, 3, 4, 5, 17])
+def test_a_frame_that_is_alone_is_read_in_whatever_pieces_it_comes(cut: int) -> None:
+    """Its head may be torn too; a long one is read to its end."""
+    for obj in ({"a": "b" * 20}, {"text": "x" * 300_000}):
+        left, right = pair()
+        whole = framed(obj)
+
+        def send(left: socket.socket = left, whole: bytes = whole) -> None:
+            left.sendall(whole[:cut])
+            time.sleep(0.01)
+            left.sendall(whole[cut:])
+
+        sender = threading.Thread(target=send)
+        sender.start()
+        assert ipc.receive_alone(right) == obj
+        sender.join()
+        left.close()
+        with pytest.raises(EOFError):
+            ipc.receive_alone(right)
+        right.close()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        framed({"a": 1})[:-1],
+        framed({"a": 1})[:3],
+        framed({"a": 1}, {"b": 2}),
+        bytes(4),
+        (ipc.MAX_FRAME_BYTES + 1).to_bytes(4, "big"),
+        (2).to_bytes(4, "big") + b"[]",
+    ],
+    ids=["cut", "half a head", "two", "empty", "long", "no object"],
+)
+def test_what_is_not_one_whole_frame_is_none(raw: bytes) -> None:
+    """A reply behind another would be taken for the next call's."""
+    left, right = pair()
+    left.sendall(raw)
+    left.close()
+    with right, pytest.raises(ConnectionError):
+        ipc.receive_alone(right)

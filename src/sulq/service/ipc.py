@@ -21,15 +21,22 @@ from sulq.errors import CODES, FAMILIES, CuratorError, QuestionError, SetupError
 
 MAX_FRAME_BYTES: Final = 64 * 2**20
 LENGTH_BYTES: Final = 4
+READ_BYTES: Final = 2**16
 Frame = dict[str, object]
+_JSON: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)  # made once: json.dumps makes one each time
+
+
+def framed(obj: Mapping[str, object]) -> bytes:
+    """One frame."""
+    body = _JSON.encode(obj).encode()
+    if len(body) > MAX_FRAME_BYTES:
+        raise QuestionError("too-large", "A message between the curator's parts is too long.")
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 def send(sock: socket.socket, obj: Mapping[str, object]) -> None:
     """Write one frame."""
-    body = json.dumps(obj, separators=(",", ":"), allow_nan=False).encode()
-    if len(body) > MAX_FRAME_BYTES:
-        raise QuestionError("too-large", "A message between the curator's parts is too long.")
-    sock.sendall(len(body).to_bytes(LENGTH_BYTES, "big") + body)
+    sock.sendall(framed(obj))
 
 
 def receive(sock: socket.socket) -> Frame:
@@ -41,6 +48,25 @@ def receive(sock: socket.socket) -> Frame:
     body = _exactly(sock, size) if 0 < size <= MAX_FRAME_BYTES else None
     if body is None:
         raise ConnectionError("a frame is too long, empty or cut short")
+    return _read(body)
+
+
+def receive_alone(sock: socket.socket) -> Frame:
+    """As `receive`, where whoever sends waits for a reply to each frame: mostly with one look at the socket."""
+    found = sock.recv(READ_BYTES)
+    if not found:
+        raise EOFError
+    if len(found) < LENGTH_BYTES:
+        found += _exactly(sock, LENGTH_BYTES - len(found)) or b""
+    size = LENGTH_BYTES + int.from_bytes(found[:LENGTH_BYTES], "big")
+    if LENGTH_BYTES <= len(found) < size <= LENGTH_BYTES + MAX_FRAME_BYTES:
+        found += _exactly(sock, size - len(found)) or b""
+    if len(found) != size or size == LENGTH_BYTES:
+        raise ConnectionError("a frame is too long, empty, cut short, or one of several")
+    return _read(found[LENGTH_BYTES:])
+
+
+def _read(body: bytes) -> Frame:
     tree = wire.strict(body)
     if not isinstance(tree, dict):
         raise ConnectionError("a frame is not an object")
@@ -110,7 +136,7 @@ class SocketPool:
         """Send one frame and wait for its reply."""
         with self._connection(obj) as sock:
             try:
-                return receive(sock)
+                return receive_alone(sock)
             except (OSError, EOFError, QuestionError):
                 sock.close()
         raise CuratorError("unreachable", "The curator stopped before it answered.")
@@ -129,7 +155,7 @@ class SocketPool:
                 sock.close()
                 sock = None
                 if fresh:
-                    raise _away() from None
+                    raise away() from None
             except BaseException:
                 sock.close()
                 raise
@@ -162,7 +188,7 @@ class SocketPool:
             sock.connect(self._path)
         except OSError:
             sock.close()
-            raise _away() from None
+            raise away() from None
         return sock
 
     def close(self) -> None:
@@ -181,5 +207,6 @@ def _spoke(sock: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _away() -> SetupError:
+def away() -> SetupError:
+    """What a caller hears where nobody listens."""
     return SetupError("not-ready", "The curator is not reachable at the moment.", "Try again in a moment.")

@@ -332,3 +332,33 @@ def test_ledgers_have_a_folder_of_their_own_where_the_owner_says_so(tmp_path: Pa
         running.ready("ward")
         assert wire.from_json(running.ask("owner", "budget", dataset="ward")["spent"]) == sulq.Epsilon(1)
         assert running.ask("owner", "health")["files"] == ("own" if launcher.landlock() else "shared")
+
+
+def test_the_number_of_rows_is_chosen_when_it_is_registered_so(running: Running) -> None:
+    """The unit says rows "auto": one histogram is charged, and workers keep the number that follows from it."""
+    lines = ["who,age", *(f"{i % 700},{20 + i % 50}" for i in range(7000))]
+    (running.folder / "clinic" / "many.csv").write_text("\n".join(lines))
+    unit = {"kind": "Unit", "column": "who", "rows": "auto", "share": 0.1}
+    body = DECLARED | {
+        "name": "many",
+        "file": "clinic/many.csv",
+        "unit": unit,
+        "budget": wire.to_json(sulq.Epsilon(50)),
+    }
+    for wrong in ({"rows": "some"}, {"least": 3}, {"share": 3}, {"most": "all"}, {"kind": "Int"}):
+        with pytest.raises(SulqError):
+            running.ask("owner", "register", body | {"unit": unit | wrong}, dataset=None)
+    reply = running.ask("owner", "register", body, dataset=None)
+    running.ready("many")
+    facts = wire.from_json(running.ask("owner", "facts", dataset="many")["facts"])
+    assert (facts.spent, facts.unit.rows) == (sulq.Epsilon(5), facts.choice.rows)
+    assert 9 <= facts.unit.rows <= 13
+    if reply["ready"]:
+        assert wire.from_json(reply["choice"]) == facts.choice
+    answer = wire.from_json(running.ask("owner", "ask", COUNT, dataset="many")["answer"])
+    assert abs(float(answer.value) - 7000) < 1000
+    assert f"at most {facts.unit.rows} a person" in answer.notes[0]
+    os.kill(running.supervisor.pids()["clerk"], signal.SIGKILL)
+    running.ready("many")
+    assert wire.from_json(running.ask("owner", "facts", dataset="many")["facts"]).choice == facts.choice
+    assert len(running.ask("owner", "transcript", {}, dataset="many")["lines"]) == 2

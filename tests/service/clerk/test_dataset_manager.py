@@ -19,14 +19,16 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
-from sulq.errors import BudgetExceeded, SetupError
+from sulq.curator.run import Rows
+from sulq.errors import BudgetExceeded, CuratorError, SetupError, SetupWarning
 from sulq.service import ipc
 from sulq.service.clerk import dataset_manager
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.registration import declare
-from sulq.service.clerk.worker_pool import OpenDataset
+from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows
 from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings, Service
+from sulq.sources.origin import Origin
 from tests.service.service import COLUMNS, Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
@@ -247,3 +249,106 @@ def test_a_worker_says_that_a_ledger_is_within_its_reach(tmp_path: Path) -> None
                 manager._declared[name] = made
                 manager.datasets[name] = OpenDataset(name, rows=SimpleNamespace(workers=[worker]))
             assert [told["files"] for told in manager.workers()] == said
+
+
+AUTO = sulq.Unit("pid", rows="auto")
+VISITS = {"columns": {"x": sulq.Int(0, 1)}, "unit": AUTO, "budget": sulq.Epsilon(20)}
+
+
+def visits(folder: Path) -> tuple[Path, DatasetSettings]:
+    """Eight rows a person, and how many are kept is to be chosen."""
+    path = folder / "visits.parquet"
+    pa.parquet.write_table(pa.table({"pid": [i // 8 for i in range(8000)], "x": [1] * 8000}), path)
+    return path, declare("visits", path, ledger=path.with_suffix(".ledger"), **VISITS)
+
+
+def greeted(manager: DatasetManager, path: Path) -> OpenDataset:
+    """The dataset after its first worker said that its rows are open, and after whatever that began."""
+    held, before = manager.datasets["visits"], set(threading.enumerate())
+    held.rows._hello({"sources": {"visits": Origin.of(path).fingerprint}, "rows": {}})
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    return held
+
+
+def test_workers_keep_the_number_that_another_process_chose_meanwhile_SR2(tmp_path: Path) -> None:
+    """Rows that were opened by the maximum are opened again; then the dataset is ready, and nothing was bought here."""
+    path, made = visits(tmp_path)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        manager = DatasetManager(Service(tmp_path / "state"), ours, Counts())
+        manager.take_on(made)
+        with sulq.connect(path, **VISITS) as other:
+            k = other.facts.unit.rows
+        assert greeted(manager, path).curator is None
+        assert greeted(manager, path).ready
+        started = [wire.from_json(ipc.receive(theirs)["settings"]["dataset"]["unit"]).rows for _ in range(3)]
+        assert started == [1024, k, k]
+        assert manager.datasets["visits"].ledger.verify().debits == 1
+        manager.close()
+
+
+def test_a_server_buys_no_histogram_anew_that_was_charged_and_lost_SR24(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each start would be charged with nobody to hear of it: the owner is told. Control: `sulq.connect` buys."""
+    path, made = visits(tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(Rows, "run", lambda *_: (_ for _ in ()).throw(CuratorError("engine-failed", "No.")))
+        with pytest.raises(CuratorError):
+            sulq.connect(path, **VISITS)
+    monkeypatch.setattr(RemoteRows, "ready", lambda _: None)
+    for _ in range(2):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            manager = DatasetManager(Service(tmp_path / "state"), ours, Counts())
+            manager.take_on(made)
+            held = greeted(manager, path)
+            assert held.problem.code == "answer-lost"
+            assert "sulq prepare" in held.problem.remedy
+            assert held.ledger.verify().debits == 1
+            manager.close()
+    with pytest.warns(SetupWarning, match="charged before"), sulq.connect(path, **VISITS) as db:
+        assert db.verify().debits == 2
+
+
+@pytest.mark.parametrize("error", [SetupError("ledger-busy", "No."), RuntimeError("a row: 17")])
+def test_a_choice_that_fails_for_any_reason_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """It is not called "being opened" for ever, and what nobody foresaw is told in no words of its own."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise error
+
+    path, made = visits(tmp_path)
+    monkeypatch.setattr(dataset_manager, "choose_rows", failing)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        manager = DatasetManager(Service(tmp_path / "state"), ours, Counts())
+        manager.take_on(made)
+        problem = greeted(manager, path).problem
+        assert problem.code == (error.code if isinstance(error, SetupError) else "engine-failed")
+        assert "17" not in str(problem)
+        manager.close()
+
+
+def test_rows_in_a_database_are_not_prepared_before_their_number_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before any worker is started. Control: with a number that was chosen one is."""
+    made = declare("t", "postgresql://db/base", ledger=tmp_path / "t.ledger", table="t", **VISITS)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        manager = DatasetManager(Service(tmp_path / "state"), ours, Counts())
+        manager.take_on(made)
+        assert manager.datasets["t"].fault.code == "bad-declaration"
+        theirs.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            theirs.recv(1)
+        theirs.setblocking(True)
+        manager._drop("t")
+        monkeypatch.setattr(Ledger, "histogram_share", None)
+        manager.take_on(made)
+        assert ipc.receive(theirs)["start"] == "t"
+        manager.close()

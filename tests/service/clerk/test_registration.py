@@ -74,6 +74,21 @@ def test_a_ledger_beside_the_data_is_not_forgotten_T56(folder: Path) -> None:
     assert placed(made, service, noted).ledger == made.ledger
 
 
+@pytest.mark.parametrize("where", ["all.ledger", "all/year=1/p.ledger"])
+def test_a_part_of_a_partitioned_table_is_under_the_ledger_of_the_whole_T98(folder: Path, where: str) -> None:
+    """It lies beside the whole or beside another part; a server with a folder for ledgers has its owner move it."""
+    root = folder / "data" / "all"
+    for part in range(2):
+        (root / f"year={part}").mkdir(parents=True)
+        (root / f"year={part}" / "p.csv").write_text("pid,x\n" + "".join(f"{part}{i},1\n" for i in range(9)))
+    options = {"columns": {"x": sulq.Int(0, 9)}, "unit": sulq.Unit("pid"), "budget": sulq.Epsilon(1)}
+    sulq.connect(root, prepared=False, ledger=folder / "data" / where, **options).close()
+    made = declare("part", root / "year=0" / "p.csv", options.pop("columns"), **options)
+    assert placed(made, Service(folder), {}).ledger == str(folder / "data" / where)
+    with pytest.raises(SetupError, match=f"move {Path(where).name} there"):
+        placed(made, Service(folder, data_root=folder / "data", ledgers=folder / "books"), {})
+
+
 def test_a_ledger_beside_the_data_under_another_name_is_not_forgotten_T98(folder: Path) -> None:
     """With a folder for ledgers: one that covers the file, or cannot be read. Control: a file it does not cover."""
     service = Service(folder, data_root=folder / "data", ledgers=folder / "books")

@@ -24,6 +24,7 @@ from sulq.service.console.app import PAGES
 from sulq.service.console.guard import HEADERS, POLICY
 from sulq.service.console.page import _PAGES, TEMPLATES
 from sulq.service.console.session import HOURS, Wrap
+from sulq.service.console.views import answer as views_answer
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office, survey
 
@@ -205,6 +206,30 @@ def test_the_price_says_what_would_be_left_and_the_noise_may_be_named(tmp_path: 
         assert "buys Laplace noise alone" in wrong
 
 
+def test_bounds_are_searched_by_a_box_to_tick(visitor: Visitor) -> None:
+    """Of the page Ask: the price tells the search, the answer its clip."""
+    visitor.sign_in("analyst")
+    assert "search for where the values" in shown(visitor.get("/datasets/survey/ask")).words
+    sent = {"sql": "SELECT AVG(income) AS m FROM survey", "amount": "0.6", "bounds": "auto"}
+    assert "a search for where values lie" in shown(visitor.send("/datasets/survey/price", piece=True, **sent)).words
+    answer = shown(visitor.send("/datasets/survey/ask", piece=True, **sent)).words
+    assert "values are clipped: income to [" in answer
+
+
+def test_a_quantile_may_be_asked_without_an_interval(tmp_path: Path) -> None:
+    """A box says so; the price then has one choice, and the answer a note of how near the rank is."""
+    asked = {"sql": "SELECT MEDIAN(income) AS m FROM survey", "amount": "0.25"}
+    with Visitor(Office(tmp_path, survey=survey())) as visitor:
+        visitor.sign_in("analyst")
+        assert "quantiles without an interval" in shown(visitor.get("/datasets/survey/ask")).words
+        told = [shown(visitor.send("/datasets/survey/price", piece=True, **asked, **more)).words
+                for more in ({}, {"bare": "yes"})]  # fmt: skip
+        assert "of the spend" in told[0]
+        assert "of the spend" not in told[1]
+        page = shown(visitor.send("/datasets/survey/ask", bare="yes", **asked)).words
+        assert "no interval was bought" in page
+
+
 def test_an_accuracy_may_be_named_instead_of_a_price(visitor: Visitor) -> None:
     """The price that a width costs is shown before, and paid; the bars are as sure as was wished; no more than the cap.
 
@@ -360,6 +385,21 @@ def test_an_answer_can_be_taken_along(visitor: Visitor) -> None:
         assert visitor.send("/download/csv", table=bad).status_code == 400
 
 
+def test_a_long_answer_is_cut_and_says_where_the_rest_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has 200 rows; what a form cannot carry is asked for elsewhere, free. Control: a shorter one is carried."""
+    frame = pa.table({"k": list(range(300))})
+    db = sulq.connect(frame, columns={"k": sulq.Int(0, 298)}, budget=sulq.Epsilon(9), synthetic=True)
+    with Visitor(Office(tmp_path, survey=db)) as visitor:
+        visitor.sign_in("analyst")
+        for limit, saved in ((2**20, True), (2**11, False)):
+            monkeypatch.setattr(views_answer, "MAX_DOWNLOAD_BYTES", limit)
+            sql = "SELECT k, COUNT(*) AS n FROM data GROUP BY k"
+            page = shown(visitor.send("/datasets/survey/ask", piece=True, sql=sql, amount="1"))
+            assert "100 more rows are not on this page." in page.words
+            assert ("300 rows are too many to be saved from a page" in page.words) is not saved
+            assert any(given.get("name") == "table" for _, given in page.tags) is saved
+
+
 def test_history_and_receipts(visitor: Visitor) -> None:
     """An analyst finds their own asks with receipts to keep; the owner finds everybody's."""
     visitor.sign_in("owner").send("/datasets/survey/ask", sql="SELECT COUNT(*) FROM survey", amount="0.1")
@@ -379,12 +419,16 @@ def test_a_job_is_a_form_of_its_signature_and_shows_its_progress(visitor: Visito
     """The form has the kind's parameters; the job is watched to its end and its answers are shown."""
     visitor.sign_in("analyst")
     form = shown(visitor.get("/datasets/survey/jobs/new/queries"))
-    assert {"p-queries", "p-spend", "p-beta"} <= {str(given.get("name")) for _, given in form.tags}
+    assert {"p-queries", "p-spend", "p-beta", "p-weights", "p-law", "p-together"} <= {
+        str(given.get("name")) for _, given in form.tags
+    }
     several = f"SELECT COUNT(*) FROM survey\n\n{GROUPED}"
     path = "/datasets/survey/jobs/new/queries"
     assert visitor.send(path, **{"p-queries": "", "p-spend": "0.2"}).status_code == 400
     assert visitor.send(path, **{"p-queries": several, "p-spend": "x"}).status_code == 400
-    begun = visitor.send(path, **{"p-queries": several, "p-spend": "0.2", "p-beta": "0.05"})
+    assert visitor.send(path, **{"p-queries": several, "p-spend": "0.2", "p-weights": "x"}).status_code == 400
+    more = {"p-weights": "2, 1", "p-law": "", "p-together": "no"}
+    begun = visitor.send(path, **{"p-queries": several, "p-spend": "0.2", "p-beta": "0.05"}, **more)
     assert begun.status_code == 303
     until = time.monotonic() + 120
     while time.monotonic() < until:

@@ -54,6 +54,7 @@ def test_columns_and_labels_are_those_that_can_be() -> None:
 def test_what_was_not_changed_keeps_its_default() -> None:
     """Only changed parameters are named, each of its own kind."""
     assert MEANS.parameters(sent()) == {"x": ["age", "income"], "loud": False}
+    assert MEANS.parameters(sent(("bounds", "auto"))) == {"x": ["age", "income"], "loud": False, "bounds": "auto"}
     changed = sent(("p-rounds", "7"), ("p-weight", "2.5"), ("p-shrink", "auto"), ("p-scale", "unit"), ("p-loud", "yes"))
     assert MEANS.parameters(changed) == {
         "x": ["age", "income"], "rounds": 7, "weight": 2.5, "shrink": "auto", "scale": "unit", "loud": True,

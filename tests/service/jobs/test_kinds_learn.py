@@ -69,6 +69,15 @@ def ended(door: Door, key: str, role: str = "analyst") -> dict[str, object]:
     raise AssertionError("the job does not end")
 
 
+def test_a_job_searches_for_bounds(door: Door) -> None:
+    """A field of every learner's job, of which "auto" is the one value."""
+    body = {"kind": "KMeans", "parameters": {"x": ["age", "income"], "spend": {"epsilon": 2}, "bounds": "auto"}}
+    told = ended(door, door.post(PLACE, body, "analyst").json()["id"])
+    assert learn.load(told["result"]["model"]).bounds_.keys() == {"age", "income"}
+    body["parameters"]["bounds"] = "wide"
+    assert door.post(PLACE, body, "analyst").status_code == 400
+
+
 @EACH
 def test_every_learner_is_a_job(door: Door, learner: type[Learner]) -> None:
     """It runs to its end, costs what it says, and its model is loaded from its JSON and is the one that was told."""
@@ -208,7 +217,7 @@ def test_the_document_shows_every_learner(door: Door) -> None:
     for learner in (*learn.LEARNERS,):
         kind = told[learner.__name__]
         assert kind["form"]["kind"] == learner.kind
-        names = {field["name"] for field in kind["form"]["fields"]} | {"x", "spend"}
+        names = {field["name"] for field in kind["form"]["fields"]} | {"x", "spend", "bounds"}
         names |= {"y"} if learner.kind != "unsupervised" else set()
         assert set(kind["parameters"]["properties"]) == names
         assert kind["parameters"]["additionalProperties"] is False

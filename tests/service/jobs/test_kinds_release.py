@@ -19,7 +19,7 @@ from sulq.service.jobs.kinds import KINDS, release_kind
 from sulq.service.jobs.manager import Job, Jobs
 from sulq.service.jobs.publication import ALL, Published, form
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
-from tests.release.programs import EACH, PROGRAMS, Program, people
+from tests.release.programs import EACH, PROGRAMS, WIDE, Program, people, wide_people
 from tests.service.door import Door
 from tests.service.office import Office
 from tests.service.service import service
@@ -224,6 +224,25 @@ def test_a_result_is_short_and_an_archive_too_large_is_left_out(monkeypatch: pyt
     assert cut["archive"] is None
     assert cut["left_out"][0] == "archive"
     assert cut["release"]["paid"] == told["release"]["paid"]
+
+
+def test_a_table_of_forty_attributes_is_a_job(tmp_path: Path) -> None:
+    """Marginals among more attributes than one partition has keys, over HTTP."""
+    with Door(Office(tmp_path, survey=wide_people())) as door:
+        asked = {
+            "attributes": WIDE,
+            "marginals": [["x0", "x39"], ["x1"]],
+            "weights": "variance",
+            "spend": {"epsilon": 2},
+        }
+        begun = door.post(PLACE, {"kind": "contingency", "parameters": asked}, "analyst")
+        assert begun.status_code == 202, begun.text
+        deadline = time.monotonic() + 60
+        while (told := door.get(f"/v1/jobs/{begun.json()['id']}", "analyst").json())["state"] in ("waiting", "running"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    assert told["state"] == "done", told["error"]
+    assert len(told["result"]["release"]["facts"]["asked"]) == 2
 
 
 def test_aim_runs_in_a_web_process_that_may_write_nowhere() -> None:

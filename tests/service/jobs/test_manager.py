@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sulq.answers import wire
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, QuestionError
 from sulq.service.jobs import kinds, manager
@@ -82,7 +83,7 @@ def ended(door: Door, key: str) -> dict[str, object]:
 
 def test_queries_at_one_total_cost_no_more_than_it(door: Door) -> None:
     """A total is divided over the queries as a plan divides it; each answer has its error bars and its receipt."""
-    asked = {"queries": [COUNT, HIGH], "spend": {"epsilon": 1}}
+    asked = {"queries": [COUNT, HIGH], "spend": {"epsilon": 1}, "weights": [10_000, 1]}
     reply = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst")
     assert reply.status_code == 202
     told = ended(door, reply.json()["id"])
@@ -92,6 +93,8 @@ def test_queries_at_one_total_cost_no_more_than_it(door: Door) -> None:
     assert answers[0]["low"][0][0] < answers[0]["rows"][0][0] < answers[0]["high"][0][0]
     spent = door.office.databases["survey"].spent.epsilon
     assert 0.99 <= spent <= 1
+    parts = [wire.from_json(answer["spent"]).exact for answer in answers]
+    assert parts[0] > parts[1]  # without weights the mean, off by more, has the larger part
     assert door.get("/v1/jobs", "analyst").json()["jobs"][0]["id"] == told["id"]
 
 

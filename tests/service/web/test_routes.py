@@ -10,8 +10,10 @@ from fractions import Fraction
 import httpx
 import pytest
 
+import sulq
 from sulq.language.privacy import DELTA_SHARES
 from sulq.service.clerk.access import hashed
+from sulq.service.web import limits, requests
 from sulq.service.web.limits import Limits
 from sulq.service.web.routes import routes
 from tests.service.door import Door
@@ -86,6 +88,22 @@ def test_how_delta_is_divided_is_said_over_http(shared: Door, monkeypatch: pytes
         for odd in ({name: 0.95}, {name: "a"}, {name: 0.1, "budget": REGISTERED["budget"]}):
             assert shared.post("/v1/datasets", {**body, **odd}, "owner").status_code in (400, 422)
         assert len(held) == 3
+
+
+def test_a_long_list_of_categories_is_declared_over_http_T85(shared: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer than other bodies, from somebody who is known. Control: nobody else's is read, and it has an end."""
+    held = []
+    monkeypatch.setattr(shared.office, "hold", held.append, raising=False)
+    values = [f"code {i:07}" for i in range(30_000)]
+    body = {**REGISTERED, "name": "long", "columns": {"age": {"kind": "Category", "values": values}}}
+    assert len(json.dumps(body)) > limits.MAX_BODY_BYTES
+    assert shared.post("/v1/datasets", body, "owner").status_code == 201
+    assert held[0].tables[0].facts.schema.columns == (("age", sulq.Category(values)),)
+    assert shared.post("/v1/datasets", body, "analyst").status_code == 403
+    assert shared.post("/v1/datasets", body, "unknown").status_code == 401
+    monkeypatch.setattr(requests, "MAX_QUESTION_BYTES", limits.MAX_BODY_BYTES)
+    assert shared.post("/v1/datasets", body, "owner").status_code == 413
+    assert len(held) == 1
 
 
 def test_every_route_has_its_row_T79() -> None:

@@ -13,7 +13,8 @@ import sulq
 from sulq.answers import wire
 from sulq.answers.budget import BudgetLeft
 from sulq.api.client import Client
-from sulq.errors import QuestionError
+from sulq.curator.ledger.shares import Share
+from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.privacy import Draw, Event
 from tests.client.far import Loop
 from tests.service.door import Door
@@ -135,3 +136,73 @@ def test_a_client_chooses_once_and_foretells_alike(tmp_path: Path) -> None:
             with pytest.raises(QuestionError, match="no ask"):
                 far.afford([7])
     door.close()
+
+
+def test_a_plan_takes_weights(door: Door) -> None:
+    """The query that counts more gets more; weights for other than each query are refused, free."""
+    queries = ["SELECT COUNT(*) AS n FROM survey", "SELECT AVG(age) AS a FROM survey"]
+    body = {"queries": queries, "spend": {"epsilon": 0.01}}
+    parts = []
+    for weights in (None, [10_000, 1], [1, 10_000]):
+        reply = door.post("/v1/datasets/survey/plan", body | {"weights": weights}, "analyst")
+        assert reply.status_code == 200
+        parts.append(wire.from_json(reply.json()["queries"][0]["spend"]).exact)
+    assert parts[2] < parts[0] < parts[1]
+    refused = door.post("/v1/datasets/survey/plan", body | {"weights": [1]}, "analyst")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad-question")
+
+
+def test_counts_are_planned_as_one_design_over_http(door: Door) -> None:
+    """A plan says which queries share a design; the job asks them at one debit, or one by one where it is told so."""
+    office = door.office
+    counts = [f"SELECT COUNT(*) AS n FROM survey WHERE age BETWEEN {low} AND {low + 30}" for low in (10, 20, 30, 40)]
+    asked = {"queries": counts, "spend": {"epsilon": 0.3, "delta": 1e-7}, "law": "gaussian"}
+    told = door.post("/v1/datasets/survey/plan", asked, "analyst").json()["queries"]
+    assert [query["together"] for query in told] == [[0, 1, 2, 3]] * 4
+    before = len(office.databases["survey"].transcript())
+    for more, debits in (({}, 1), ({"together": False}, 4)):
+        reply = door.post("/v1/datasets/survey/jobs", {"kind": "queries", "parameters": asked | more}, "analyst")
+        assert reply.status_code == 202, reply.text
+        while (job := door.get(f"/v1/jobs/{reply.json()['id']}", "analyst").json())["state"] in ("waiting", "running"):
+            time.sleep(0.01)
+        assert (job["state"], job["done"], job["error"]) == ("done", 4, None)
+        assert all(answer["low"][0][0] < answer["rows"][0][0] for answer in job["result"]["answers"])
+        after = len(office.databases["survey"].transcript())
+        assert after - before == debits
+        before = after
+
+
+MEAN = "SELECT AVG(income) AS m FROM survey"
+
+
+def test_bounds_are_searched_over_http_and_by_a_client(tmp_path: Path) -> None:
+    """The field of sql, explain and afford; a share that holds the search alone is refused before it."""
+    office = Office(tmp_path, survey=survey(budget=sulq.Epsilon(3)))
+    ledger = office.databases["survey"]._ledger
+    ledger.share("other", Share.of("1/6"))
+    with Door(office) as door, Loop(door.app) as loop:
+        body = {"sql": MEAN, "spend": {"epsilon": 0.6}, "bounds": "auto"}
+        told = door.post("/v1/datasets/survey/explain", body, "analyst").json()
+        assert float(wire.from_json(told["left"]).exact) == pytest.approx(2.4)
+        run = door.post(
+            AFFORD, {"asks": [{"sql": MEAN, "spend": {"epsilon": 0.6}}], "bounds": "auto"}, "analyst"
+        ).json()
+        assert (len(run["asks"]), run["fits"]) == (2, True)
+        refused = door.post("/v1/datasets/survey/sql", body, "other").json()
+        assert refused["error"]["code"] == "budget-exceeded"
+        assert ledger.totals.events == 0
+        found = door.post("/v1/datasets/survey/sql", body, "analyst").json()
+        assert float(wire.from_json(found["spent"]).exact) == pytest.approx(0.6)
+        assert found["notes"][0].startswith("values are clipped: income to [")
+        assert list(found["bounds"]) == ["income"]
+        assert ledger.totals.events == 2
+        wrong = door.post("/v1/datasets/survey/sql", body | {"bounds": "wide"}, "analyst").json()
+        assert wrong["error"]["code"] == "bad-request"
+        with Client("http://localhost/survey", office.tokens["analyst"], transport=loop.transport) as far:
+            mean = far.mean("income", spend=sulq.Epsilon(0.6), bounds="auto", fresh=True)
+            assert float(mean.spent.exact) == pytest.approx(0.6)
+            again = far.sql(MEAN, spend=sulq.Epsilon(0.6), bounds="auto")
+            assert (again.reused, again.spent.amount) == (True, 0)
+            with pytest.raises(BudgetExceeded):
+                far.sum("income", spend=sulq.Epsilon(2), bounds="auto")
+        assert ledger.totals.events == 4

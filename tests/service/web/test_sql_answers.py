@@ -18,7 +18,8 @@ from sulq.answers.answer import Answers
 from sulq.errors import QuestionError
 from sulq.service.console.views.answer import Forecast
 from sulq.service.web.requests import facts_of, loss_of
-from sulq.service.web.sql_answers import _cell, explained_json, sql_json, workload_json
+from sulq.service.web.routes.asking import ExplainBody, SqlBody
+from sulq.service.web.sql_answers import _cell, answered, explained, explained_json, sql_json, workload_json
 from tests.service.office import survey
 
 GROUPED = "SELECT city, COUNT(*) AS n, AVG(income) AS mean FROM survey GROUP BY city"
@@ -68,6 +69,18 @@ def test_rows_stand_beside_their_error_bars() -> None:
         assert isinstance(again, Answers)
         assert wire.encode(again) == wire.encode(answer.answers)
         assert told["receipt"]["seq"] == answer.receipt.seq
+
+
+def test_intervals_of_quantiles_may_be_left_out() -> None:
+    """A body says so, for an answer and for its explanation; left out, they are bought."""
+    asked = {"sql": "SELECT MEDIAN(income) AS m FROM survey", "spend": {"epsilon": 1}}
+    with survey() as db:
+        oracle = db._oracle
+        bare, bought = (answered(oracle, SqlBody(**asked, **more)) for more in ({"interval": False}, {}))
+        assert "no interval was bought" in bare["notes"][0]
+        assert not any("no interval" in note for note in bought["notes"])
+        texts = [explained(oracle, ExplainBody(**asked, **more))["text"] for more in ({"interval": False}, {})]
+        assert ["question 1 of" in text for text in texts] == [False, True]
 
 
 def test_explain_select_is_answered_by_its_lines() -> None:

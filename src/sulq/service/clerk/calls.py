@@ -23,6 +23,7 @@ from sulq.api.declarations import SUFFIXES
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.domain import COLUMNS
 from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
+from sulq.language.rows_choice import AUTO, AUTO_FIELDS, DeclaredUnit
 from sulq.service.clerk import request as requests
 from sulq.service.clerk.access import Principal, hashed
 from sulq.service.clerk.registration import declare
@@ -55,7 +56,10 @@ def register(request: Request) -> Frame:
     if not NAME.fullmatch(name):
         raise QuestionError("bad-request", "A dataset's name is letters, digits, _ and -, a letter first.")
     declared = (_alone if request.body.get("tables") is None else _several)(request, name)
-    return {"name": name, "ready": request.clerk.manager.hold(declared)}
+    ready = request.clerk.manager.hold(declared)
+    held = request.clerk.manager.datasets.get(name)
+    choice = None if held is None or held.ledger is None else held.ledger.choice
+    return {"name": name, "ready": ready} | ({} if choice is None else {"choice": wire.to_json(choice)})
 
 
 def _alone(request: Request, name: str) -> DatasetSettings:
@@ -167,8 +171,14 @@ def _columns(request: Request) -> dict[str, object]:
 
 
 def _unit(request: Request) -> Unit:
-    if request.body.get("unit") is None:
+    told = request.body.get("unit")
+    if told is None:
         return Unit()
+    if isinstance(told, dict) and told.get("rows") == AUTO:
+        words = {name: told[name] for name in told if name != "kind"}
+        if told.get("kind") != "Unit" or not words.keys() <= AUTO_FIELDS:
+            raise QuestionError("bad-request", "unit says whom an answer hides.")
+        return DeclaredUnit(**words)
     return cast("Unit", request.value("unit", Unit, "unit says whom an answer hides."))
 
 

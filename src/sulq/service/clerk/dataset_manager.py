@@ -26,12 +26,13 @@ from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.sources import Source, agree
 from sulq.curator.reuse import ReusingOracle
-from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
+from sulq.curator.rows_choice import choose_rows
+from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
-from sulq.service.clerk.registration import Holdings, RegisteredStore, placed
+from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen, placed
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -65,6 +66,7 @@ class DatasetManager:
         self._registered: set[str] = set()  # by calls, so that a call may take them away
         self._opening = threading.Lock()
         self._holding = threading.Lock()
+        self._choosing = threading.Lock()
         self._trying: threading.Thread | None = None  # to open a ledger again
         self._looks: dict[int, Callable[[Frame], None]] = {}
         self._looked = 0
@@ -84,6 +86,7 @@ class DatasetManager:
         try:
             self._holdings.take(declared)
             held.ledger = self._ledger(declared)
+            check_chosen(declared, held.ledger)
             held.rows = self._rows(declared, held.ledger)
         except SulqError as error:
             held.fault = error
@@ -114,6 +117,7 @@ class DatasetManager:
         return ledger
 
     def _rows(self, declared: DatasetSettings, ledger: Ledger) -> RemoteRows:
+        declared = replace(declared, unit=ledger.unit)  # by which, or by one that was chosen since, its workers keep
         return RemoteRows(
             limit=self.service.limit,
             redeem=ledger.redeem,
@@ -138,16 +142,45 @@ class DatasetManager:
             held = self.datasets.get(name)
             if held is None:
                 raise AccessDenied("closed", "This dataset was taken away.")
-            if held.curator is not None:
+            if held.curator is not None or held.choosing:
                 return
             try:
                 self._cover(declared, held.open_ledger(), cast("list[Frame]", hello.get("covers", [])))
-                held.curator = self._curator(declared, held, sources, rows)
+                curator = self._curator(declared, held, sources, rows)
+                ledger = held.open_ledger()  # another process may have chosen since this worker was started
+                held.choosing = ledger.histogram_share is not None or ledger.unit != declared.unit
             except SulqError:
                 del self._sources[name]
                 raise
+            if held.choosing:  # aside: this worker is asked once it has been greeted
+                threading.Thread(target=self._choose_rows, args=(declared, held, curator), daemon=True).start()
+                return
+            held.curator = curator
         _log.info("a dataset is ready", extra={"dataset": name})
         self._start(replace(declared, renew=False), self.service.workers)
+
+    def _choose_rows(self, declared: DatasetSettings, held: OpenDataset, oracle: ReusingOracle) -> None:
+        """Have the number of rows chosen by a worker that keeps the most; then one that keeps so many is started.
+
+        Where it fails nothing is tried again by itself, nor after a restart: what was charged stays so, and the owner
+        must hear of it.
+        """
+        ledger = held.open_ledger()
+        try:
+            with self._choosing:  # of two datasets of one person space one buys it
+                choose_rows(oracle.curator, ledger, again=False)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is not being opened any more
+            unknown = CuratorError("engine-failed", "The number of rows could not be chosen.")
+            held.fault = error if isinstance(error, SulqError) else unknown
+            told = {"dataset": held.name, "code": held.fault.code, "error": type(error).__name__}
+            _log.error("the number of rows was not chosen", extra=told)
+            return
+        with self._opening:
+            if self.datasets.get(held.name) is not held or held.rows is None:
+                return
+            held.rows.close()
+            held.rows, held.choosing = self._rows(declared, ledger), False
+        self._start(replace(declared, renew=False), 1)
 
     def _cover(self, declared: DatasetSettings, ledger: Ledger, told: list[Frame]) -> None:
         """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98)."""

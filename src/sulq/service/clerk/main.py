@@ -118,7 +118,7 @@ class Clerk:
         try:
             with sock:
                 while True:
-                    frame = ipc.receive(sock)
+                    frame = ipc.receive_alone(sock)
                     with self._idle:
                         if self._stopping:
                             return
@@ -159,7 +159,7 @@ def main() -> None:
     clerk.stop(service.limit + GRACE if whole else GRACE)
     _log.info("the clerk has stopped", extra={"whole": whole})
     if not whole:
-        raise SystemExit(1)  # the supervisor starts another, which reads the ledger from its first entry
+        raise SystemExit(1)  # the supervisor starts another, which reads the ledger anew
 
 
 def _hear(control: socket.socket, manager: DatasetManager) -> None:

@@ -18,12 +18,16 @@ from urllib.parse import quote
 
 from sulq.addresses import TableAddress, beside, copy_of, is_address, ledger_of
 from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
-from sulq.curator.ledger.opening import covers_in
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.opening import covers_in, ledger_folders
 from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.curator.ledger.turns import sync_directory
+from sulq.data_files import find_files
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Schema
+from sulq.language.facts import Tables
 from sulq.language.privacy import Budget, Unit, delta_share_of
+from sulq.language.rows_choice import check_auto
 from sulq.service.settings import DatasetSettings, Service, TableSettings
 from sulq.service.worker import database
 
@@ -71,6 +75,8 @@ def declare(
         alone = single_facts(Schema.of(table or name, columns), whole, graph, estimators)
         number = size if isinstance(size, int) else None
         tables = (TableSettings(_source(data, name), alone, number, table if _several(data) else None),)
+    of_tables = Tables(whole, tuple(item.facts for item in tables))
+    check_auto(whole, budget, sum(of_tables.kept_of(item) is not None for item in of_tables.tables))
     place = str(ledger) if ledger is not None else _beside(tables)
     return DatasetSettings(
         name=name,
@@ -90,7 +96,7 @@ def declare(
     )
 
 
-def _source(data: Path | str, name: str) -> Path | str:
+def _source(data: Path | str | tuple[Path, ...], name: str) -> Path | str:
     """A data file, or the address of a database whose host is known; other addresses no worker reaches."""
     if is_address(data):
         database.ways(str(data))
@@ -107,6 +113,12 @@ def _source(data: Path | str, name: str) -> Path | str:
             "bad-config",
             f"The data set {name[:80]!r} names an address; a server reads files and tables in PostgreSQL.",
             "Take it out of the file that is served: another curator's data is asked there.",
+        )
+    if isinstance(data, tuple) or find_files(data) is not None:
+        raise SetupError(
+            "bad-config",
+            f"The data set {name[:80]!r} is several files, which a server does not hold: it reads one a table.",
+            "Ask it by `sulq query` or from Python, or write the files into one.",
         )
     if not data.name.lower().endswith(SUFFIXES):
         raise SetupError("unreadable-data", f"{data.name!r} is none of {', '.join(SUFFIXES)}.")
@@ -147,6 +159,13 @@ def rows_of(declared: DatasetSettings) -> list[str]:
     return [_place(table) for table in declared.tables if not table.facts.public]
 
 
+def check_chosen(declared: DatasetSettings, ledger: Ledger) -> None:
+    """Refuse, before a worker prepares rows in a database, a number of them that is yet to be chosen."""
+    if declared.in_database and ledger.histogram_share is not None:
+        why = "How many rows are kept is not chosen yet, and a server makes no second copy in a database."
+        raise SetupError("bad-declaration", why, "Run `sulq prepare` once, where the ledger is.")
+
+
 def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]) -> DatasetSettings:
     """The dataset under the ledger of its rows.
 
@@ -178,7 +197,7 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
 
 def _covering(files: list[Path], service: Service) -> set[str]:
     """The ledgers that cover these files by path or inode; what their bytes tell, a worker says later (T98)."""
-    books = covers_in({file.parent for file in files} if service.ledgers is None else [service.ledgers])
+    books = covers_in(ledger_folders(files) if service.ledgers is None else [service.ledgers])
     found = [covering(Source.file(file).unread(), books) for file in files]
     return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
 
@@ -188,7 +207,7 @@ def _moved(private: list[TableSettings], known: set[str], service: Service) -> N
     for table in private:
         there, new = beside(_file(table)), _new(table, service)
         if not there.exists() and _file(table).exists():
-            found = covering(Source.file(_file(table)).unread(), covers_in([_file(table).parent]))
+            found = covering(Source.file(_file(table)).unread(), covers_in(ledger_folders([_file(table)])))
             there = next((place for place in found if isinstance(place, Path)), there)
         if there.exists() and str(there) not in known:
             raise SetupError(

@@ -13,7 +13,6 @@ import logging
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from sulq.errors import CuratorError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Seal
 from sulq.language.privacy import Event
 from sulq.service import ipc
+from sulq.service.clerk.idle_workers import IdleWorkers
 from sulq.service.ipc import Frame
 from sulq.service.schedule import PacedRows, Schedule
 
@@ -87,7 +87,7 @@ class RemoteRows:
         self._hello = hello
         self._event = event
         self._change = threading.Condition()
-        self._idle: deque[WorkerConnection] = deque()
+        self._idle: IdleWorkers[WorkerConnection] = IdleWorkers()
         self._live: dict[str, WorkerConnection] = {}
         self._posted: set[tuple[str, int]] = set()  # one connection for each: a worker listens to one at a time
         self._stopped: SulqError | None = None
@@ -222,33 +222,27 @@ class RemoteRows:
         if limit <= 0:
             raise TimeoutError
         worker.sock.settimeout(limit)
-        return ipc.receive(worker.sock)
+        return ipc.receive_alone(worker.sock)
 
     def _taken(self, deadline: float | None, wanted: WorkerConnection | None = None) -> WorkerConnection | None:
-        """An idle worker, the wanted one if it is idle; None where none is in time."""
+        """An idle worker, the wanted one if it is idle soon; None where none is in time."""
         patience = MAX_RUNS_AHEAD * self._limit if deadline is None else deadline - time.monotonic()
-        if patience <= 0:
-            return None
-        with self._change:
-            if not self._change.wait_for(lambda: self._idle or self._closed, timeout=patience) or self._closed:
-                return None
-            if wanted is None or wanted not in self._idle:
-                return self._idle.popleft()
-            self._idle.remove(wanted)
-            return wanted
+        live = wanted is not None and self._live.get(wanted.name) is wanted
+        return self._idle.take(patience, wanted if live else None)
 
     def _back(self, worker: WorkerConnection, reply: Frame) -> None:
         worker.looked = time.monotonic()
         stopped = reply.get("stopped")
         read = bool(reply.keys() & HEALTHY_REPLIES)  # a failure says nothing of the data
-        with self._change:
-            if stopped is not None:
-                self._stop(stopped)
-            elif read and self._stopped is not None and self._stopped.code == PASSING_FAULT:
-                _log.info("a worker reads its data again", extra={"worker": worker.name})
-                self._stopped = None
-            self._idle.append(worker)
-            self._change.notify_all()
+        if stopped is not None or self._stopped is not None:
+            with self._change:
+                if stopped is not None:
+                    self._stop(stopped)
+                elif read and self._stopped is not None and self._stopped.code == PASSING_FAULT:
+                    _log.info("a worker reads its data again", extra={"worker": worker.name})
+                    self._stopped = None
+                self._change.notify_all()
+        self._idle.give(worker)
 
     def _stop(self, told: object) -> None:
         """Take no more asks: the data is not what was registered, and its owner must act."""
@@ -296,8 +290,8 @@ class RemoteRows:
         with self._change:
             self._stopped = None
             self._live[post.name] = worker
-            self._idle.append(worker)
             self._change.notify_all()
+        self._idle.give(worker)
 
     def look(self) -> None:
         """Ask idle workers whether their data is still what was registered, before anyone pays for finding out.
@@ -305,10 +299,7 @@ class RemoteRows:
         One whose database does not answer is waited for aside: other datasets are looked after meanwhile.
         """
         now = time.monotonic()
-        with self._change:
-            due = [worker for worker in self._idle if now - worker.looked >= HEALTH_CHECK_SECONDS]
-            for worker in due:
-                self._idle.remove(worker)
+        due = self._idle.withdraw(lambda worker: now - worker.looked >= HEALTH_CHECK_SECONDS)
         looks = [threading.Thread(target=self._looked_at, args=(worker,), daemon=True) for worker in due]
         for look in looks:
             look.start()
@@ -330,8 +321,8 @@ class RemoteRows:
         with self._change:
             self._closed = True
             live, self._live = list(self._live.values()), {}
-            self._idle.clear()
             self._change.notify_all()
+        self._idle.close()
         for worker in live:
             worker.sock.close()
 
@@ -362,6 +353,7 @@ class OpenDataset:
     rows: RemoteRows | None = None  # None where the curator has rows of its own
     paced: PacedRows | None = None  # the rows as the curator has them, where there is a schedule
     share_answers: bool = False
+    choosing: bool = False  # the number of rows that are kept of a person is being chosen
     late: int = 0  # answers that missed the tick they were due at
     taken: float = field(default_factory=time.monotonic)  # when it was taken on
     _views: dict[str, ReusingOracle] = field(default_factory=dict)  # by analyst

@@ -231,13 +231,14 @@ class LearnForm(JobForm):
             raise mistake("There are no columns to learn from.", "Tick at least one, then start again.")
         if label in ticked:
             raise mistake(f"{label} is to be predicted: it cannot be learned from as well.", "Untick it in the list.")
-        return {"x": ticked} | ({"y": label} if self.supervised else {}) | super().parameters(sent)
+        bounds = {"bounds": sent.text("bounds")} if sent.text("bounds") else {}
+        return {"x": ticked} | ({"y": label} if self.supervised else {}) | bounds | super().parameters(sent)
 
     def page_values(self, known: Facts, sent: Fields) -> dict[str, Any]:
         """The columns, those that may be predicted, and what was ticked."""
         labels = self.labels(known) if self.supervised else []
         return super().page_values(known, sent) | {
-            "labels": labels, "ticked": set(sent.all("x")), "label": sent.text("y"),
+            "labels": labels, "ticked": set(sent.all("x")), "label": sent.text("y"), "bounds": sent.text("bounds"),
         }  # fmt: skip
 
 
@@ -266,7 +267,7 @@ def mistake(message: str, remedy: str) -> Refusal:
 
 @dataclass(frozen=True, slots=True)
 class SchemaField:
-    """One parameter as a form shows it; `widget` is text, number, whole, truth, choice, texts or spend."""
+    """One parameter as a form shows it; `widget` is text, number(s), whole, truth, choice, either, texts or spend."""
 
     name: str
     title: str
@@ -286,16 +287,17 @@ def fields_of(schema: Tree, budget: Budget) -> list[SchemaField]:
         if widget is None or (widget == "spend" and not ways(budget)):
             continue
         usual = given.get("default")
+        either = widget == "truth" and usual is None  # yes, no, or neither said
         found.append(
             SchemaField(
                 name=name,
                 title=given.get("title") or name,
-                words=given.get("description") or part.get("description") or "",
-                widget=widget,
+                words="" if widget == "spend" else given.get("description") or part.get("description") or "",
+                widget="either" if either else widget,
                 # A price that may be left out has another way to be named, which no form holds: here it is asked for.
                 required=name in schema.get("required", ()) or widget == "spend",
                 value="" if usual is None else str(usual),
-                choices=tuple(map(str, part.get("enum", ()))),
+                choices=("yes", "no") if either else tuple(map(str, part.get("enum", ()))),
             )
         )
     return found
@@ -318,12 +320,20 @@ def schema_parameters(shown: list[SchemaField], fields: Fields, budget: Budget) 
 def _value(one: SchemaField, text: str, budget: Budget) -> object:
     if one.widget == "texts":
         return [part.strip() for part in _EMPTY_LINE.split(text) if part.strip()]
-    if one.widget in ("text", "choice"):
-        return text
+    if one.widget in ("text", "choice", "either"):
+        return text == "yes" if one.widget == "either" else text
+    several, kind = one.widget == "numbers", int if one.widget == "whole" else float
     try:
-        number = int(text) if one.widget == "whole" else float(text)
+        numbers = [kind(part) for part in (text.split(",") if several else [text])]
     except ValueError:
-        raise Refusal(400, "bad-request", f"{one.title} is a number.", "Write it with a point, such as 0.1.") from None
+        numbers = [math.nan]
+    if not all(map(math.isfinite, numbers)):  # nor does JSON have these
+        what, how = ("numbers", "such as 0.1, 2") if several else ("a number", "such as 0.1")
+        why = f"{one.title} {'are' if several else 'is'} {what}."
+        raise Refusal(400, "bad-request", why, f"Write {'them' if several else 'it'} with a point, {how}.")
+    if several:
+        return numbers
+    (number,) = numbers
     return {ways(budget)[0][0]: number} if one.widget == "spend" else number
 
 
@@ -341,5 +351,5 @@ def _widget(part: Tree) -> str | None:
     if part.get("enum"):
         return "choice"
     if part.get("type") == "array":
-        return "texts" if part["items"].get("type") == "string" else None
+        return {"string": "texts", "number": "numbers"}.get(part["items"].get("type"))
     return WIDGETS.get(part.get("type", ""))

@@ -14,6 +14,8 @@ from typing import Annotated, Final, Self, TypeVar
 from pydantic import ConfigDict, Field, model_validator
 
 from sulq.answers.answer import cell
+from sulq.answers.auto_bounds import Bounds
+from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Progress
 from sulq.api.named_asks import NamedAsks
 from sulq.errors import QuestionError
@@ -36,11 +38,15 @@ MAX_COLUMNS: Final = 256  # columns a job learns from
 MAX_RESULT_BYTES: Final = 32 * 2**20  # it is kept in memory and must fit a frame (ipc.MAX_FRAME_BYTES)
 MAX_SYNTHETIC_ROWS: Final = 1_000_000  # of synthetic data, named or as many as there are
 MAX_PARAMETERS: Final = {"rows": MAX_SYNTHETIC_ROWS, "max_model_size": 200}  # elsewhere it may be more
+COUNTS: Final = "How much each query's error counts where a total is divided."
 LATER: Final = ("schema", "facts")  # of a description: the files, which hold them too, go first
 
 
 class QueriesBody(Body):
-    """Several queries: at one total that is divided so that the worst error is smallest, or each at its own spend."""
+    """Several queries: at one total, divided so that the mean relative error is least, or each at its own spend.
+
+    Where a total is divided counts of one table may be asked as one design.
+    """
 
     model_config = ConfigDict(title="Queries")
 
@@ -48,6 +54,9 @@ class QueriesBody(Body):
     spend: Spend | None = None
     spends: list[Spend] | None = None
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    weights: Annotated[list[float], Field(max_length=MAX_PLANNED_QUERIES)] | None = Field(None, description=COUNTS)
+    law: LawName | None = Field(None, description="The noise, where the price leaves it open.")
+    together: bool | None = Field(None, description="All at one debit, or one by one; by default as the plan says.")
 
 
 def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
@@ -59,7 +68,15 @@ def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
         if len(asked.queries) > MAX_PLANNED_QUERIES:
             raise QuestionError("bad-question", f"A total is divided over {MAX_PLANNED_QUERIES} queries at most.")
         total = loss_of(asked.spend)
-        spends = [] if total is None else list(asks.plan(asked.queries, spend=total, beta=asked.beta).spends)
+        if total is None:
+            spends = []
+        else:
+            plan = asks.plan(asked.queries, spend=total, beta=asked.beta, law=asked.law, weights=asked.weights)
+            spends = list(plan.spends)
+            if plan.plan is not None if asked.together is None else asked.together:
+                yield JobStep(0, len(spends), {"answers": []})
+                yield JobStep(len(spends), len(spends), {"answers": list(map(sql_json, plan.ask(together=True)))})
+                return
     if len(spends) != len(asked.queries):
         raise QuestionError("bad-question", "Give one spend for each query.")
     answers: list[dict[str, object]] = []
@@ -74,6 +91,7 @@ class LearnBody(Body):
 
     x: Annotated[list[Name], Field(min_length=1, max_length=MAX_COLUMNS, description="The columns to learn from.")]
     spend: Spend | None = Field(None, description="What the whole fit may cost; none where sums are counted.")
+    bounds: Bounds | None = Field(None, description="auto: first search, from the same spend, for where numbers lie.")
 
     @model_validator(mode="after")
     def _apart(self) -> Self:
@@ -101,7 +119,7 @@ def learner_kind(learner: type[Learner]) -> JobKind:
 
         def fit(progress: Progress) -> Learner:
             y = None if label is None else asks[label]
-            return model.fit(asks[asked.x], y, spend=loss_of(asked.spend), progress=progress)
+            return model.fit(asks[asked.x], y, spend=loss_of(asked.spend), progress=progress, bounds=asked.bounds)
 
         work = Stepwise(fit)
         yield from work.steps()

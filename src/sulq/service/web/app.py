@@ -24,10 +24,11 @@ from sulq.kernel.entropy import random_bytes
 from sulq.service.console import mount_console
 from sulq.service.jobs.manager import Jobs, LocalJobs
 from sulq.service.settings import Service
+from sulq.service.web.clerk_pool import Post, post_of
 from sulq.service.web.limits import Limits
 from sulq.service.web.requests import Asker, Call
 from sulq.service.web.responses import LOOPBACK, Json, RequestCounts, RequestGuard, host_of, refused
-from sulq.service.web.routes import document, routes
+from sulq.service.web.routes import document, plain, routes
 from sulq.version import __version__
 
 CALLS_A_MINUTE: Final = 1200  # calls a minute for each token, where the owner names none
@@ -37,8 +38,13 @@ MAX_THREADS: Final = 64  # requests that wait for the clerk at one time
 SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 
 
-def create_app(call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None) -> RequestGuard:
-    """The application; `call` reaches the clerk, `cookies` is the key that all web processes close cookies with."""
+def create_app(
+    call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None, post: Post | None = None
+) -> RequestGuard:
+    """The application; `call` reaches the clerk, and `post` from within the event loop.
+
+    `cookies` is the key that all web processes close cookies with.
+    """
     app = FastAPI(
         title="sulq",
         summary="A database you may ask about everyone and learn about no one.",
@@ -58,6 +64,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     )
     tally = RequestCounts()
     app.state.call = call
+    app.state.post = post_of(call) if post is None else post
     app.state.settings = service
     app.state.limits = Limits.of(service.rate or CALLS_A_MINUTE)
     app.state.jobs = Jobs()
@@ -65,7 +72,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, cookies: b
     app.state.tally = tally
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
-    guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally)
+    guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain())
     if console:
         mount_console(app)
     return guarded

@@ -24,6 +24,7 @@ from sulq.service.jobs.manager import ForwardedJobs
 from sulq.service.sandbox import isolation
 from sulq.service.settings import Service, Tree
 from sulq.service.web.app import create_app
+from sulq.service.web.clerk_pool import ClerkPool
 from sulq.service.web.requests import Call
 from sulq.service.web.responses import RequestGuard
 
@@ -110,7 +111,8 @@ def main() -> None:
     listener = socket.socket(fileno=cast("int", told["listen"]))
     line = SocketPool(str(told["clerk"]))
     cookies = bytes.fromhex(str(told["cookies"]))
-    app = create_app(cast("Call", line.call), service, cookies=cookies)
+    pool = ClerkPool(str(told["clerk"]))
+    app = create_app(cast("Call", line.call), service, cookies=cookies, post=pool.post)
     state = app.app.state
     if "jobs_listen" in told:
         passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
@@ -118,6 +120,7 @@ def main() -> None:
     elif "jobs" in told:
         state.job_calls = ForwardedJobs(SocketPool(str(told["jobs"])))
     server(app, service).run(sockets=[listener])
+    pool.close()
     line.close()
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, TypeVar, cast
 
@@ -24,10 +24,11 @@ from sulq.answers.budget import BudgetLeft
 from sulq.answers.plan import Plan
 from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.language.facts import Facts
-from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, Event, Loss, Queries, Rho
+from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho
 from sulq.language.question import Question
 from sulq.service.clerk.access import hashed
 from sulq.service.ipc import opened
+from sulq.service.web.clerk_pool import Post, passed_on
 from sulq.service.web.limits import (
     MAX_BODY_BYTES,
     MAX_BODY_SECONDS,
@@ -36,7 +37,7 @@ from sulq.service.web.limits import (
     Limits,
     body_of,
 )
-from sulq.service.web.responses import Json
+from sulq.service.web.responses import Json, Passed
 
 MOVING: Final = ("spent", "remaining")
 ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
@@ -135,6 +136,7 @@ class Caller:
         self.request = request
         self._limits: Limits = request.app.state.limits
         self._call: Call = request.app.state.call
+        self._post: Post = request.app.state.post
         self._address = request.client.host if request.client is not None else ""
         self._token = ""
         self._hash = ""
@@ -165,14 +167,19 @@ class Caller:
 
         Reading has turns of its own, so that nobody's pages wait for their own questions.
         """
-        async with self._turn("reads" if self.request.method == "GET" else "asks"):
+        async with self._settled("reads" if self.request.method == "GET" else "asks"):
+            return await run_in_threadpool(task)
+
+    @asynccontextmanager
+    async def _settled(self, kind: str) -> AsyncIterator[None]:
+        """A turn of this caller's; how its token fared is noted."""
+        async with self._turn(kind):
             try:
-                found = await run_in_threadpool(task)
+                yield
             except SulqError as error:
                 self._limits.settle(self._address, self._hash, good=error.code not in DENIED)
                 raise
         self._limits.settle(self._address, self._hash, good=True)
-        return found
 
     def _turn(self, kind: str) -> AbstractAsyncContextManager[None]:
         return self._limits.under_way.turn(f"{self._hash} {kind}")
@@ -194,6 +201,12 @@ class Caller:
     ) -> Json:
         """One call of the clerk's table, its reply passed on."""
         return Json(await self.ask(name, body, dataset=dataset), status_code=status)
+
+    async def passed_on(self, name: str, body: Mapping[str, object], *, dataset: str) -> Passed:
+        """As `reply`, without a thread: the reply is passed on as the clerk wrote it."""
+        frame = {"call": name, "token": self._token, "dataset": dataset, "body": body}
+        async with self._settled("asks"):
+            return Passed(passed_on(await self._post(frame)))
 
     async def body(self, kind: type[B], *, large: bool = False) -> B:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""
@@ -240,7 +253,7 @@ def loss_of(tree: Mapping[str, object] | None) -> Loss | None:
         return None
     if "kind" in tree:
         found = wire.from_json(tree)
-        if not isinstance(found, (Epsilon, EpsilonDelta, Rho, Queries)):
+        if not isinstance(found, (Epsilon, EpsilonDelta, EpsilonKeys, Rho, Queries)):
             raise QuestionError("bad-loss", "A spend is an Epsilon, EpsilonDelta, Rho or Queries.")
         return found
     kind = LOSS_BY_FIELDS.get(frozenset(tree))

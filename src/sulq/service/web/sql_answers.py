@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 
@@ -50,7 +48,7 @@ def afforded(oracle: Oracle, body: AffordBody) -> dict[str, object]:
     if sum(one.sql is not None or one.question is not None for one in body.asks) > MAX_PLANNED_QUERIES:
         raise QuestionError("too-large", f"At most {MAX_PLANNED_QUERIES} queries and questions are planned at once.")
     asks = [found for one in body.asks for found in [_ask(one)] * one.times]  # one object each: planned once
-    found = NamedAsks(oracle).afford(asks, law=body.law)
+    found = NamedAsks(oracle).afford(asks, law=body.law, bounds=body.bounds)
     lines = [
         {"price": wire.to_json(price), "left": wire.to_json(left)}
         for price, left in zip(found.prices, found.left, strict=True)
@@ -76,8 +74,11 @@ def _ask(one: AffordAsk) -> object:
 
 
 def planned(oracle: Oracle, body: PlanBody) -> dict[str, object]:
-    """A total, divided over queries."""
-    return workload_json(NamedAsks(oracle).plan(body.queries, spend=body.total(), beta=body.beta, law=body.law))
+    """A total, divided over queries; which counts would be asked as one design stands with each."""
+    asks = NamedAsks(oracle)
+    return workload_json(
+        asks.plan(body.queries, spend=body.total(), beta=body.beta, law=body.law, weights=body.weights)
+    )
 
 
 def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str, object]:
@@ -88,23 +89,25 @@ def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str,
             ["QUERY PLAN"], [[line] for line in str(answer).splitlines()], level, nothing(left), left,
             unit=str(answer.facts.unit),
         )  # fmt: skip
-    rows = _rows(answer, answer.value)
     bars = answer._intervals(1 - level)  # noqa: SLF001 - cells without a bar must be told from those of width zero
-    ends = [[[None if bar is None else _cell(bar[side]) for bar in line] for line in bars] for side in (0, 1)]
+    columns = [column.values for column in answer.table.columns]
+    none: list[object] = [None] * answer.table.size
+    low, high = ([none if ends is None else ends[side] for ends in bars] for side in (0, 1))
     return _told(
-        list(answer.columns), [[_cell(cell) for cell in row] for row in rows], level, answer.spent, answer.remaining,
-        low=ends[0], high=ends[1], unit=str(answer.unit), guarantee=answer.guarantee, reused=answer.reused,
-        receipt=wire.to_json(answer.receipt), notes=list(answer.notes), answer=wire.to_json(answer.answers),
+        list(answer.columns), _rows(columns), level, answer.spent, answer.remaining,
+        low=_rows(low), high=_rows(high), unit=str(answer.unit), guarantee=answer.guarantee, reused=answer.reused,
+        receipt=wire.to_json(answer.receipt), notes=list(answer.notes),
+        bounds={name: list(ends) for name, ends in answer.bounds.items()}, answer=wire.to_json(answer.answers),
     )  # fmt: skip
 
 
 def _told(
     columns: list[str], rows: list[list[object]], level: float, spent: Loss, remaining: Loss | None, **more: object
 ) -> dict[str, object]:
-    empty: list[list[object]] = [[None] * len(columns) for _ in rows]
+    empty: list[list[object]] = [] if "low" in more else [[None] * len(columns) for _ in rows]
     usual = {
         "low": empty, "high": empty, "unit": "", "guarantee": "dp", "reused": False, "receipt": None, "notes": [],
-        "answer": None,
+        "bounds": {}, "answer": None,
     }  # fmt: skip
     told = {"columns": columns, "rows": rows, "level": level}
     return told | usual | more | {"spent": wire.to_json(spent), "remaining": wire.to_json(remaining)}
@@ -139,6 +142,7 @@ def workload_json(found: Workload) -> dict[str, object]:
                 "sql": query.text,
                 "spend": wire.to_json(query.spend),
                 "error": _cell(query.error),
+                "together": list(query.together),
                 "columns": [{"name": name, "width": _cell(width)} for name, width in query.widths],
             }
             for query in found.queries
@@ -146,10 +150,16 @@ def workload_json(found: Workload) -> dict[str, object]:
     }
 
 
-def _rows(answer: SqlAnswer, cells: object) -> Sequence[Sequence[object]]:
-    """All rows, also where there is a single cell."""
-    alone = len(answer.columns) == 1 and not isinstance(cells, tuple)
-    return ((cells,),) if alone else cast("Sequence[Sequence[object]]", cells)
+def _rows(columns: list[list[object]]) -> list[list[object]]:
+    """Columns as JSON has them: row by row."""
+    return list(map(list, zip(*map(_cells, columns), strict=True)))
+
+
+def _cells(values: list[object]) -> list[object]:
+    """The cells of a column; texts and finite numbers are as JSON has them."""
+    kinds = set(map(type, values))
+    plain = kinds <= {str, int, bool, type(None)} or (kinds == {float} and all(map(math.isfinite, values)))  # type: ignore[arg-type]
+    return values if plain else list(map(_cell, values))
 
 
 def _cell(value: object) -> object:

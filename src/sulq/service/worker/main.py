@@ -33,7 +33,7 @@ from sulq.service.settings import DatasetSettings
 from sulq.service.worker import database
 from sulq.sources import engines
 from sulq.sources.engines import Counting, OpenEngine, check_rows, open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 
 MAX_OPEN_FILES: Final = 256
@@ -68,13 +68,14 @@ class OpenRows:
         names = [table.facts.schema.table for table in declared.tables]
         self.sources = {name: self.engine.fingerprint(name) for name in names}
         private = [
-            (given.origin.path or place, given.inside or given.facts.schema.table)
+            (source, given.inside or given.facts.schema.table)
             for given, place in zip(dataset.tables, places, strict=True)
+            for source in given.origin.files or (place,)
             if not given.facts.public
         ]
         self.covers = [source.read().to_json() for source in sources_of(private)]
         own = load([table.facts for table in declared.tables], declared.unit)
-        self.run = Rows(self.engine, seal.redeem, own=own, budget=declared.budget)
+        self.run = Rows(self.engine, seal.redeem, own=own, budget=declared.budget, unit=declared.unit)
 
 
 class ClerkConnection:
@@ -89,7 +90,7 @@ class ClerkConnection:
 
     def heard(self) -> Frame:
         """The next frame, if its reply has somebody to go to."""
-        frame = ipc.receive(self._sock)
+        frame = ipc.receive_alone(self._sock)
         self._busy = True
         if self._gone:
             raise EOFError

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pyarrow as pa
 import pytest
 
-from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit
+from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit, connect
+from sulq.answers import wire
 from sulq.language.privacy import DELTA_SHARES
 from sulq.service.console.guard import Fields
 from sulq.service.console.pages.register import ColumnDraft, RegistrationDraft, looked, suggested
+from sulq.service.console.views import words
+from tests.service.console.visiting import Visitor, shown
+from tests.service.office import Office
 
 GIVEN = {
     "file": "f.parquet", "name": "f", "columns": "2", "n0": "who", "t0": "BIGINT", "k0": "skip", "n1": "age",
@@ -165,3 +172,36 @@ def test_a_column_may_be_never_missing() -> None:
     ):
         assert wrong.column() is None
         assert wrong.problem
+
+
+def test_the_number_of_rows_may_be_left_to_a_choice() -> None:
+    """Who writes "auto" is told what that costs, and the API is told so."""
+    told = draft(rows="auto")
+    assert told.reach("review") == "review"
+    assert wire.from_json(told.body()["unit"]) == Unit("who", rows="auto")
+    assert any("0.05 of the budget" in warning for warning in told.warnings())
+    assert "will choose" in words.whom(told.unit())
+    assert draft(rows="automatic").reach("budget") == "unit"
+
+
+def test_what_was_chosen_is_shown_to_its_owner(tmp_path: Path) -> None:
+    """The page after a registration has the table of the trade-off, and so has the dataset's own."""
+    frame = pa.table({"who": [i % 400 for i in range(4000)], "age": [30] * 4000})
+    data = connect(
+        frame,
+        table="f",
+        columns={"age": Int(0, 110)},
+        unit=Unit("who", rows="auto"),
+        budget=Epsilon(50),
+        synthetic=True,
+    )
+    with Visitor(Office(tmp_path, f=data)) as visitor:
+        visitor.sign_in("owner")
+        (tmp_path / "f.parquet").write_bytes(b"")
+        declared = []
+        visitor.office.hold = lambda told: declared.append(told) or True
+        pages = [visitor.send("/register", **GIVEN | {"rows": "auto"}), visitor.get("/datasets/f")]
+        for page in map(shown, pages):
+            assert f"At most {data.facts.unit.rows} rows of a person are kept" in page.words
+            assert f"{data.facts.unit.rows} (chosen)" in page.words
+        assert declared[0].unit == Unit("who", rows="auto")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from urllib.parse import quote_plus
 
 import pyarrow.parquet as pq
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sulq.service.console.api import Refusal
-from sulq.service.console.views.answer import AnswerTable, to_csv, to_parquet
+from sulq.service.console.views.answer import MAX_DOWNLOAD_BYTES, AnswerTable, to_csv, to_parquet
 
 CELLS = st.one_of(st.none(), st.text(max_size=12), st.integers(-(10**9), 10**9))
 
@@ -107,3 +108,38 @@ def test_a_table_survives_its_form() -> None:
     """What a page carries to the download reads back the same."""
     kept = AnswerTable.of(json.loads(table().kept()))
     assert kept == table()
+
+
+@pytest.mark.parametrize("label", ["key", '"=&%+, \u20ac'])
+def test_a_table_is_kept_where_a_form_can_carry_it(label: str) -> None:
+    """As a browser sends it, it is no longer than what is read back. Control: the first that is not kept is longer."""
+
+    def kept(rows: int) -> tuple[AnswerTable, str | None]:
+        labels = [[f"{label}{i}", i] for i in range(rows)]
+        found = table(rows=labels, low=[[None, i] for i in range(rows)], high=[[None, i + 1] for i in range(rows)])
+        return found, found.kept()
+
+    least, most = 1, 150_000
+    while most - least > 1_000:
+        middle = (least + most) // 2
+        least, most = (middle, most) if kept(middle)[1] is not None else (least, middle)
+    text = kept(least)[1]
+    assert text is not None
+    assert MAX_DOWNLOAD_BYTES / 2 < len(quote_plus(text)) <= MAX_DOWNLOAD_BYTES
+    found, none = kept(2 * most)
+    assert none is None
+    parts = {name: getattr(found, name) for name in ("columns", "rows", "low", "high", "level")}
+    assert len(quote_plus(json.dumps(parts, separators=(",", ":")))) > MAX_DOWNLOAD_BYTES
+
+
+def test_a_chart_of_many_rows_says_how_many_there_are() -> None:
+    """No more bars are made than are drawn."""
+    rows = range(1_000)
+    found = table(
+        rows=[[f"k{i}", i] for i in rows], low=[[None, i - 1] for i in rows], high=[[None, i + 1] for i in rows]
+    )
+    ((_, drawn),) = found.charts()
+    assert "and 988 more." in drawn
+    assert "all in the table" not in drawn  # a page has 200 of them
+    assert "k39" in drawn
+    assert "k40" not in drawn

@@ -18,7 +18,7 @@ from sulq.service.console.guard import Fields
 from sulq.service.console.views.job_result import JobResult
 from sulq.service.jobs import manager as jobs
 from sulq.service.jobs.publication import form
-from tests.release.programs import EACH, PROGRAMS, Program, people
+from tests.release.programs import EACH, PROGRAMS, WIDE, Program, people, wide_people
 from tests.service.console.views.test_job_result_model import watched
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office
@@ -76,6 +76,18 @@ def test_every_release_has_its_page_and_its_files(at: Visitor, tmp_path: Path, p
         assert [tag for tag, _ in page.tags].count("svg") > 1, "there is a chart beside the gauge"
         assert all(table in page.words.lower() for table in made.tables())
     assert name in shown(at.get(PLACE)).words
+
+
+def test_a_table_of_forty_attributes_has_its_page(tmp_path: Path) -> None:
+    """More attributes than one partition has keys are ticked, and the release is shown."""
+    with Visitor(Office(tmp_path, survey=wide_people())) as opened:
+        at = opened.sign_in("analyst")
+        ticked = [("p-attributes", name) for name in WIDE]
+        begun = send(at, "contingency", [*ticked, ("p-ways", "1"), ("p-weights", "worst"), ("amount", "2")])
+        assert begun.status_code == 303, shown(begun).words
+        page = watched(at, begun.headers["location"])
+    assert "Done" in page.words, page.words
+    assert "x38, x39" in page.words
 
 
 def test_the_list_names_every_release(at: Visitor) -> None:

@@ -16,10 +16,9 @@ from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
 from sulq.service.console.pages.dataset import examples
 from sulq.service.console.views import words
-from sulq.service.console.views.answer import AnswerTable, Forecast, to_csv, to_parquet
+from sulq.service.console.views.answer import MAX_DOWNLOAD_BYTES, AnswerTable, Forecast, to_csv, to_parquet
 from sulq.service.console.visit import Visit, attachment
 
-MAX_DOWNLOAD_BYTES = 8 * 2**20  # an answer of 65,536 cells comes back to be saved
 FILES = {"csv": ("text/csv; charset=utf-8", to_csv), "parquet": ("application/vnd.apache.parquet", to_parquet)}
 
 
@@ -97,6 +96,8 @@ def _page(
         sureness=CONFIDENCES,
         other=fields.get("other", ""),
         law=fields.text("law"),
+        bounds=fields.text("bounds"),
+        bare=fields.text("bare") == "yes",
         groups=isinstance(known.budget, EpsilonDelta),
         examples=examples(known),
         answered=answered,
@@ -107,8 +108,8 @@ def _page(
 
 def _body(fields: Fields, budget: Budget) -> dict[str, object]:
     body: dict[str, object] = {"sql": fields.get("sql", "").replace("\r\n", "\n")} | terms(fields, budget)
-    body |= {name: fields.text(name) for name in ("other", "law") if fields.text(name)}
-    return body
+    body |= {name: fields.text(name) for name in ("other", "law", "bounds") if fields.text(name)}
+    return body | ({"interval": False} if fields.text("bare") == "yes" else {})
 
 
 def _left(known: Facts, foreseen: Forecast | None) -> dict[str, Any]:

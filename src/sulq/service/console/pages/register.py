@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeVar, cast
+from typing import Final, Literal, TypeVar, cast
 
 from starlette.responses import Response
 
@@ -18,6 +18,7 @@ from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
 from sulq.language.facts import MUCH, Facts
 from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit, delta_share_of
+from sulq.language.rows_choice import AUTO, AutoUnit, DeclaredUnit
 from sulq.service.console.api import Refusal, Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.views import words
@@ -189,8 +190,8 @@ class RegistrationDraft:
                 return Unit(neighbors=self.neighbors)  # type: ignore[arg-type]  # refused if it is none
             if self.person not in [one.name for one in self.columns]:
                 raise ValueError("Choose the column that says whose row it is.")
-            rows = _whole(self.rows, "The number of rows")
-            return Unit(self.person, rows, self.neighbors, self.fold or None)  # type: ignore[arg-type]  # likewise
+            rows: int | Literal["auto"] = "auto" if self.rows == AUTO else _whole(self.rows, "The number of rows")
+            return DeclaredUnit(self.person, rows, self.neighbors, self.fold or None)  # type: ignore[arg-type]  # likewise
         except (SulqError, ValueError) as error:
             self.problems["unit"] = _message(error)
             return None
@@ -237,6 +238,9 @@ class RegistrationDraft:
             found.append(
                 "Keep delta well below 1 divided by the number of people; declare the size to have it checked."
             )
+        if isinstance(unit, AutoUnit):
+            part = f"A part of {float(unit.share):.3g} of the budget buys a noisy histogram of rows per person"
+            found.append(f"{part}; the number of rows is chosen from it, of at most {unit.rows:,}, and fixed for ever.")
         if unit.column is None:
             found.append("Each row is taken for a person of its own. If anyone may have two rows, they are not hidden.")
         if unit.column is not None and unit.column in columns:
@@ -346,14 +350,15 @@ async def step(visit: Visit) -> Response:
 async def register(visit: Visit) -> Response:
     """Write it down; the first ask waits until the rows are prepared."""
     draft = RegistrationDraft.of(await visit.form())
-    found = draft.reach("review")
-    if found != "review":
-        return await _step(visit, draft, found)
+    step = draft.reach("review")
+    if step != "review":
+        return await _step(visit, draft, step)
     try:
-        await visit.api.post(at("datasets"), draft.body())
+        found = await visit.api.post(at("datasets"), draft.body())
     except Refusal as refusal:
         return await _step(visit, draft, "review", refusal=refusal)
-    return visit.page("registered.html", name=draft.name, place=place(draft.name))
+    choice = wire.from_json(found.get("choice"))
+    return visit.page("registered.html", name=draft.name, place=place(draft.name), choice=choice)
 
 
 async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: Refusal | None = None) -> Response:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, cast
+import string
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Final, cast
 
 from markupsafe import Markup
 
@@ -18,6 +21,10 @@ from sulq.service.console.views import chart
 from sulq.service.console.views.words import as_float, loss, number, off
 
 MAX_ROWS_SHOWN: Final = 200  # rows on a page; a download has all of them
+MAX_DOWNLOAD_BYTES: Final = 8 * 2**20  # of the form by which an answer on a page comes back to be saved
+REST_BYTES: Final = 2**10  # of its other fields
+LEAST_CELL_BYTES: Final = 8  # of a cell and the two ends of its bar, each with a sign that is sent as three
+SENT_AS_THEY_ARE: Final = (string.ascii_letters + string.digits + "-._*").encode()  # other signs as three, or as +
 Row = Sequence[object]
 
 
@@ -39,6 +46,12 @@ class AnswerTable:
     low: tuple[Row, ...]
     high: tuple[Row, ...]
     level: float = 0.95
+    noisy: tuple[bool, ...] = field(init=False)  # which columns are estimates: found once, as all rows are looked at
+
+    def __post_init__(self) -> None:
+        at = map(itemgetter, range(len(self.columns)))
+        noisy = tuple(any(map(_noisy, *(map(j, grid) for grid in (self.rows, self.low, self.high)))) for j in at)
+        object.__setattr__(self, "noisy", noisy)
 
     @classmethod
     def of(cls, tree: Mapping[str, object]) -> AnswerTable:
@@ -50,15 +63,14 @@ class AnswerTable:
             raise _unreadable()
         return cls(columns, rows, low, high, float(level))
 
-    def kept(self) -> str:
-        """The same as a text that a form can carry to the download."""
+    def kept(self) -> str | None:
+        """The same as a text that a form can carry to the download; None where it is longer than a form may be."""
+        if len(self.rows) * len(self.columns) > MAX_DOWNLOAD_BYTES // LEAST_CELL_BYTES:
+            return None
         parts = {"columns": self.columns, "rows": self.rows, "low": self.low, "high": self.high, "level": self.level}
-        return json.dumps(parts, allow_nan=False)
-
-    @property
-    def noisy(self) -> tuple[bool, ...]:
-        """Which columns are estimates."""
-        return tuple(any(self._bar(i, j) is not None for i in range(len(self.rows))) for j in range(len(self.columns)))
+        text = json.dumps(parts, allow_nan=False, separators=(",", ":"))
+        sent = len(text) + 2 * len(text.encode().translate(None, SENT_AS_THEY_ARE))
+        return text if sent <= MAX_DOWNLOAD_BYTES - REST_BYTES else None
 
     @property
     def estimates(self) -> list[int]:
@@ -92,27 +104,31 @@ class AnswerTable:
     @property
     def below(self) -> bool:
         """Whether a count or sum that cannot be negative may be shown below zero: noise knows no bounds."""
+        columns = self.estimates
         both = zip(self.rows, self.high, strict=True)
-        shown = [(as_float(row[j]), as_float(high[j])) for row, high in both for j in self.estimates]
+        shown = ((as_float(row[j]), as_float(high[j])) for row, high in both for j in columns)
         return any(value is not None and value < 0 and (high is None or high >= 0) for value, high in shown)
 
     def charts(self) -> list[tuple[str, Markup]]:
         """A chart for each column of estimates, at most two; the other columns name the bars."""
-        named = [j for j, is_noisy in enumerate(self.noisy) if not is_noisy]
-        names = [" / ".join("missing" if row[j] is None else _plain(row[j]) for j in named) for row in self.rows]
-        keys = ", ".join(self.columns[j] for j in named)
+        keys = ", ".join(name for name, is_noisy in zip(self.columns, self.noisy, strict=True) if not is_noisy)
         found = []
         for j in self.estimates[:2]:
-            bars = []
-            for i, row in enumerate(self.rows):
-                value, ends = as_float(row[j]), self._bar(i, j)
-                if value is None:
-                    continue
-                low, high = (None, None) if ends is None else (as_float(ends[0]), as_float(ends[1]))
-                bars.append(chart.Bar(names[i] or self.columns[j], value, low, high))
             title = f"{self.columns[j]} by {keys}" if keys else self.columns[j]
-            found.append((title, chart.bars(bars, title=title, level=self.level)))
+            first = list(itertools.islice(self._bars(j), chart.MAX_BARS))  # more are not drawn
+            found.append((title, chart.bars(first, title=title, level=self.level, number_of_rows=len(self.rows))))
         return [(title, drawn) for title, drawn in found if drawn]
+
+    def _bars(self, j: int) -> Iterator[chart.Bar]:
+        """The bars of a column of estimates; of what is unknown none."""
+        named = [i for i, is_noisy in enumerate(self.noisy) if not is_noisy]
+        for i, row in enumerate(self.rows):
+            value, ends = as_float(row[j]), self._bar(i, j)
+            if value is None:
+                continue
+            low, high = (None, None) if ends is None else (as_float(ends[0]), as_float(ends[1]))
+            name = " / ".join("missing" if row[at] is None else _plain(row[at]) for at in named)
+            yield chart.Bar(name or self.columns[j], value, low, high)
 
     def named(self) -> list[tuple[str, list[object]]]:
         """Every column, and `low_` and `high_` of those that are estimates."""
@@ -127,9 +143,7 @@ class AnswerTable:
     def _bar(self, i: int, j: int) -> tuple[object, object] | None:
         """The interval of a cell; one that stands for itself carries no noise."""
         value, low, high = self.rows[i][j], self.low[i][j], self.high[i][j]
-        if low is None and high is None:
-            return None
-        return None if low == value == high else (low, high)
+        return (low, high) if _noisy(value, low, high) else None
 
     def _cell(self, i: int, j: int, *, noisy: bool) -> AnswerCell:
         value, ends = self.rows[i][j], self._bar(i, j)
@@ -143,6 +157,11 @@ class AnswerTable:
             return AnswerCell(text, between, between)
         alike = abs((high - at) - (at - low)) <= 0.02 * (high - low) + 1e-9
         return AnswerCell(text, f"± {off(max(high - at, at - low))}" if alike else between, between)
+
+
+def _noisy(value: object, low: object, high: object) -> bool:
+    """Whether a cell is an estimate: there is an interval, and it is more than the value itself."""
+    return (low is not None or high is not None) and not low == value == high
 
 
 def to_csv(table: AnswerTable) -> bytes:
@@ -202,18 +221,19 @@ def _end(value: object) -> str:
     return "anything" if value is None else number(value)
 
 
-def _list(tree: object) -> Sequence[object]:
+def _list(tree: object) -> list[Any]:
     if not isinstance(tree, list):
         raise _unreadable()
     return tree
 
 
 def _grid(tree: object, width: int) -> tuple[Row, ...]:
-    rows = tuple(tuple(_list(row)) for row in _list(tree))
-    plain = (str, int, float, bool, type(None))
-    if any(len(row) != width or not all(isinstance(cell, plain) for cell in row) for row in rows):
+    rows = _list(tree)
+    plain = {str, int, float, bool, type(None)}
+    alike = {list}.issuperset(map(type, rows)) and {width}.issuperset(map(len, rows))
+    if not alike or not plain.issuperset(map(type, itertools.chain.from_iterable(rows))):
         raise _unreadable()
-    return rows
+    return tuple(rows)
 
 
 def _unreadable() -> Refusal:

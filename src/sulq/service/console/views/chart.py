@@ -41,13 +41,17 @@ class Bar:
     high: float | None
 
 
-def bars(given: Sequence[Bar], *, title: str, level: float = 0.95) -> Markup:
-    """Estimates with error bars, side by side; drawn twice, for a desk and for a phone."""
+def bars(given: Sequence[Bar], *, title: str, level: float = 0.95, number_of_rows: int = 0) -> Markup:
+    """Estimates with error bars, side by side; drawn twice, for a desk and for a phone.
+
+    `number_of_rows`: how many there are, where not all were given.
+    """
     shown = [bar for bar in given if math.isfinite(bar.value)][:MAX_BARS]
     if not shown:
         return Markup()
     told = "; ".join(_told(bar) for bar in shown[:MAX_BARS_READ_OUT])
-    more = f"; and {len(given) - MAX_BARS_READ_OUT} more, all in the table" if len(given) > MAX_BARS_READ_OUT else ""
+    rest = max(len(given), number_of_rows) - MAX_BARS_READ_OUT
+    more = f"; and {rest} more" if rest > 0 else ""  # of which a page may show some alone
     sure = any(bar.low is not None for bar in shown)
     lead = f"Each line marks where the true value lies with {level:.0%} confidence. " if sure else ""
     words = f"{lead}{told}{more}."

@@ -11,6 +11,7 @@ from sulq.answers import wire
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.language.privacy import LOSS_BY_FIELDS, Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.rows_choice import AutoUnit
 
 MAX_CATEGORIES_NAMED: Final = 8  # categories named before the rest are counted
 
@@ -118,6 +119,8 @@ def whom(unit: Unit) -> str:
     if unit.column is None:
         return "any one row"
     ids = "" if unit.fold is None else f" (ids alike but for {unit.fold} are one)"
+    if isinstance(unit, AutoUnit):
+        return f"any one person{ids}, with all of their rows together; how many are kept sulq will choose"
     if unit.rows == 1:
         return f"any one person{ids}, of whom one row is kept"
     return f"any one person{ids}, with all of their rows (up to {unit.rows:,}) together"

@@ -6,14 +6,17 @@ Imports the web process's requests and replies, and jobs; never a curator, a led
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sulq.service.web.openapi import ANY, OF_A_DEBIT, OF_A_NAME, Documented, refusals
+from sulq.service.web.requests import Caller, known
+from sulq.service.web.responses import Json
 from sulq.service.web.routes import asking, jobs, ledger, registry
 
 _AWAY: Final[dict[int | str, Any]] = {503: {"model": registry.HealthReply, "description": "The clerk does not answer."}}
@@ -63,10 +66,18 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] 
 )  # fmt: skip
 
 
+PLAIN: Final = frozenset({asking.ask, asking.foresee, asking.sql, asking.explain})  # of a dataset's name and a caller
+
+
 @functools.cache
 def routes() -> list[APIRoute]:
     """The list as FastAPI serves it."""
     return _listed(documented=False)
+
+
+def plain() -> dict[str, APIRoute]:
+    """Those that are plain ASGI, by the last word of their address."""
+    return {route.path.rpartition("/")[2]: route for route in routes() if route.endpoint in PLAIN}
 
 
 def _listed(*, documented: bool) -> list[APIRoute]:
@@ -75,7 +86,22 @@ def _listed(*, documented: bool) -> list[APIRoute]:
     for method, path, act, tag, document in ROUTES:
         options = document.options() if documented else {"response_model": None}
         router.add_api_route(path, act, methods=[method], tags=[tag], **options)
-    return [route for route in router.routes if isinstance(route, APIRoute)]
+    found = [route for route in router.routes if isinstance(route, APIRoute)]
+    for route in found:
+        if route.endpoint in PLAIN:
+            route.app = _plain(route.endpoint)
+    return found
+
+
+def _plain(act: Callable[[str, Caller], Awaitable[Json]]) -> ASGIApp:
+    """A route as plain ASGI: what every ask takes goes through no layer that it does not need."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive, send)
+        reply = await act(request.path_params["name"], await known(request))
+        await reply(scope, receive, send)
+
+    return app
 
 
 def document(app: FastAPI) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, cast
 from pydantic import BaseModel, Field
 
 from sulq.answers import wire
+from sulq.answers.auto_bounds import Bounds
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import MAX_FORECAST_ASKS, chosen
 from sulq.errors import QuestionError
@@ -60,6 +61,8 @@ class ExplainBody(Body):
     """A query and its price: a spend, or the accuracy wished for (a width, or one for each column).
 
     `other`: the label of a row for the groups that are not shown, where keys are found in the data.
+    `bounds`: "auto": where the values of sums and means lie is searched for first, from the same spend.
+    `interval`: whether intervals of chosen quantiles are bought; without them the quantiles are nearer.
     """
 
     sql: str
@@ -69,11 +72,13 @@ class ExplainBody(Body):
     at_most: Spend | None = None
     other: str | None = None
     law: LawName | None = None
+    bounds: Bounds | None = None
+    interval: bool = True
 
     def price(self) -> dict[str, Any]:
-        """What is named of the price, as a query takes it."""
+        """What is named of the price and of what it buys, as a query takes it."""
         paid = {"spend": loss_of(self.spend), "within": self.within, "at_most": loss_of(self.at_most)}
-        return paid | {"law": self.law}
+        return paid | {"law": self.law, "bounds": self.bounds, "interval": self.interval}
 
 
 class SqlBody(ExplainBody):
@@ -84,12 +89,13 @@ class SqlBody(ExplainBody):
 
 
 class PlanBody(Body):
-    """Queries and the total to divide over them."""
+    """Queries and the total to divide over them; `weights`: how much each query's error counts."""
 
     queries: Annotated[list[str], Field(min_length=1, max_length=MAX_PLANNED_QUERIES)]
     spend: Spend
     beta: Level = 0.05
     law: LawName | None = None
+    weights: Annotated[list[float], Field(max_length=MAX_PLANNED_QUERIES)] | None = None
 
     def total(self) -> Loss:
         """What is divided."""
@@ -107,10 +113,11 @@ class AffordAsk(Body):
 
 
 class AffordBody(Body):
-    """A run of asks, in order."""
+    """A run of asks, in order; with `bounds` each query is a search and an answer, a line each."""
 
     asks: Annotated[list[AffordAsk], Field(min_length=1, max_length=MAX_FORECAST_ASKS)]
     law: LawName | None = None
+    bounds: Bounds | None = None
 
 
 class AskLeft(BaseModel):
@@ -181,11 +188,12 @@ class ColumnWidth(BaseModel):
 
 
 class QueryShare(BaseModel):
-    """A query's part of the total."""
+    """A query's part of the total; `together`: the places of the counts that are asked as one design with it."""
 
     sql: str
     spend: Tree
     error: float | None
+    together: list[int]
     columns: list[ColumnWidth]
 
 
@@ -201,14 +209,14 @@ async def ask(name: str, caller: Asker) -> Json:
     """Pay and answer; the debit is durable before a row is read."""
     body = await caller.body(AskBody, large=True)
     told = {"question": body.question, "spend": await _spend(name, caller, body), "key": body.key, "reuse": body.reuse}
-    return await caller.reply("ask", told, dataset=name)
+    return await caller.passed_on("ask", told, dataset=name)
 
 
 async def foresee(name: str, caller: Asker) -> Json:
     """What an answer would cost and be worth; free, reads no row."""
     body = await caller.body(ForeseeBody, large=True)
     told = {"question": body.question, "spend": await _spend(name, caller, body)}
-    return await caller.reply("foresee", told, dataset=name)
+    return await caller.passed_on("foresee", told, dataset=name)
 
 
 async def _spend(name: str, caller: Asker, body: ForeseeBody) -> object:
@@ -242,7 +250,7 @@ async def explain(name: str, caller: Asker) -> Json:
 
 
 async def plan(name: str, caller: Asker) -> Json:
-    """Divide a total over queries so that the worst error is smallest; spends nothing."""
+    """Divide a total over queries so that their mean relative error is least; spends nothing."""
     return await _compiled(name, caller, PlanBody, "planned")
 
 

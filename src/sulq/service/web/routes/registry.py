@@ -84,7 +84,8 @@ class RegisterBody(Body):
     One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
     whose rows are edges, the columns of both ends and of the weight, if there is one. `basic_share`: of an EpsilonDelta
     budget, the part of delta for asks that are added one by one; a twentieth if it is left out. `key_share`: likewise
-    for open keys; a tenth if it is left out and a table has them.
+    for open keys; a tenth if it is left out and a table has them. A unit with `rows` "auto" has the number chosen from
+    a noisy histogram of rows per person; it may have `most` and `share` too.
     """
 
     name: str
@@ -108,10 +109,14 @@ class LookBody(Body):
 
 
 class RegisterReply(BaseModel):
-    """The new dataset's name, and whether it can be asked yet; a large one is still being opened."""
+    """The new dataset's name, and whether it can be asked yet; a large one is still being opened.
+
+    `choice`: where the number of rows was chosen, the released bins it follows from.
+    """
 
     name: str
     ready: bool
+    choice: Tree | None = None
 
 
 class LookReply(BaseModel):
@@ -153,7 +158,7 @@ async def facts(name: str, caller: Asker) -> Json:
 
 async def register(caller: Asker) -> Json:
     """Register a dataset (owner); if its rows cannot be opened nothing is registered, and the reply says why."""
-    body = await caller.body(RegisterBody)
+    body = await caller.body(RegisterBody, large=True)  # a list of a million categories
     return await caller.reply("register", body.model_dump(exclude_none=True), status=201)
 
 
