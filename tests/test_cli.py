@@ -124,6 +124,9 @@ def test_query_asks_and_says_what_it_cost(folder: Path) -> None:
     assert [line.split(",")[0] for line in table.splitlines()] == ["city", "Haifa", "Lod", ""]
     fresh = run("query", "people.parquet", COUNTS, "--epsilon", "0.5", "--fresh", folder=folder)
     assert "left epsilon 1;" in fresh.stdout
+    bare = ("people.parquet", "SELECT MEDIAN(cost) AS m FROM people", "--epsilon", "0.1", "--no-interval")
+    assert "no interval was bought" in run("query", *bare, folder=folder).stdout
+    assert "question 1 of" not in run("explain", *bare, folder=folder).stdout
     priced = run("query", "people.parquet", "SELECT COUNT(*) AS n FROM people", "--within", "n=80", folder=folder)
     assert "+- 80" in priced.stdout, priced.stdout + priced.stderr
 
@@ -154,6 +157,38 @@ def test_afford_foretells_a_run_and_spends_nothing(folder: Path) -> None:
     assert "A forecast is made for a list of asks" in refused.stderr
     law = run("explain", "people.parquet", COUNTS, "--epsilon", "0.5", "--law", "gaussian", folder=folder)
     assert "buys Laplace noise alone" in law.stderr
+
+
+def test_a_price_is_divided_over_queries(folder: Path) -> None:
+    """`sulq plan`: nothing is spent without --ask; weights move the parts; with --ask all are answered."""
+    queries = ("people.parquet", "SELECT COUNT(*) AS n FROM people", "SELECT AVG(cost) AS m FROM people")
+    told = run("plan", *queries, "--epsilon", "0.6", folder=folder)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.startswith("2 queries for epsilon 0.6 together")
+    heavy = run("plan", *queries, "--epsilon", "0.6", "--weights", "1000,1", folder=folder).stdout
+    first = [text.splitlines()[1].partition(":")[0].removeprefix("epsilon ") for text in (told.stdout, heavy)]
+    assert float(first[1]) > float(first[0])
+    assert "left epsilon 2" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
+    found = run("plan", *queries, "--epsilon", "0.6", "--ask", "--apart", folder=folder)
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.count("spent epsilon") == 2
+    assert "left epsilon 1.4" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
+    for wrong in (("--weights", "1"), ("--weights", "1,x"), ()):
+        words = ("--epsilon", "0.1", *wrong) if wrong else ()
+        assert run("plan", *queries, *words, folder=folder).returncode == 2
+
+
+def test_bounds_are_searched_by_an_option(folder: Path) -> None:
+    """`--bounds auto` of query, explain and afford: two debits within the price, told before and after."""
+    mean = ("people.parquet", "SELECT AVG(cost) AS m FROM people", "--epsilon", "0.6", "--bounds", "auto")
+    told = run("explain", *mean, folder=folder).stdout
+    assert "first, for epsilon 0.2: a search for where values lie" in told
+    assert "epsilon 1.4 would be after this" in told
+    assert "6 of 6 asks fit" in run("afford", *mean, "--times", "3", folder=folder).stdout
+    found = run("query", *mean, folder=folder)
+    assert "spent epsilon 0.6, left epsilon 1.4" in found.stdout, found.stdout + found.stderr
+    assert "values are clipped: cost to [" in found.stdout
+    assert run("query", *mean[:-1], "0,9", folder=folder).returncode == 2
 
 
 def test_other_is_an_option_of_both_commands_SR14(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

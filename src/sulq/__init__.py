@@ -15,7 +15,7 @@ from sulq import errors
 from sulq.api.connect import connect
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate, Property, Stated, Utility, sensitivity_from_sampler
-from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear, Unit
+from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.rowfn import (
     bins,
@@ -36,6 +36,7 @@ from sulq.language.rowfn import (
     within_ball,
     within_l1,
 )
+from sulq.language.rows_choice import DeclaredUnit as Unit
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
 from sulq.language.space import Box, Candidates, Cube, Points
 from sulq.language.statistic import (

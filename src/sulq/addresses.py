@@ -23,6 +23,7 @@ from sulq.errors import SetupError
 
 SCHEMES: Final = ("postgresql://", "postgres://")
 WORDS: Final = ("table", "reader", "limit")
+SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})  # words of a postgresql:// address
 MAX_LIMIT_SECONDS: Final = 30 * 86_400.0  # seconds
 
 
@@ -98,6 +99,12 @@ def meant(url: str) -> dict[str, str]:
     return {unquote(name).strip(): unquote(value) for name, _, value in pairs}
 
 
+def tells_a_password(url: str) -> bool:
+    """Whether an address holds a secret, as PostgreSQL's library reads it: it decodes names too, and trims them."""
+    names = {unquote(word.partition("=")[0]).strip().lower() for word in re.split("[?&]", url)}
+    return bool(re.search(r"://[^/]*:[^/]*@", url) or names & SECRETS)
+
+
 def same_database(one: str, other: str) -> bool:
     """Whether two addresses, as they are written, name one database: of several hosts one in common is enough."""
     (mine, name), (theirs, their_name) = _places(one), _places(other)
@@ -137,14 +144,8 @@ def begun(private: Sequence[tuple[object, str]]) -> Path | str | None:
         SetupError: several tables have no such place together.
     """
     files = [source for source, _ in private if isinstance(source, Path)]
-    if len({file.parent for file in files}) > 1:
-        raise SetupError(
-            "bad-declaration",
-            "Data files in several folders need a ledger named by you: one beside a file is not found from the others.",
-            "Write ledger=PATH, every time, or put the files into one folder.",
-        )
     if files:
-        return beside(files[0])
+        return beside_all(files)
     address = next((str(source) for source, _ in private if is_address(source)), None)
     return None if address is None else ledger_of(address, private[0][1] if len(private) == 1 else None)
 
@@ -176,6 +177,32 @@ def ledger_at(url: str, name: str) -> str:
 def beside(data: Path) -> Path:
     """Where a data file's ledger lies by default."""
     return data.with_name(f"{stem(data)}.ledger")
+
+
+def beside_all(files: Sequence[Path]) -> Path:
+    """Where a ledger of several data files is begun: beside the first, or beside a whole that they are partitions of.
+
+    Raises:
+        SetupError: they lie in several folders that are no partitions of one.
+    """
+    wholes = {partition_folders(file)[-1] for file in files}
+    if len({file.parent for file in files}) == 1:
+        return beside(files[0])
+    if len(wholes) == 1 and all(len(partition_folders(file)) > 1 for file in files):
+        return beside(wholes.pop())
+    raise SetupError(
+        "bad-declaration",
+        "Data files in several folders need a ledger named by you: one beside a file is not found from the others.",
+        "Write ledger=PATH, every time, or put the files into one folder.",
+    )
+
+
+def partition_folders(file: Path) -> list[Path]:
+    """The folders of a data file up to that of the whole table: those called NAME=VALUE are partitions of it."""
+    found = [file.parent]
+    while "=" in found[-1].name:
+        found.append(found[-1].parent)
+    return found
 
 
 def copy_of(near: Path, dataset: str) -> Path:

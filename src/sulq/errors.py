@@ -117,7 +117,7 @@ CODES: Final[dict[str, str]] = {
     "forbidden": "Ask the owner; your role does not reach this.",
     "not-found": "Check the name; what you may not see is not found either.",
     "rate-limited": "Wait the seconds that Retry-After names, then try again; nothing was spent.",
-    "body-too-large": "Send a smaller body; a structured question may take 16 MiB, all else 256 KiB.",
+    "body-too-large": "Send a smaller body; structured questions and registrations may take 16 MiB, all else 256 KiB.",
     "body-too-slow": "Send the body without pauses; nothing was spent.",
     "bad-request": "Send JSON as the OpenAPI document of the server says: /v1/openapi.json.",
     "bad-media": "Send the header Content-Type: application/json.",

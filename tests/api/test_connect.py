@@ -137,7 +137,7 @@ def named(folder: Path, name: str, content: bytes = b"") -> Path:
 
 BAD_DATA = {
     "missing file": (lambda _: "nowhere.parquet", "missing-file"),
-    "folder": (lambda f: f, "unreadable-data"),
+    "folder": (lambda f: f, "missing-file"),
     "other kind": (lambda f: named(f, "people.xlsx"), "unreadable-data"),
     "no parquet": (lambda f: named(f, "people.parquet", b"PAR1 not at all"), "unreadable-data"),
     "truncated parquet": (truncated, "unreadable-data"),

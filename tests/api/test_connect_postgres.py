@@ -136,3 +136,18 @@ def test_a_ledger_is_named_where_a_name_would_not_do(name: str) -> None:
     for url, table in ((address(), name), (address(table=name), "plain")):
         with pytest.raises(SetupError, match="ledger="):
             sulq.connect(url, table=table, columns=COLUMNS, budget=sulq.Epsilon(1))
+
+
+@pytest.mark.filterwarnings("ignore::sulq.errors.SetupWarning")
+def test_rows_may_be_chosen_for_a_table_in_postgresql() -> None:
+    """Its copy is made anew for the number that was chosen, and found again afterwards."""
+    name = named(pa.table({"who": [f"p{i % 300}" for i in range(3000)], "age": [30] * 3000, "city": ["x"] * 3000}))
+    options = {"columns": COLUMNS, "unit": sulq.Unit("who", rows="auto"), "budget": sulq.Epsilon(100)}
+    for _ in range(2):
+        with sulq.connect(address(), table=name, **options) as db:
+            k = db.facts.unit.rows
+            assert 9 <= k <= 13
+            assert db.facts.choice.rows == k
+            assert len(db.transcript()) == 1
+    with sulq.connect(address(), table=name, **options) as db:
+        assert abs(float(db.count(spend=sulq.Epsilon(50)).value) - 300 * min(k, 10)) < 20

@@ -339,7 +339,8 @@ def test_the_copy_is_built_aside_and_questions_wait_for_it(tmp_path: Path) -> No
         told.append(part)
         assert held.wait(30)
 
-    with sulq.connect(path, columns=COLUMNS, budget=Epsilon(10), progress=progress) as db:
+    unit = Unit("pid", rows=2)  # such rows are asked when they are kept, and not before
+    with sulq.connect(path, columns=COLUMNS, unit=unit, budget=Epsilon(10), progress=progress) as db:
         assert db.preparing is None
         db.prepare(wait=False)
         assert not (tmp_path / "t.prepared").exists()
@@ -363,7 +364,8 @@ def test_a_copy_that_cannot_be_built_aside_costs_nothing(tmp_path: Path) -> None
     path = tmp_path / "t.parquet"
     pq.write_table(TABLE, path)
     copy = tmp_path / "missing" / "t.prepared"
-    with sulq.connect(path, columns=COLUMNS, budget=Epsilon(10), prepared=copy) as db:
+    unit = Unit("pid", rows=2)
+    with sulq.connect(path, columns=COLUMNS, unit=unit, budget=Epsilon(10), prepared=copy) as db:
         db.prepare(wait=False)
         with pytest.raises(SetupError) as refused:
             db.count(spend=Epsilon(1))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sulq.api.declarations import data_file, inside, prepared_copy, table_name
+from sulq.data_files import find_files
 from sulq.errors import SetupError
 
 
@@ -51,3 +52,14 @@ def test_the_prepared_copy_lies_beside_the_ledger(
     expected = tmp_path / expected if isinstance(expected, str) else expected
     assert prepared_copy([tmp_path / "people.csv"], place, told, found=bool(found)) == expected
     assert prepared_copy([tmp_path / "people.csv", object()], place, None, found=bool(found)) is None
+
+
+def test_the_copy_of_several_files_lies_beside_the_ledger_too(tmp_path: Path) -> None:
+    """Under a name of its own, as the first file alone may have one; control: frames have theirs in memory."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
+    several = find_files(tmp_path)
+    assert prepared_copy([several], tmp_path / "a.ledger", None, found=True) == tmp_path / "a.a-2.prepared"
+    assert prepared_copy([several], None, None, found=True) == tmp_path / "a.a-2.prepared"
+    assert prepared_copy([several], tmp_path / "a.ledger", False, found=True) is False
+    assert prepared_copy([several, object()], tmp_path / "a.ledger", None, found=True) is None

@@ -312,20 +312,6 @@ def test_names_of_a_desk_are_those_of_the_interface():
     assert named | written <= set(dir(NamedAsks))
 
 
-def test_SQL_is_asked_of_any_oracle():
-    """The named asks' SQL goes through the Oracle like every other ask: one question, one price, free explanations."""
-    stub = Stub(SCHEMA, PEOPLE, budget=BUDGET)
-    db = NamedAsks(stub)
-    text = "SELECT city, COUNT(*) AS n, SUM(age) AS s FROM people WHERE age > 40 GROUP BY city"
-    assert "expected accuracy" in str(db.explain(text, spend=Epsilon(1)))
-    assert len(db.plan([text, "SELECT COUNT(*) FROM people"], spend=Epsilon(1))) == 2
-    assert stub.asked == []
-    answer = db.sql(text, spend=Epsilon(1))
-    assert len(stub.asked) == 1
-    older = [row for row in PEOPLE if row["age"] is not None and row["age"] > 40 and row["city"] == 0]
-    assert {row[0]: row[1:] for row in answer.value}["Lod"] == (len(older), sum(row["age"] for row in older))
-
-
 def towns(town: object) -> sulq.Database:
     """Three declared towns, people in one of them."""
     frame = pd.DataFrame({"town": ["Lod"] * 60, "age": [30, 50] * 30, "bmi": [20.0, 24.0, 28.0] * 20})

@@ -71,7 +71,10 @@ def test_open_keys_a_question_a_plan_and_a_workload_are_foretold():
         ]
         found = db.afford(asks, spend=Epsilon(0.1))
         assert found.fits
-        assert list(map(str, found.prices)) == ["epsilon 0.2, delta 1e-07", *["epsilon 0.1"] * 3]
+        assert list(map(str, found.prices)) == [
+            "epsilon 0.2, delta 1e-08",
+            *["epsilon 0.1"] * 3,
+        ]  # of delta what keys take
         assert found.asks[0] == groups
         assert db.remaining == Epsilon(2)
         db.sql(groups, spend=EpsilonDelta(0.2, 1e-7))

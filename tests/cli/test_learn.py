@@ -72,6 +72,16 @@ def test_every_learner_is_a_command(folder: Path, app: typer.Typer, learner: typ
         assert db.spent == model.spent_
 
 
+@pytest.mark.usefixtures("folder")
+def test_bounds_are_searched_by_an_option(app: typer.Typer) -> None:
+    """`--bounds auto`: what was found is printed, and stands in the model."""
+    words = ["kmeans", "people.parquet", "--x", "age,income", "--epsilon", "2", "--bounds", "auto", "--out", "m.json"]
+    found = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+    assert found.exit_code == 0, found.output + repr(found.exception)
+    assert "income is clipped to [" in found.output
+    assert learning.load("m.json").bounds_.keys() == {"age", "income"}
+
+
 def test_the_help_is_the_signature(app: typer.Typer) -> None:
     """The learners are listed with what they do; each has its parameters with defaults and help."""
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output

@@ -38,3 +38,33 @@ def test_the_report_of_a_budget_says_how_delta_is_divided(tmp_path: Path, budget
         for name, own in (("basic_share", "0.4"), ("key_share", "0.25")):
             declared.write_text(DECLARED.format(budget=budget.replace(own, "0.3")), encoding="utf-8")
             assert f"begun with {name} {own}, not 0.3" in run("prepare", str(data))
+
+
+AUTO = """
+[dataset]
+data = "visits.parquet"
+unit = { column = "pid", rows = "auto", most = 64, share = 0.1 }
+budget = { epsilon = 50 }
+columns = { x = [0, 9] }
+"""
+
+
+def test_a_choice_of_rows_is_bought_once_and_shown(tmp_path: Path) -> None:
+    """`prepare` prints the trade-off, `ledger show` the number and its entry; again nothing is bought."""
+    data, declared = tmp_path / "visits.parquet", tmp_path / "visits.sulq.toml"
+    pq.write_table(pa.table({"pid": [i % 600 for i in range(6000)], "x": [1] * 6000}), data)
+    declared.write_text(AUTO, encoding="utf-8")
+    for _ in range(2):
+        told = run("prepare", str(data))
+        assert "rows rows kept noise error of a count of 1/10 of it" in told
+        assert "visits is prepared; nothing was spent but for entry 4 of the ledger, once." in told
+        assert "spent epsilon 5 " in run("budget", str(data))
+    k = int(told.split("at most ")[1].split()[0])
+    assert 9 <= k <= 13
+    shown = run("ledger", "show", str(tmp_path / "visits.ledger"))
+    assert f"at most {k} rows a person, chosen from the histogram of entry 4" in shown
+    assert f"(pid, up to {k} rows)" in run("ledger", "verify", str(tmp_path / "visits.ledger"))
+    declared.write_text(AUTO.replace("most = 64", "least = 64"), encoding="utf-8")
+    assert "does not know 'least'" in run("prepare", str(data))
+    declared.write_text(AUTO.replace('"auto", most = 64, share = 0.1', "40"), encoding="utf-8")
+    assert "it was opened for" in run("prepare", str(data))

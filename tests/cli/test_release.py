@@ -14,7 +14,7 @@ from sulq.cli import app, exit_code
 from sulq.errors import SulqError
 from sulq.service.jobs.publication import form
 from tests.learn.programs import COLUMNS, frame
-from tests.release.programs import EACH, Program
+from tests.release.programs import EACH, WIDE, Program, wide_table
 
 CONFIG = """
 [dataset]
@@ -87,6 +87,20 @@ def test_files_are_written_as_wished(folder: Path) -> None:
     assert list((folder / "csv").glob("*.csv"))
     assert not list((folder / "csv").glob("*.parquet"))
     assert release.load("csv").marginal(["city"]).values.shape == (3,)
+
+
+def test_a_table_of_forty_attributes_is_a_command(folder: Path) -> None:
+    """Pairs among more attributes than one partition has keys; what is written is loaded."""
+    pq.write_table(wide_table(), folder / "wide.parquet")
+    lines = [*CONFIG.replace("people.", "wide.").partition("[dataset.columns]")[0].splitlines(), "[dataset.columns]"]
+    lines += [f"{name} = {{ bool = true }}" for name in WIDE] + ["pid = { int = [0, 10000] }"]
+    (folder / "wide.sulq.toml").write_text("\n".join(lines), encoding="utf-8")
+    command = ["release", "contingency", "wide.parquet", "--attributes", ",".join(WIDE), "--marginals", "x0,x39;x1,x2"]
+    found = CliRunner().invoke(app, [*command, "--weights", "worst", "--epsilon", "2", "--out", "wide"])
+    assert found.exit_code == 0, found.output + repr(found.exception)
+    made = release.load("wide")
+    assert len(made.asked) == 2
+    assert made.marginal([WIDE[39], WIDE[0]]).values.shape == (2, 2)
 
 
 def test_the_help_is_the_signature() -> None:

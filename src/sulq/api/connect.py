@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 from sulq.addresses import begun, is_address
 from sulq.api.declarations import (
+    SUFFIXES,
     OwnedTable,
     declare_table,
     declare_tables,
@@ -17,9 +18,12 @@ from sulq.api.declarations import (
     prepared_copy,
     warn_of_shared_database,
 )
+from sulq.data_files import Files
 from sulq.errors import SetupError
 from sulq.language.domain import is_text
+from sulq.language.facts import Tables
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Number, Rho, SubLinear, Unit, delta_share_of
+from sulq.language.rows_choice import check_auto
 
 if TYPE_CHECKING:
     from sulq.api.client import Client
@@ -85,13 +89,16 @@ def connect(
     """Open private data with its public facts, protected unit and budget.
 
     Args:
-        data: a .parquet, .csv, .csv.gz or .duckdb file, a pandas, polars, pyarrow or Spark table, the postgresql://
-            address of a database, or a table of Spark by its address, "spark://host:port/table"; {name: such} for
-            several; or the address of a remote curator.
-        table: its name in questions, and inside a .duckdb file of several or a database; default the file's stem, or
-            "data".
+        data: a .parquet, .csv, .csv.gz or .duckdb file; several as a list of paths, a pattern or a folder; a pandas,
+            polars, pyarrow or Spark table, a dataset, lazy frame or relation; the postgresql:// address of a database;
+            a table of Spark by its address, "spark://host:port/table"; {name: such} for several tables; or the address
+            of a remote curator.
+        table: its name in questions, and inside a .duckdb file of several or a database; default the stem of the
+            file or folder, or "data".
         columns: public facts, never read off the data: {"age": sulq.Int(0, 120), ...}; {table: such} for several.
-        unit: whom an answer hides; default: the row, add_remove.
+        unit: whom an answer hides; default: the row, add_remove. With rows="auto" a part of the budget (a twentieth)
+            buys a noisy histogram of rows per person when the ledger is begun, and the number of rows is chosen from it
+            for ever (`facts.choice`; docs/guide/declare.md).
         budget: the total that may ever be lost: Epsilon, Rho, EpsilonDelta or SubLinear.
         size: the owner's declared public size, if n may be known; {table: size} for several. Under replace_one, where
             each row is a person, means are sums divided by it: it must be the number of rows.
@@ -157,12 +164,18 @@ def connect(
             why = "keys, public, persons and references are for several tables: connect({...})."
             raise SetupError("bad-declaration", why)
         tables = [declare_table(data, columns, whole, size, table=table, graph=graph, estimators=estimators)]
+    check_auto(whole, budget, sum(Tables(whole, (item.facts,)).kept_of(item.facts) is not None for item in tables))
     if new_people and ledger is None:
         raise SetupError("bad-declaration", "new_people=True begins a ledger of its own: name it, ledger=...")
     from sulq.api.database import Database, ledger_place, sources_of  # loads the engines
 
     sources = [item.source for item in tables]
-    private = [(item.source, item.inside or item.facts.schema.table) for item in tables if not item.facts.public]
+    private = [
+        (source, item.inside or item.facts.schema.table)
+        for item in tables
+        for source in (item.source.paths if isinstance(item.source, Files) else (item.source,))
+        if not item.facts.public
+    ]
     covered = sources_of(private)
     named = None if ledger is None else str(ledger) if is_address(ledger) else Path(ledger)
     place = ledger_place(covered, named, lambda: begun(private), private, new_people=new_people)
@@ -189,6 +202,9 @@ def connect(
 def _remote(url: str, token: str | None, *, insecure: bool, told: bool) -> Client:
     """A client of the curator at a URL; `told`: whether the caller declared anything else."""
     scheme = url.split("://", 1)[0].lower()
+    if url.partition("?")[0].lower().endswith(SUFFIXES):
+        why = "A file behind an address is not read: nothing is fetched while data is opened."
+        raise SetupError("engine-not-available", why, "Download it, and connect to its path.")
     if scheme not in ("http", "https"):
         raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
     if told:

@@ -12,6 +12,7 @@ from typing import NoReturn, Self
 
 from sulq.api.declarations import OwnedTable
 from sulq.api.named_asks import NamedAsks
+from sulq.api.progress import on_terminal
 from sulq.compile.plan.estimators import load
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
@@ -19,13 +20,14 @@ from sulq.curator.ledger.opening import ledger_place, sources_of
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.sources import Source
 from sulq.curator.reuse import ReusingOracle
+from sulq.curator.rows_choice import choose_rows
 from sulq.curator.run import Rows
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.privacy import Budget, Unit
 from sulq.language.sublinear import check_size
 from sulq.sources.engines import Counting, Preparation, check_rows, open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 from sulq.version import noise_versions
 
@@ -66,7 +68,6 @@ class Database(NamedAsks):
         key_share: Fraction | None = None,
     ) -> None:
         given = [_given(table) for table in tables]
-        first = given[0].facts
         own = load([table.facts for table in given], unit)
         self._process = os.getpid()
         self._closed = False
@@ -81,14 +82,15 @@ class Database(NamedAsks):
             mechanisms=tuple(MECHANISMS),
             anchor=anchor,
         )
-        try:
-            check_size(self._ledger.budget, tables[0].size)
-            # Rows are kept by the ledger's own unit: an older ledger folds ids where its owner says nothing of them.
+        self._preparation = Preparation(self._made_ready, progress, on_terminal() if progress is None else None)
+
+        def opened(*, renew: bool) -> tuple[ReusingOracle, Unit]:
+            """The curator of rows kept by the ledger's own unit, and that: an older one may fold ids itself."""
             dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
-            self._preparation = Preparation(self._made_ready, progress)
             self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
+            self._preparation.of(self._engine)
             check_rows(dataset, tables[0].size, self._engine)
             if isinstance(self._engine, Counting) or any(item.facts.key is not None for item in given):
                 # What a row makes fail is the owner's to hear of, not an analyst's: a key that is not unique, a cast in
@@ -96,39 +98,55 @@ class Database(NamedAsks):
                 self._engine.ready()
             if isinstance(self._engine, Counting):
                 dataset = self._engine.counted()
-                given, first = list(dataset.tables), dataset.tables[0].facts
+            first = dataset.tables[0].facts
             self._ledger.cover(covered, new_people=new_people)
-            for item, size in zip(given, (table.size for table in tables), strict=True):
+            for item, size in zip(dataset.tables, (table.size for table in tables), strict=True):
                 source = self._engine.fingerprint(item.facts.schema.table)
                 register(self._ledger, item.facts, source=source, size=size, renew=renew)
+            redeem, ready = self._ledger.redeem, self._preparation.ready
+            curator = Curator(
+                Rows(
+                    self._engine,
+                    redeem,
+                    own=own,
+                    ready=ready,
+                    prepared=self._preparation.finish,
+                    budget=self._ledger.budget,
+                    unit=dataset.unit,
+                ),
+                self._ledger,
+                first.schema,
+                size=tables[0].size,
+                versions=noise_versions(),
+                tables=() if tables[0].alone and first.plain else dataset.facts.tables,
+                certified=self._engine.certifies,
+            )
+            return ReusingOracle(curator), dataset.unit
+
+        try:
+            check_size(self._ledger.budget, tables[0].size)
+            oracle, kept_by = opened(renew=renew)
+            # Another opening may have chosen while rows were made ready here.
+            while self._ledger.histogram_share is not None or kept_by != self._ledger.unit:
+                choose_rows(oracle.curator, self._ledger)
+                self._engine.close()
+                # A copy in PostgreSQL is another one where its rows are kept otherwise.
+                oracle, kept_by = opened(renew=given[0].origin.home == "postgres")
         except BaseException:
             self._ledger.give_up()
             raise
-        rows = Rows(
-            self._engine, self._ledger.redeem, own=own, ready=self._preparation.ready, budget=self._ledger.budget
-        )
-        several = () if tables[0].alone and first.plain else dataset.facts.tables
-        curator = Curator(
-            rows,
-            self._ledger,
-            first.schema,
-            size=tables[0].size,
-            versions=noise_versions(),
-            tables=several,
-            certified=self._engine.certifies,
-        )
-        super().__init__(ReusingOracle(curator))
+        super().__init__(oracle)
 
     def prepare(self, *, wait: bool = True) -> None:
         """Build the prepared copy now rather than at the first ask.
 
         With `wait=False` it is built aside: `preparing` says how far it has come. A question asked meanwhile
-        waits for it, and so does `close`. If it cannot be built, whatever is asked next raises why, before
-        anything is spent.
+        is answered from the source where it can be (docs/operate/prepared.md), or waits for it; so does
+        `close`. If it cannot be built, whatever is asked next raises why, before anything is spent.
         """
         self._open()
         if wait:
-            self._preparation.ready()
+            self._preparation.finish()
         else:
             self._preparation.start()
 
@@ -152,7 +170,7 @@ class Database(NamedAsks):
         """Write what is still to be written and let go of the files."""
         if not self._closed and os.getpid() == self._process:
             self._closed = True
-            self._preparation.wait()
+            self._preparation.close()
             self._engine.close()
             self._ledger.close()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from sulq.addresses import TableAddress, beside, copy_of, is_address, same_database, stem
+from sulq.data_files import Files, find_files
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.language.domain import Category, Schema, Text, joinable
 from sulq.language.estimator import Declaration, Estimator, Property, Utility
@@ -43,10 +44,11 @@ def declare_table(
     estimators: object,
 ) -> OwnedTable:
     """A dataset of one table."""
-    path = data_file(data)
-    name = table if table is not None else table_name(data, path)
+    several = find_files(data)
+    path = data_file(data) if several is None else several.folder
+    name = table if table is not None else table_name(data if several is None else None, path)
     facts = single_facts(Schema.of(name, columns), unit, graph, estimators)
-    return OwnedTable(path or data, facts, table, _sizes(size, [facts]).get(name), alone=True)
+    return OwnedTable(several or path or data, facts, table, _sizes(size, [facts]).get(name), alone=True)
 
 
 def declare_tables(
@@ -69,7 +71,9 @@ def declare_tables(
     for item in facts:
         name = item.schema.table
         source = data[name]
-        found.append(OwnedTable(data_file(source) or source, item, inside(source, name), sizes.get(name)))
+        several = find_files(source)
+        place = several or data_file(source) or source
+        found.append(OwnedTable(place, item, None if several else inside(source, name), sizes.get(name)))
     return found
 
 
@@ -236,7 +240,7 @@ def lies_elsewhere(data: object) -> bool:
 
 
 def table_name(data: object, path: Path | None) -> str:
-    """A table's name in questions, where none is told: the file's stem, or the table that an address names."""
+    """A table's name in questions, where none is told: the stem of its file or folder, or the table of an address."""
     if path is not None:
         return stem(path)
     if in_spark(data):
@@ -275,10 +279,12 @@ def prepared_copy(
     """
     if isinstance(told, (str, os.PathLike)):
         return Path(told)
-    first = sources[0]
-    if told is not None or not all(isinstance(source, Path) for source in sources) or not isinstance(first, Path):
+    if told is not None or not all(isinstance(source, (Path, Files)) for source in sources):
         return None if told is None else bool(told)
+    several = isinstance(sources[0], Files)
+    files = sources[0].paths if isinstance(sources[0], Files) else (cast("Path", sources[0]),)
+    first = files[0]
     near = ledger if isinstance(ledger, Path) else beside(first)
-    if found and near != beside(first):  # the ledger of other files too: each has a copy of its own
-        return copy_of(near, stem(first))
+    if several or (found and near != beside(first)):  # the ledger of other files too: each has a copy of its own
+        return copy_of(near, f"{stem(first)}-{len(files)}" if several else stem(first))
     return near.with_name(f"{near.name.removesuffix('.ledger')}.prepared")

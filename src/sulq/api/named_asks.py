@@ -6,36 +6,46 @@ answer, so a mistake here can cost accuracy and never privacy (S0.29).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, cast
 
 from sulq.answers.answer import Answer, Answers
+from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
 from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
 from sulq.answers.oracle import ColumnChoice, Oracle, chosen
 from sulq.answers.plan import Plan
 from sulq.api import prices, questions
+from sulq.api.bounds import bounded_ask
 from sulq.api.questions import By, Keys, Pay, Where
 from sulq.api.run_forecast import run_forecast
+from sulq.api.sql_asks import SqlAsks
 from sulq.api.whole_table import WholeTableAsks
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Question, Sums
-from sulq.language.rowfn import Lit, named
+from sulq.language.rowfn import Lit, RowFn, named
 from sulq.language.rowfn.base import several
-from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.forecast import reading_widths
+from sulq.sql.joint import Designs
 from sulq.sql.named_asks import count_distinct, or_missing, parts, quantiles
 from sulq.sql.released.program import Stat
-from sulq.sql.session import Sql, Within
+from sulq.sql.session import Sql
 from sulq.sql.workload import Workload
 
 
-class NamedAsks(WholeTableAsks):
+def _joint_designs(questions: Mapping[int, Sums], weights: Mapping[int, float], facts: Facts) -> Iterable[Designs]:
+    """The planner of counts that are asked as one; releases are loaded when somebody plans a workload."""
+    made = importlib.import_module("sulq.release.joint_counts").joint_designs(questions, weights, facts)
+    return cast("Iterable[Designs]", made)
+
+
+class NamedAsks(SqlAsks, WholeTableAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer
@@ -44,7 +54,7 @@ class NamedAsks(WholeTableAsks):
 
     def __init__(self, oracle: Oracle) -> None:
         self._oracle = oracle
-        self._sql = Sql(oracle)
+        self._sql = Sql(oracle, _joint_designs)
 
     @property
     def facts(self) -> Facts:
@@ -67,7 +77,12 @@ class NamedAsks(WholeTableAsks):
         return BudgetReport.of(self.facts)
 
     def afford(
-        self, asks: Sequence[object] | Workload, *, spend: Loss | None = None, law: LawName | None = None
+        self,
+        asks: Sequence[object] | Workload,
+        *,
+        spend: Loss | None = None,
+        law: LawName | None = None,
+        bounds: Bounds | None = None,
     ) -> RunForecast:
         """What would be left after each of several asks, in order, and which would be refused; spends nothing.
 
@@ -77,11 +92,12 @@ class NamedAsks(WholeTableAsks):
             spend: what each costs that names nothing itself.
             law: "laplace" or "gaussian", where the spend leaves that open; an (epsilon, delta) alone is foretold as one
                 number, which has Laplace noise.
+            bounds: "auto": the SQL texts are asked so, each a search and an answer.
         """
 
-        def foresee(ask: str | Question, paid: Loss | None) -> Plan | None:
+        def foresee(ask: str | Question, paid: Loss | None) -> Plan | Explanation | None:
             if isinstance(ask, str):
-                return self._sql.foresee(ask, spend=paid, law=law)
+                return self._sql.foresee(ask, spend=paid, law=law, bounds=bounds)
             return self.foresee(ask, spend=paid, law=law)
 
         return run_forecast(self._oracle, asks, spend, foresee, law)
@@ -137,10 +153,17 @@ class NamedAsks(WholeTableAsks):
         at_most: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        bounds: Bounds | None = None,
     ) -> Answer:
-        """The sum of a bounded number; missing values add nothing."""
-        question = questions.total(self.facts, named(value), where, self._keys(by))
-        return self._sums(question, "sum", Pay(spend, within, beta, at_most, fresh, law))
+        """The sum of a bounded number; missing values add nothing.
+
+        `bounds`: "auto" searches for where the values lie, from the same spend, and sums values clipped to there.
+        """
+        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
+        return bounded_ask(
+            self._oracle, (fn, where, partition), pay,
+            lambda item, paid: self._sums(questions.total(self.facts, item, where, partition), "sum", paid),
+        )  # fmt: skip
 
     def histogram(
         self,
@@ -171,14 +194,22 @@ class NamedAsks(WholeTableAsks):
         at_most: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        bounds: Bounds | None = None,
     ) -> Answer:
-        """The mean of a bounded number over the rows where it is present (SR18)."""
-        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law)
+        """The mean of a bounded number over the rows where it is present (SR18).
+
+        `bounds`: "auto" searches for where the values lie, from the same spend; the mean is of values clipped to there.
+        """
+        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
         notes: tuple[str, ...] = ()
-        if within is not None:
+        if within is not None and bounds is None:
             pay, notes = prices.mean(self._oracle, fn, where, partition, pay)
         facts = self.facts
-        answer = self._read(lambda paid: questions.mean(facts, fn, where, partition, paid), pay, ("mean",))
+
+        def ask(item: RowFn, pay: Pay) -> Answer:
+            return self._read(lambda paid: questions.mean(facts, item, where, partition, paid), pay, ("mean",))
+
+        answer = bounded_ask(self._oracle, (fn, where, partition), pay, ask, mean=True)
         return replace(answer, notes=(*notes, *answer.notes))
 
     def variance(
@@ -246,14 +277,20 @@ class NamedAsks(WholeTableAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        interval: bool = True,
     ) -> Answer:
-        """Quantiles of a bounded number, interpolated as PERCENTILE_CONT does; several share one spend."""
+        """Quantiles of a bounded number, as PERCENTILE_CONT does; several share one spend.
+
+        One to three are chosen among the values of a public grid by rank, many are read from one tree of counts.
+        `interval=False`: no part of the spend buys an interval, and what is chosen is nearer.
+        """
         fn, wanted = named(value), parts(q)
         stats = [Stat("quantile_cont", (fn,), q=part) for part in wanted]
         names = tuple(f"{float(part):g}" for part in wanted)
         return quantiles(
-            self._oracle, fn, stats, names, where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law
-        )
+            self._oracle, fn, stats, names,
+            where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
+        )  # fmt: skip
 
     def median(
         self,
@@ -264,9 +301,10 @@ class NamedAsks(WholeTableAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        interval: bool = True,
     ) -> Answer:
         """The median of a bounded number."""
-        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law)
+        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval)
 
     def min(
         self,
@@ -277,9 +315,10 @@ class NamedAsks(WholeTableAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        interval: bool = True,
     ) -> Answer:
         """The smallest value of a bounded number."""
-        return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh, law=law))
+        return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh, law=law), interval=interval)
 
     def max(
         self,
@@ -290,9 +329,10 @@ class NamedAsks(WholeTableAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        interval: bool = True,
     ) -> Answer:
         """The largest value of a bounded number."""
-        return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh, law=law))
+        return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh, law=law), interval=interval)
 
     def count_distinct(
         self,
@@ -308,66 +348,6 @@ class NamedAsks(WholeTableAsks):
         return count_distinct(
             self._oracle, named(value), where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law
         )
-
-    # -- SQL
-
-    def sql(
-        self,
-        text: str,
-        *,
-        spend: Loss | None = None,
-        within: Within = None,
-        beta: float = 0.05,
-        at_most: Loss | None = None,
-        fresh: bool = False,
-        other: str | None = None,
-        law: LawName | None = None,
-    ) -> SqlAnswer | Explanation:
-        """Answer one SELECT, an error bar on every cell; EXPLAIN SELECT is explained instead, free.
-
-        Args:
-            text: the query, in PostgreSQL's way.
-            spend: what to pay.
-            within: instead, how accurate the columns must be: a width, or {column: width}.
-            beta: the probability with which a width may fail.
-            at_most: with `within`, what the price may be at most.
-            fresh: new noise at full price, although the same was answered before.
-            other: where groups of too few people are not shown, the label of a row for all of them together.
-            law: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
-        """
-        return self._sql.ask(
-            text, spend=spend, within=within, beta=beta, at_most=at_most, fresh=fresh, other=other, law=law
-        )
-
-    def explain(
-        self,
-        text: str,
-        *,
-        spend: Loss | None = None,
-        within: Within = None,
-        beta: float = 0.05,
-        at_most: Loss | None = None,
-        other: str | None = None,
-        law: LawName | None = None,
-    ) -> Explanation:
-        """What a query would ask, why it costs that, and how accurate it would be; spends nothing, reads no row."""
-        return self._sql.explain(text, spend=spend, within=within, beta=beta, at_most=at_most, other=other, law=law)
-
-    def plan(
-        self,
-        queries: Sequence[str],
-        *,
-        spend: Loss,
-        beta: float = 0.05,
-        known: Sequence[SqlAnswer | None] = (),
-        law: LawName | None = None,
-    ) -> Workload:
-        """Divide a total over queries so that the worst error is smallest; spends nothing.
-
-        An error is measured by the range its value can have by the declared bounds, or
-        by an answer that is `known` already (one, or None, for each query).
-        """
-        return self._sql.plan(queries, spend=spend, beta=beta, known=known, law=law)
 
     # -- how the asks become questions
 
@@ -411,9 +391,9 @@ class NamedAsks(WholeTableAsks):
             pay = prices.sums(self._oracle, question, pay)
         return self._answer(question, pay).read(Plain(), (column,))
 
-    def _extreme(self, value: object, name: str, where: Where, by: By, pay: Pay) -> Answer:
+    def _extreme(self, value: object, name: str, where: Where, by: By, pay: Pay, *, interval: bool) -> Answer:
         fn = named(value)
         return quantiles(
             self._oracle, fn, [Stat(name, (fn,))], (name,),
-            where=where, by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law,
+            where=where, by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law, interval=interval,
         )  # fmt: skip

@@ -9,6 +9,7 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Final
 
+from sulq.answers.auto_bounds import Bounds
 from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
 from sulq.answers.law_choice import LawName
 from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
@@ -209,6 +210,7 @@ class Pay:
     `within`: the width that an answer may be off by, except with probability `beta`, at a price of `at_most`.
     `fresh`: new noise at full price, although a stored answer would do (SR12).
     `law`: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
+    `bounds`: "auto": where the values lie is searched for first, from the same spend.
     """
 
     spend: Loss | None = None
@@ -217,6 +219,7 @@ class Pay:
     at_most: Loss | None = None
     fresh: bool = False
     law: LawName | None = None
+    bounds: Bounds | None = None
 
     def price_once(self) -> None:
         """Refuse a spend beside an accuracy."""

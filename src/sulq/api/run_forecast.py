@@ -17,7 +17,7 @@ from sulq.sql.explain import Explanation
 from sulq.sql.workload import Workload
 
 MAX_SHOWN_CHARACTERS = 60  # of a query, in a line of the forecast
-Foresee = Callable[[str | Question, Loss | None], Plan | None]
+Foresee = Callable[[str | Question, Loss | None], Plan | Explanation | None]
 
 
 class PricedAsk(NamedTuple):
@@ -78,8 +78,7 @@ def _priced(ask: object, spend: Loss | None, facts: Facts, foresee: Foreseeing) 
             for query in ask.queries:
                 yield from _priced(query.explanation, None, facts, foresee)
         case Explanation():
-            if ask.plan is not None:
-                yield PricedAsk(_short(ask.text), ask.plan.spend, ask.plan.event)
+            yield from _foreseen("", ask)
         case Plan():
             yield PricedAsk("", ask.spend, ask.event)
         case Event():
@@ -87,14 +86,21 @@ def _priced(ask: object, spend: Loss | None, facts: Facts, foresee: Foreseeing) 
         case (what, price) if isinstance(price, Loss):
             yield from _priced(what, price, facts, foresee)
         case _ if isinstance(ask, (str, Question)):
-            plan = foresee.plan(ask, spend)
-            if plan is not None:
-                yield PricedAsk(_short(ask) if isinstance(ask, str) else "", plan.spend, plan.event)
+            yield from _foreseen(ask, foresee.plan(ask, spend))
         case _ if isinstance(ask, Loss):
             paid = foresee.spend(ask, facts)
             yield PricedAsk("", paid, facts.event_of(paid))
         case _:
             raise QuestionError("bad-question", f"What is listed is no ask: {type(ask).__name__}.", _REMEDY)
+
+
+def _foreseen(ask: str | Question, plan: Plan | Explanation | None) -> Iterator[PricedAsk]:
+    """What was planned for an ask; of an explanation the search for bounds and the answer."""
+    if isinstance(plan, Explanation):
+        named = (("its search for bounds", plan.search), (_short(plan.text), plan.plan))
+        yield from (PricedAsk(name, one.spend, one.event) for name, one in named if one is not None)
+    elif plan is not None:
+        yield PricedAsk(_short(ask) if isinstance(ask, str) else "", plan.spend, plan.event)
 
 
 def _price(event: Event) -> Loss:

@@ -17,7 +17,7 @@ from sulq.audit.beliefs import most_told
 from sulq.audit.statistics import binomial_tail
 from sulq.kernel.facts import rho_within
 from sulq.language.facts import Facts, Whose
-from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
+from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, EpsilonKeys, Loss, Queries, Rho, SubLinear, Unit
 from sulq.language.question import Question
 from sulq.language.sublinear import conf, inv_conf
 
@@ -125,7 +125,7 @@ def allowed_chance(loss: Loss | SubLinear, steps: int = 1) -> float:
     match loss:
         case Epsilon():
             return _chance(float(loss.amount) * steps, 0.0)
-        case EpsilonDelta():
+        case EpsilonDelta() | EpsilonKeys():
             epsilon, delta = float(loss.amount), float(loss.delta)
             return _chance(epsilon * steps, min(_grouped(epsilon, delta, steps), 1.0))
         case SubLinear():
@@ -167,9 +167,9 @@ class Moved:
 def moved(loss: Loss, budget: Budget, steps: int = 1) -> Moved:
     """How far the odds can have moved by answers of this total loss, for a fact that is so many steps away."""
     match loss:
-        case EpsilonDelta() if loss.delta:
+        case EpsilonDelta() | EpsilonKeys() if loss.delta:
             return _approximate(float(loss.amount), float(loss.exact_delta), steps)
-        case Epsilon() | EpsilonDelta():
+        case Epsilon() | EpsilonDelta() | EpsilonKeys():
             return Moved(_factor(float(loss.amount) * steps), 0.0)
         case Rho() if not loss.amount:
             return Moved(1.0, 0.0)

@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "prepare": "sulq.cli.owner:prepare",
     "query": "sulq.cli.query:query",
     "explain": "sulq.cli.query:explain",
+    "plan": "sulq.cli.query:plan",
     "afford": "sulq.cli.query:afford",
     "heavy": "sulq.cli.query:heavy",
     "serve": "sulq.cli.serve:serve",

@@ -36,9 +36,10 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from sulq.cli.settings import SETTINGS, ConfigPlace, TableConfig, section
+from sulq.data_files import find_files
 from sulq.errors import SetupError
 from sulq.language.domain import Column
 from sulq.language.privacy import DELTA_SHARES, Budget, Unit, delta_share_of
@@ -58,7 +59,7 @@ class DatasetConfig:
     """
 
     name: str
-    data: Path | str  # a file, or a URL or a database's address as it was written
+    data: Path | str | tuple[Path, ...]  # a file, several, or a URL or a database's address as it was written
     budget: Budget
     columns: Mapping[str, Column]
     table: str
@@ -79,7 +80,8 @@ class DatasetConfig:
     @property
     def files(self) -> tuple[Path | str, ...]:
         """All its data files."""
-        return tuple(part.data for part in self.tables.values()) or (self.data,)
+        told = [part.data for part in self.tables.values()] or [self.data]
+        return tuple(each for data in told for each in files_of(data))
 
     def words(self) -> dict[str, Any]:
         """Its declarations, as `sulq.connect` and a server take them by name."""
@@ -108,6 +110,12 @@ class Config:
     path: Path
     datasets: Mapping[str, DatasetConfig]
     server: Service
+
+
+def files_of(data: Path | str | tuple[Path, ...]) -> tuple[Path | str, ...]:
+    """The files of a list, a pattern or a folder; one file or address by itself, whether it is there or not."""
+    several = find_files(data)
+    return cast("tuple[Path | str, ...]", (data,)) if several is None else several.paths
 
 
 def is_file(path: Path) -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from sulq.cli import signature
 from sulq.cli.open import asked
-from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
+from sulq.cli.query import BoundsOf, ConfigOf, EpsilonOf, RhoOf, spend_of
 from sulq.cli.show import console
 from sulq.cli.signature import DeltaOf, check_writable, chosen, progress
 from sulq.errors import QuestionError
@@ -30,7 +30,7 @@ def command(learner: type[Learner]) -> Callable[..., None]:
     options: dict[str, Any] = {"x": XOf, "y": YOf, "epsilon": EpsilonOf, "delta": DeltaOf, "rho": RhoOf, "out": OutOf}
     if not asks.supervised:
         del options["y"]
-    options["config"] = ConfigOf
+    options |= {"bounds": BoundsOf, "config": ConfigOf}
     return signature.command(asks, options, lambda dataset, given: _run(learner, asks, dataset, given))
 
 
@@ -44,9 +44,14 @@ def _run(learner: type[Learner], asks: Form, dataset: str, given: dict[str, Any]
         raise QuestionError("bad-question", f"{asks.name} needs a column to predict.", "Name it: --y smoker.")
     check_writable(given["out"], "model")
     with asked(dataset, given["config"]) as db, progress(asks.name) as tell:
-        model.fit(db[names], db[given["y"]] if asks.supervised else None, spend=spend, progress=tell)
+        label = db[given["y"]] if asks.supervised else None
+        model.fit(db[names], label, spend=spend, progress=tell, bounds=given["bounds"])
         left = db.remaining
     console.print(text(model), markup=False)
+    for name, (low, high) in getattr(model, "bounds_", {}).items():
+        console.print(f"{name} is clipped to [{low:,.6g}, {high:,.6g}]", markup=False)
+    for note in getattr(model, "notes_", ()):
+        console.print(note, markup=False)
     guarantee = "" if model.guarantee_ == "dp" else f"; guarantee {model.guarantee_}"
     console.print(f"spent {model.spent_}, left {left}; protects {model.unit_}{guarantee}", markup=False)
     if given["out"] is not None:

@@ -78,6 +78,10 @@ def _declared(told: Declaration) -> None:
         f"entry {told.seq}, {told.time}: {data.name} is declared {data.declarations[:12]}, {size}{public} {told.late}"
     )
     console.print(escape(words.rstrip()))
+    if data.choice is not None and (before is None or before.choice is None):
+        console.print(
+            f"at most {data.choice.rows} rows a person, chosen from the histogram of entry {data.choice.entry}"
+        )
     known = [] if before is None else [wire.encode(item) for item in before.estimators]
     for item in data.estimators:
         late = "" if wire.encode(item) in known else told.late

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sulq.addresses import begun, copy_of
 from sulq.api.connect import connect
 from sulq.api.declarations import in_spark, lies_elsewhere
-from sulq.cli.config import DatasetConfig, find
+from sulq.cli.config import DatasetConfig, files_of, find
 from sulq.errors import AccessDenied, SetupError
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def ledger_for(found: DatasetConfig, *, new_people: bool = False) -> Path | str 
 
     tables = [(part.data, name) for name, part in found.tables.items() if not part.public]
     tables = tables or [(found.data, found.table)]
-    private: list[tuple[object, str]] = [(data.resolve() if isinstance(data, Path) else data, n) for data, n in tables]
+    private: list[tuple[object, str]] = [
+        (each.resolve() if isinstance(each, Path) else each, name) for data, name in tables for each in files_of(data)
+    ]
     if any(isinstance(data, Path) and not data.exists() for data, _ in private):  # whoever opens it will say so
         return found.ledger or begun(private)
     return ledger_place(sources_of(private), found.ledger, lambda: begun(private), private, new_people=new_people)
@@ -81,8 +83,9 @@ def opened(
     """A dataset, opened as its file declares it; with the prepared copy that a server would use."""
     ledger = ledger_of(found)
     prepared: Path | bool | None = found.prepared
-    if prepared is None and isinstance(found.data, Path):  # elsewhere the copy lies with the data
-        prepared = copy_of(found.data if isinstance(ledger, str) else ledger, found.name)
+    first = found.files[0]
+    if prepared is None and isinstance(first, Path):  # elsewhere the copy lies with the data
+        prepared = copy_of(first if isinstance(ledger, str) else ledger, found.name)
     return connect(
         **found.words(),
         ledger=found.ledger,

@@ -83,7 +83,10 @@ def prepare(
     ] = False,
     config: ConfigOf = None,
 ) -> None:
-    """Clamp, quantise and bound the rows once, so that every question is fast; spends nothing."""
+    """Clamp, quantise and bound the rows once, so that every question is fast; spends nothing.
+
+    Where the unit says rows = "auto", the first time buys the histogram that the number of rows is chosen from.
+    """
     found = declared(dataset, config)
     if in_spark(found.data):
         raise SetupError(
@@ -98,4 +101,10 @@ def prepare(
             found, renew=renew, new_people=new_people, progress=lambda part: bar.update(task, completed=part)
         ) as database:
             database.prepare()
-    console.print(f"{found.name} is prepared; nothing was spent.")
+            choice = database.facts.choice
+    if choice is not None:
+        console.print(str(choice), markup=False)
+    spent = (
+        "nothing was spent" if choice is None else f"nothing was spent but for entry {choice.entry} of the ledger, once"
+    )
+    console.print(f"{found.name} is prepared; {spent}.")

@@ -1,13 +1,14 @@
-"""`sulq query`, `sulq explain`, `sulq afford`, `sulq heavy`: ask a dataset, and print answers with their error bars."""
+"""`sulq query`, `explain`, `plan`, `afford`, `heavy`: ask a dataset, and print answers with their error bars."""
 
 from __future__ import annotations
 
 import csv
 import datetime
+import itertools
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import typer
 from rich.markup import escape
@@ -21,6 +22,7 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 
+MAX_ROWS_PRINTED: Final = 1_000  # as a table: laying out more takes longer than asking
 Dataset = Annotated[str, typer.Argument(help="A data file with its NAME.sulq.toml, a name in sulq.toml, or a URL.")]
 Text = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, or EXPLAIN SELECT.")]
 EpsilonOf = Annotated[str | None, typer.Option("--epsilon", help="Pay so much epsilon; with --delta, of both.")]
@@ -40,7 +42,17 @@ LawOf = Annotated[
     Literal["laplace", "gaussian"] | None,
     typer.Option("--law", help="The noise, where --epsilon with --delta leaves that open; by default the better one."),
 ]
+BoundsOf = Annotated[
+    Literal["auto"] | None,
+    typer.Option("--bounds", help="auto: first search, from the same price, for where the values of sums lie."),
+]
+IntervalOf = Annotated[
+    bool,
+    typer.Option("--interval/--no-interval", help="Buy intervals of chosen quantiles; without, they are nearer."),
+]
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read.")]
+
+FormatOf = Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="How answers are printed.")]
 
 
 def query(
@@ -56,23 +68,19 @@ def query(
     fresh: Annotated[bool, typer.Option("--fresh", help="New noise at full price instead of a stored answer.")] = False,
     other: OtherOf = None,
     law: LawOf = None,
-    format: Annotated[  # noqa: A002 - the option is called so
-        Literal["table", "csv", "json"], typer.Option("--format", help="How the answer is printed.")
-    ] = "table",
+    bounds: BoundsOf = None,
+    interval: IntervalOf = True,
+    format: FormatOf = "table",  # noqa: A002 - the option is called so
     config: ConfigOf = None,
 ) -> None:
     """Ask in SQL. Every cell has an error bar; what it cost is in the ledger before a row is read."""
     with asked(dataset, config) as db:
         price = price_of(epsilon, rho, delta, within, at_most)
-        answer = db.sql(sql, **price, beta=beta, fresh=fresh, other=other, law=law)
+        answer = db.sql(sql, **price, beta=beta, fresh=fresh, other=other, law=law, bounds=bounds, interval=interval)
         if isinstance(answer, Explanation):
             console.print(str(answer), markup=False)
-        elif format == "table":
-            _table(answer)
-        elif format == "csv":
-            _csv(answer)
         else:
-            _json(answer)
+            PRINTED[format](answer)
 
 
 def explain(
@@ -87,11 +95,14 @@ def explain(
     at_most: AtMost = None,
     other: OtherOf = None,
     law: LawOf = None,
+    bounds: BoundsOf = None,
+    interval: IntervalOf = True,
     config: ConfigOf = None,
 ) -> None:
     """Explain a query: its questions, sensitivity and why, noise, expected accuracy, and what it would leave."""
     with asked(dataset, config) as db:
-        found = db.explain(sql, **price_of(epsilon, rho, delta, within, at_most), beta=beta, other=other, law=law)
+        price = price_of(epsilon, rho, delta, within, at_most)
+        found = db.explain(sql, **price, beta=beta, other=other, law=law, bounds=bounds, interval=interval)
         console.print(str(found), markup=False)
 
 
@@ -106,13 +117,51 @@ def afford(
     delta: DeltaOf = None,
     times: Annotated[int, typer.Option("--times", min=1, max=1000, help="How often all of them are asked.")] = 1,
     law: LawOf = None,
+    bounds: BoundsOf = None,
     config: ConfigOf = None,
 ) -> None:
     """Foretell what a run of asks would leave of the budget, and which would be refused; nothing is spent."""
     with asked(dataset, config) as db:
         spend = spend_of(epsilon, rho, delta)
         asks: list[object] = [*(sql or ()), *(() if sql or spend is None else (spend,))]
-        console.print(repr(db.afford(asks * times, spend=spend, law=law)), markup=False)
+        console.print(repr(db.afford(asks * times, spend=spend, law=law, bounds=bounds)), markup=False)
+
+
+def plan(
+    dataset: Dataset,
+    sql: Annotated[list[str], typer.Argument(metavar="SQL...", help="Queries that share the price named.")],
+    *,
+    epsilon: EpsilonOf = None,
+    rho: RhoOf = None,
+    delta: DeltaOf = None,
+    weights: Annotated[
+        str | None, typer.Option("--weights", metavar="W,W,...", help="How much each query's error counts.")
+    ] = None,
+    beta: Annotated[float, typer.Option("--beta", help="Errors are foreseen but for this probability.")] = 0.05,
+    law: LawOf = None,
+    ask: Annotated[bool, typer.Option("--ask", help="Pay, and print the answers; else nothing is spent.")] = False,
+    together: Annotated[
+        bool | None,
+        typer.Option("--together/--apart", help="With --ask: at one debit, or one by one; default: as planned."),
+    ] = None,
+    format: FormatOf = "table",  # noqa: A002 - the option is called so
+    config: ConfigOf = None,
+) -> None:
+    """Divide a price over several queries so that their mean relative error is least, and ask them with --ask.
+
+    Answers are printed one after another: as csv with an empty line between two of them, as json each on its line.
+    """
+    with asked(dataset, config) as db:
+        if (spend := spend_of(epsilon, rho, delta)) is None:
+            raise QuestionError("spend-missing", "Name the price that is divided: --epsilon, or --rho.")
+        counted = None if weights is None else [_number(word, "--weights") for word in weights.split(",")]
+        found = db.plan(sql, spend=spend, beta=beta, law=law, weights=counted)
+        if not ask:
+            console.print(repr(found), markup=False)
+        for place, answer in enumerate(found.ask(together=together) if ask else ()):
+            if place and format == "csv":
+                print()
+            PRINTED[format](answer)
 
 
 def heavy(
@@ -177,9 +226,13 @@ def _table(answer: SqlAnswer) -> None:
     table = Table(*(escape(name) for name in answer.columns))
     low, high = answer.interval(0.95)
     shown = [_rows(answer, cells) for cells in (answer.value, low, high, answer.accuracy(0.05))]
-    for line in zip(*shown, strict=True):
+    for line in itertools.islice(zip(*shown, strict=True), MAX_ROWS_PRINTED):
         table.add_row(*(escape(_cell(*cells)) for cells in zip(*line, strict=True)))
     console.print(table)
+    more = len(shown[0]) - MAX_ROWS_PRINTED
+    if more > 0:
+        whole = "asked again with --format csv, and without --fresh, the same answer is given whole, free"
+        console.print(f"and {more:,} more rows; {whole}", markup=False)
     for text in repr(answer).splitlines()[-1 - len(answer.notes) :]:
         console.print(text, markup=False)
 
@@ -222,8 +275,12 @@ def _json(answer: SqlAnswer) -> None:
         "guarantee": answer.guarantee,
         "reused": answer.reused,
         "notes": list(answer.notes),
+        "bounds": answer.bounds,
     }
     print(json.dumps(found, default=_moment, ensure_ascii=False))
+
+
+PRINTED: Final = {"table": _table, "csv": _csv, "json": _json}
 
 
 def _moment(value: object) -> str:

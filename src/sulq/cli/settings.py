@@ -13,16 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast
-from urllib.parse import unquote
 
-from sulq.addresses import is_address
+from sulq.addresses import is_address, tells_a_password
 from sulq.api.declarations import lies_elsewhere
+from sulq.cli.category_file import read_values
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.language.estimator import BOUNDS, CERTIFIES, Certificate, Declaration, Property, Stated, Utility
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-
-SECRETS: Final = frozenset({"password", "sslpassword", "oauth_client_secret"})  # words of a postgresql:// address
+from sulq.language.rows_choice import DeclaredUnit
 
 BUDGETS: Final[Mapping[frozenset[str], type[Budget]]] = {
     frozenset({"epsilon"}): Epsilon,
@@ -32,7 +31,7 @@ BUDGETS: Final[Mapping[frozenset[str], type[Budget]]] = {
     frozenset({"epsilon", "delta", "queries", "calibration"}): SubLinear,
 }
 BOUNDED: Final[Mapping[str, Callable[..., Column]]] = {"int": Int, "real": Real, "date": Date, "timestamp": Timestamp}
-KINDS: Final = ("int", "real", "bool", "category", "date", "timestamp", "text")
+KINDS: Final = ("int", "real", "bool", "category", "category_file", "date", "timestamp", "text")
 T = TypeVar("T")
 
 
@@ -90,7 +89,7 @@ def section(name: str, table: Mapping[str, object], place: ConfigPlace) -> dict[
 class TableConfig:
     """One of the tables of a data set of several."""
 
-    data: Path | str  # a file, or a database's address as it was written
+    data: Path | str | tuple[Path, ...]  # a file, several, or a database's address as it was written
     columns: Mapping[str, Column]
     key: str | None = None
     public: bool = False
@@ -139,25 +138,21 @@ def _prepared(value: object, place: ConfigPlace) -> Path | bool:
     return False if value is False else _file(value, place)
 
 
-def _source(value: object, place: ConfigPlace) -> Path | str:
+def _source(value: object, place: ConfigPlace) -> Path | str | tuple[Path, ...]:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
+    if isinstance(value, list):  # several files as one table
+        return tuple(_file(each, place) for each in value)
     found = _address(value, place)
-    if is_address(found) and _tells_a_password(str(found)):
+    if is_address(found) and tells_a_password(str(found)):
         raise place.bad("must not hold a password: put it into PGPASSWORD or a passfile")
     return found
 
 
-def _table_source(value: object, place: ConfigPlace) -> Path | str:
+def _table_source(value: object, place: ConfigPlace) -> Path | str | tuple[Path, ...]:
     found = _source(value, place)
     if isinstance(found, str) and not lies_elsewhere(found):
         raise place.bad("must be a file, a postgresql:// address, or a table of Spark")
     return found
-
-
-def _tells_a_password(url: str) -> bool:
-    """Whether an address holds a secret, as PostgreSQL's library reads it: it decodes names too, and trims them."""
-    names = {unquote(word.partition("=")[0]).strip().lower() for word in re.split("[?&]", url)}
-    return bool(re.search(r"://[^/]*:[^/]*@", url) or names & SECRETS)
 
 
 def _size(value: object, place: ConfigPlace) -> int:
@@ -235,7 +230,7 @@ def _tables(value: object, place: ConfigPlace) -> Mapping[str, TableConfig]:
 
 def _unit(value: object, place: ConfigPlace) -> Unit:
     table = place.table(value, "unit")
-    return place.declared(lambda: Unit(**table))
+    return place.declared(lambda: DeclaredUnit(**table))
 
 
 def _budget(value: object, place: ConfigPlace) -> Budget:
@@ -276,6 +271,8 @@ def _of_kind(kind: str, given: object, grid: object, place: ConfigPlace) -> Colu
         if given is not True:
             raise place.bad(f"is written {{ {kind} = true }}")
         return Bool() if kind == "bool" else Text()
+    if kind == "category_file":
+        return place.declared(lambda: Category(read_values(_file(given, place))))
     values = [_plain(value) for value in place.of(list, given, "an array: [ ... ]")]
     if kind == "category":
         return place.declared(lambda: Category(tuple(values)))
@@ -315,8 +312,8 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "data": (
             _source,
             (
-                "The data file, relative to this file; a postgresql:// address without a password; a table of Spark "
-                "(spark://HOST:PORT/TABLE); or a curator's URL."
+                "The data file, relative to this file; several as a list, a pattern or a folder; a postgresql:// "
+                "address without a password; a table of Spark (spark://HOST:PORT/TABLE); or a curator's URL."
             ),
         ),
         "table": (_text("a name in quotes"), "The table's name in SQL; default: the data set's name."),
@@ -325,7 +322,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
             "The ledger, relative to this file, or a postgresql:// address; default: beside the data.",
         ),
         "prepared": (_prepared, "Where the prepared copy lies; false: none. Default: beside the ledger."),
-        "unit": (_unit, "Whom an answer hides: { column, rows, neighbors, fold }. Default: one row."),
+        "unit": (_unit, "Whom an answer hides: { column, rows, neighbors, fold, most, share }. Default: one row."),
         "budget": (_budget, "{ epsilon }, { epsilon, delta }, { rho } or { epsilon, delta, queries, calibration }."),
         "basic_share": (None, "Of { epsilon, delta }: the part of delta for asks added one by one. Default: 0.05."),
         "key_share": (None, "Of { epsilon, delta }: the part of delta for open keys. Default: 0.1 if there are any."),
@@ -370,8 +367,8 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "data": (
             _table_source,
             (
-                "The table's data file, relative to this file, or a postgresql:// address without a password; a "
-                "table of Spark stands alone in a data set, several are connected from Python."
+                "The table's data file or files, relative to this file, or a postgresql:// address without a password; "
+                "a table of Spark stands alone in a data set, several are connected from Python."
             ),
         ),
         "columns": (_columns, "One declaration a column."),
@@ -386,9 +383,11 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
     },
     "unit": {
         "column": (None, "The column that says whose row it is."),
-        "rows": (None, "How many rows of a person are kept."),
+        "rows": (None, 'How many rows of a person are kept; "auto": chosen from a noisy histogram, which is paid for.'),
         "neighbors": (None, "add_remove, replace_one or zero_out."),
         "fold": (None, "Which ids are one person beside equal ones: case or spelling. Default: none."),
+        "most": (None, 'With rows = "auto": the largest number there may be. Default: 1024.'),
+        "share": (None, 'With rows = "auto": the part of the budget that the histogram costs. Default: 0.05.'),
     },
     "budget": {
         "epsilon": (None, "The total of pure loss, or of approximate loss with delta."),
@@ -403,6 +402,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "grid": (None, "With real: the step, lowered to a power of two."),
         "bool": (None, "true."),
         "category": (None, "The list of values; a bare list of texts is short for it."),
+        "category_file": (None, "A file of texts, one a line, relative to this file: a list of up to 1,048,576."),
         "date": (None, "[first, last] day."),
         "timestamp": (None, "[first, last] moment, in UTC."),
         "text": (None, "true."),

@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from sulq.kernel.entropy import SOURCE
 from sulq.version import __version__
 
 console = Console(highlight=False, soft_wrap=True)
@@ -27,7 +26,7 @@ def show_versions() -> None:
     table.add_row("SQLite", apsw.sqlite_lib_version())
     for package in ("duckdb", "numpy", "pyarrow"):
         table.add_row(package, importlib.metadata.version(package))
-    table.add_row("entropy", SOURCE)
+    table.add_row("entropy", "os.urandom")
     table.add_row("fsync", f"{sync_probe() * 1000:.2f} ms")
     console.print(table)
 

@@ -35,7 +35,9 @@ MAX_ITEMS: Final = 4096  # items of a list
 MAX_WORDS_CHARACTERS: Final = 300  # characters of what is said about what is asked for
 NOT_ASKED: Final = frozenset({"self", "db", "spend", "progress"})  # what a door brings itself
 # Parameters that name columns of the table, in whatever signature: a page has them ticked.
-COLUMNS: Final = frozenset({"attributes", "bids", "candidates", "columns", "hypotheses", "labels", "marginals"})
+COLUMNS: Final = frozenset(
+    {"attributes", "bids", "candidates", "columns", "hypotheses", "labels", "marginals", "ranges"}
+)
 _TEXTS: Final = re.compile(r"""((?:'[^']*'|"[^"]*"|[^;'"\n]|\n(?![ \t]*\n)|['"])+)""")  # a semicolon in quotes is text
 # Where a section of a docstring begins that is no introduction.
 _LABEL: Final = re.compile(r"(?m)^(?:Args|Parameters?|Privacy|Accuracy|Source|Attributes|Examples?|Raises):")

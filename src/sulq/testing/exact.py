@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from sulq.kernel.private import Private
 from sulq.language.facts import Facts
 from sulq.language.kinds import Integers
 from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, SubLinear
-from sulq.language.question import OpenSums, Question, Together
+from sulq.language.question import Choose, OpenSums, Question, Single, Together
+from sulq.language.score import Rank
 from sulq.language.tally import Groups
 
 DELTA: Final = EpsilonDelta(1, 1e-9)
@@ -82,11 +83,22 @@ class ExactOracle:
         self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
     ) -> Answer | Answers:
         """The exact answer, in the shape the noisy one would have, and marked as what it is."""
-        plan = self.foresee(question, spend=spend)
+        plan = self.foresee(_own_ranks(question), spend=spend)
         self._rows.ready()
         receipt = Receipt(0, "exact", "", "")
         found = self._curator.answer(plan, receipt, self._rows.run(plan, receipt))
         return Answers(tuple(map(_marked, found))) if isinstance(found, Answers) else _marked(found)
+
+
+def _own_ranks(question: Question) -> Question:
+    """The question with minima and maxima asked at their own rank: they are shifted inside for the noise alone."""
+    if isinstance(question, Together):
+        several = tuple(cast("Single", _own_ranks(item)) for item in question.questions)
+        return Together(several, question.shares)
+    if not isinstance(question, Choose) or not isinstance(question.score, Rank):
+        return question
+    inside = {0: 1, question.score.denominator: -1}.get(question.score.numerator)
+    return question if inside is None else replace(question, score=replace(question.score, shift=inside))
 
 
 def _marked(answer: Answer) -> Answer:
@@ -125,7 +137,9 @@ def silent(release: Release) -> Release:
 class Late(Curator):
     """Computes first and debits afterwards, so that a failure is free."""
 
-    def buy(self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False) -> Answer | Answers:
+    def buy(
+        self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False, at_once: bool = False
+    ) -> Answer | Answers:
         """Answer, then pay."""
         plan = ask.plan
         released = self._rows.run(plan, Receipt(0, "", "", ""))

@@ -39,6 +39,9 @@ from sulq.kernel.laws import (
     LaplaceLaw,
     Law,
     MetricLaw,
+    Passed,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
     PassedLaw,
 )
 from sulq.kernel.mechanisms import Columns, Shown
@@ -385,7 +388,7 @@ def _drawn(
 
 def _alone(draw: Draw, law: Law, a: Integers, b: Integers) -> Iterator[str]:
     """Groups that only one side has: no more than declared, each of one person, and covered by their delta."""
-    if not isinstance(law, PassedLaw):
+    if not isinstance(law, Passed):
         return
     one_sided = np.concatenate([a[b == 0], b[a == 0]])
     one_sided = one_sided[one_sided > 0]
@@ -424,11 +427,11 @@ def _moved(law: Law, a: Integers, b: Integers, norm: str, *, apart: bool) -> Fra
 
 def cost(law: Law, moved: Fraction) -> Fraction:
     """The loss of one draw whose input moved that far: epsilon of an L1 move, rho of a squared L2 move."""
-    if isinstance(law, (LaplaceLaw, FlipLaw, AboveLaw, MetricLaw, BitLaw)):
+    if isinstance(law, (LaplaceLaw, PassedLaplaceLaw, FlipLaw, AboveLaw, MetricLaw, BitLaw)):
         return moved / law.scale
     if isinstance(law, ExponentialLaw):
         return moved / (8 * law.scale**2)
-    if isinstance(law, (GaussianLaw, PassedLaw)):
+    if isinstance(law, (GaussianLaw, PassedLaw, PassedGaussianLaw)):
         return moved / (2 * law.scale**2)
     if isinstance(law, BinomialLaw):
         return Fraction(0)  # its cost is not a function of one move; the coin count was searched for the budget

@@ -15,7 +15,17 @@ from sulq.audit.statistics import MAX_FIT_DEVIATIONS, Fit, fit
 from sulq.kernel.mechanisms import MECHANISMS, cost_of, law_of, release
 from sulq.kernel.private import Private
 from sulq.language.kinds import Integers
-from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law, PassedLaw, accurate
+from sulq.language.law import (
+    BinomialLaw,
+    GaussianLaw,
+    LaplaceLaw,
+    Law,
+    Passed,
+    PassedGaussianLaw,
+    PassedLaplaceLaw,
+    PassedLaw,
+    accurate,
+)
 from sulq.language.privacy import Draw
 from sulq.language.sublinear import coin_delta
 from sulq.local.methods import METHODS, Reports, Response
@@ -30,6 +40,7 @@ COINS: Final = 66  # times a scale: how many coins binomial noise is tried with
 LOST: Final = Fraction(1)  # by a report
 SIZES: Final = (4,)  # of the record that reports are of
 KEYS: Final = ((Fraction(2), 7), (Fraction(5), 12), (Fraction(1), 3))  # scales and thresholds of groups
+GROUPS: Final = ("passed", "passed_gaussian", "passed_laplace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +121,9 @@ def _draw(name: str, scale: Fraction, moved: int = 1) -> Draw:
     """A call of a row of the table, as a debit records it."""
     norm = MECHANISMS[name].norm
     sensitivity = Fraction(moved if norm == "l1" else moved**2)
-    return Draw(name, "add_remove", norm, sensitivity, scale, Fraction(1), 1, threshold=1 if name == "passed" else None)
+    least = max(2, math.ceil(scale))
+    threshold = {"passed": 1, "passed_gaussian": least, "passed_laplace": least}.get(name)
+    return Draw(name, "add_remove", norm, sensitivity, scale, Fraction(1), 1, threshold=threshold)
 
 
 def _drawn(sampled: Law, law: Law, draws: int) -> Fit:
@@ -139,7 +152,7 @@ def _threshold(law: Law) -> Posed:
 
 def _group(law: Law) -> Posed:
     """A group as large as its threshold: its number where it passes, else 0."""
-    passed = cast("PassedLaw", law)
+    passed = cast("Passed", law)
     people, reach = passed.threshold, passed.threshold + math.ceil(40 * passed.scale)
     hidden = 1.0 - math.fsum(passed.pmf(z - people) for z in range(people + 1, reach))
     return [people], lambda z: passed.pmf(z - people) if z > people else hidden if z == 0 else 0.0
@@ -156,6 +169,8 @@ POSED: Final[dict[str, Callable[[Law], Posed]]] = {
     "metric": _choice,
     "above": _threshold,
     "passed": _group,
+    "passed_gaussian": _group,
+    "passed_laplace": _group,
 }
 
 
@@ -208,8 +223,8 @@ def _losses(name: str, scales: list[Fraction]) -> Iterator[tuple[float, float]]:
     for scale in scales:
         for move in (1, 2):
             yield from (case.loss() for case in _cases(name, scale, move))
-    if name == "passed":  # and a delta for those who are alone in a group
-        yield from (_shown(scale, threshold) for scale, threshold in KEYS)
+    if name in GROUPS:  # and a delta for those who are alone in a group
+        yield from (_shown(name, scale, threshold) for scale, threshold in KEYS)
 
 
 def _cases(name: str, scale: Fraction, move: int) -> Iterator[LawCase]:
@@ -220,6 +235,12 @@ def _cases(name: str, scale: Fraction, move: int) -> Iterator[LawCase]:
 
 def _laws(law: Law, move: int) -> Iterator[tuple[Pmf, Pmf]]:
     """What is answered on neighbours whose sums, or scores, are a move apart."""
+    if isinstance(law, (PassedGaussianLaw, PassedLaplaceLaw)):  # but for what one alone can give: its delta
+        both = range(move - law.threshold, law.threshold + 1)
+        chances = [[law.pmf(z - shift) for z in both] for shift in (0, move)]
+        sides: list[Pmf] = [dict(zip(both, (p / math.fsum(each) for p in each), strict=True)) for each in chances]
+        yield sides[0], sides[1]
+        return
     if isinstance(law, PassedLaw):
         law = GaussianLaw(law.scale)
     if isinstance(law, (LaplaceLaw, GaussianLaw)):
@@ -234,17 +255,23 @@ def _laws(law: Law, move: int) -> Iterator[tuple[Pmf, Pmf]]:
             yield {0: near, 1: 1.0 - near}, {0: far, 1: 1.0 - far}
 
 
-def _shown(scale: Fraction, threshold: int, charged_at: int | None = None) -> tuple[float, float]:
+def _shown(name: str, scale: Fraction, threshold: int, charged_at: int | None = None) -> tuple[float, float]:
     """How often a person alone in a group shows, beside the delta that is charged, for this threshold or another."""
     at = threshold if charged_at is None else charged_at
     shown = math.fsum(GaussianLaw(scale).pmf(z) for z in range(threshold, threshold + 400))
-    draw = Draw("passed", "add_remove", "l2", Fraction(1), scale, Fraction(1), 0, threshold=at, alone=1)
+    if name != "passed":  # noise within what is charged, and so many people past the threshold
+        whole = (LaplaceLaw if name == "passed_laplace" else GaussianLaw)(scale)
+        weights = {z: whole.pmf(z) for z in range(-at, at + 1)}
+        shown = math.fsum(weights[z] for z in range(threshold, at + 1)) / math.fsum(weights.values())
+    norm = "l1" if name == "passed_laplace" else "l2"
+    draw = Draw(name, "add_remove", norm, Fraction(1), scale, Fraction(1), 0, threshold=at, alone=1)
     return shown, float(cost_of(draw).key_delta)
 
 
 def _keys_noticed() -> bool:
     """Control: with a threshold one lower than is charged for, they show oftener."""
-    return all(shown > charged for shown, charged in (_shown(scale, at - 1, at) for scale, at in KEYS))
+    found = [_shown(name, scale, at - 1, at) for name in GROUPS for scale, at in KEYS]
+    return all(shown > charged for shown, charged in found)
 
 
 def _coins(scales: list[Fraction]) -> list[int]:

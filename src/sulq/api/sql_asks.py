@@ -1,0 +1,97 @@
+"""SQL as an analyst types it: one query, its explanation, and a total divided over several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sulq.answers.auto_bounds import Bounds
+from sulq.answers.law_choice import LawName
+from sulq.language.privacy import Loss
+from sulq.sql.answer import SqlAnswer
+from sulq.sql.explain import Explanation
+from sulq.sql.session import Sql, Within
+from sulq.sql.workload import Workload
+
+
+class SqlAsks:
+    """The asks that are SQL texts."""
+
+    _sql: Sql
+
+    def sql(
+        self,
+        text: str,
+        *,
+        spend: Loss | None = None,
+        within: Within = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+        fresh: bool = False,
+        other: str | None = None,
+        law: LawName | None = None,
+        bounds: Bounds | None = None,
+        interval: bool = True,
+    ) -> SqlAnswer | Explanation:
+        """Answer one SELECT, an error bar on every cell; EXPLAIN SELECT is explained instead, free.
+
+        Args:
+            text: the query, in PostgreSQL's way.
+            spend: what to pay.
+            within: instead, how accurate the columns must be: a width, or {column: width}.
+            beta: the probability with which a width may fail.
+            at_most: with `within`, what the price may be at most.
+            fresh: new noise at full price, although the same was answered before.
+            other: where groups of too few people are not shown, the label of a row for all of them together.
+            law: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
+            bounds: "auto": where the values of sums and means lie is searched for first, from the same spend.
+            interval: whether intervals of chosen quantiles are bought; without them the quantiles are nearer.
+        """
+        return self._sql.ask(
+            text, spend=spend, within=within, beta=beta, at_most=at_most,
+            fresh=fresh, other=other, law=law, bounds=bounds, interval=interval,
+        )  # fmt: skip
+
+    def explain(
+        self,
+        text: str,
+        *,
+        spend: Loss | None = None,
+        within: Within = None,
+        beta: float = 0.05,
+        at_most: Loss | None = None,
+        other: str | None = None,
+        law: LawName | None = None,
+        bounds: Bounds | None = None,
+        interval: bool = True,
+    ) -> Explanation:
+        """What a query would ask, why it costs that, and how accurate it would be; spends nothing, reads no row."""
+        return self._sql.explain(
+            text,
+            spend=spend,
+            within=within,
+            beta=beta,
+            at_most=at_most,
+            other=other,
+            law=law,
+            bounds=bounds,
+            interval=interval,
+        )
+
+    def plan(
+        self,
+        queries: Sequence[str],
+        *,
+        spend: Loss,
+        beta: float = 0.05,
+        known: Sequence[SqlAnswer | None] = (),
+        law: LawName | None = None,
+        weights: Sequence[float] | None = None,
+    ) -> Workload:
+        """Divide a total over queries so that their mean relative error is least; spends nothing.
+
+        An error is measured by how large a typical answer is, by the declared bounds and size; an answer that is
+        `known` already (one, or None, for each query) tells by its own error bars and price, and nothing if it was
+        free. No query gets less than half of an even part. `weights`: how much each query's error counts, a positive
+        number for each; then half of what the weights alone would give.
+        """
+        return self._sql.plan(queries, spend=spend, beta=beta, known=known, law=law, weights=weights)

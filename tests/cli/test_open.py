@@ -1,0 +1,93 @@
+"""Several files as one table, as a configuration names them: the same rows, one ledger, one prepared copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sulq.cli.config import files_of, find
+from sulq.cli.open import ledger_for, opened
+from sulq.cli.serve import declaration
+from sulq.errors import SetupError
+from sulq.language.privacy import Epsilon
+
+CONFIG = """[dataset.people]
+data = {data}
+budget = {{ epsilon = 900 }}
+synthetic = true
+[dataset.people.columns]
+x = {{ int = [0, 9] }}
+"""
+LIST = '["parts/p0.parquet", "parts/p1.parquet"]'
+TOLD = ['"parts"', '"parts/*.parquet"', LIST]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two parts of ten rows."""
+    (tmp_path / "parts").mkdir()
+    for part in range(2):
+        pq.write_table(pa.table({"x": list(range(10))}), tmp_path / "parts" / f"p{part}.parquet")
+    return tmp_path
+
+
+def written(folder: Path, data: str) -> Path:
+    path = folder / "sulq.toml"
+    path.write_text(CONFIG.format(data=data), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("data", TOLD)
+def test_several_files_are_named_in_a_configuration(folder: Path, data: str) -> None:
+    """As a folder, a pattern or a list; a second process finds ledger and copy."""
+    found = find("people", written(folder, data))
+    assert [path.name for path in found.files] == ["p0.parquet", "p1.parquet"]
+    for _ in range(2):
+        with opened(found) as db:
+            db.prepare()
+            assert abs(db.count(spend=Epsilon(400)).value - 20) < 1
+            assert db.spent == Epsilon(400)
+    parts = folder / "parts"
+    assert ledger_for(found) == parts / "p0.ledger"
+    assert sorted(path.name for path in parts.iterdir() if path.suffix == ".prepared") == ["p0.people.prepared"]
+
+
+def test_however_they_are_named_they_have_one_ledger_T98(folder: Path) -> None:
+    """Control: what one process spent, the next that names them otherwise finds spent."""
+    for times, data in enumerate(TOLD, 1):
+        with opened(find("people", written(folder, data))) as db:
+            db.count(spend=Epsilon(1), fresh=True)
+            assert db.spent == Epsilon(times)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ('"parts/*.csv"', "no data file in"),
+        ("[]", "empty"),
+        ('["parts/p0.parquet", "parts/p7.parquet"]', "p7.parquet"),
+        ('["parts/p0.parquet", "parts/p0.parquet"]', "twice"),
+        ("[1]", "a path in quotes"),
+    ],
+)
+def test_what_names_no_files_is_refused(folder: Path, data: str, said: str) -> None:
+    """With the reason, before anything is opened."""
+    with pytest.raises(SetupError, match=said):
+        opened(find("people", written(folder, data)))
+
+
+@pytest.mark.parametrize("data", TOLD)
+def test_a_server_refuses_several_files_in_words(folder: Path, data: str) -> None:
+    """It holds one file a table. Control: one of them is taken."""
+    with pytest.raises(SetupError, match="several files"):
+        declaration(find("people", written(folder, data)))
+    assert declaration(find("people", written(folder, '"parts/p0.parquet"'))).tables[0].data.name == "p0.parquet"
+
+
+def test_one_file_stands_for_itself_whether_it_is_there_or_not(folder: Path) -> None:
+    """An address too."""
+    assert files_of(folder / "none.parquet") == (folder / "none.parquet",)
+    assert files_of("postgresql://h/d") == ("postgresql://h/d",)
