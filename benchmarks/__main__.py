@@ -1,6 +1,7 @@
-"""`make bench`: run every comparison of this version and write docs/benchmarks.md, -learn, -release and -budget.
+"""`make bench`: run every comparison of this version and write docs/benchmarks.md and the pages beside it.
 
-With FULL=1 also every peer and size (benchmarks.versus): docs/benchmarks-peers.md.
+With FULL=1 also every peer and size (benchmarks.versus): docs/benchmarks-peers.md. `python -m benchmarks PART ...`
+measures those parts of docs/benchmarks.md alone and leaves its other sections as they are.
 """
 
 from __future__ import annotations
@@ -22,7 +23,28 @@ from opendp.metrics import absolute_distance
 from opendp.mod import enable_features
 
 import sulq
-from benchmarks import budget, data, graphs, learn, learn_kernels, local, noise, release, server, sql, start
+from benchmarks import (
+    before,
+    budget,
+    data,
+    doors,
+    graphs,
+    growth,
+    heavy,
+    learn,
+    learn_kernels,
+    ledgers,
+    local,
+    many_groups,
+    noise,
+    preparing,
+    release,
+    server,
+    soak,
+    sql,
+    start,
+)
+from benchmarks.epsilon import __main__ as epsilon
 from benchmarks.report import Line, Report
 from benchmarks.timing import interleave
 from benchmarks.versus import __main__ as versus
@@ -165,28 +187,49 @@ def imports(report: Report) -> None:
     compare(report, "Import", "import sulq", ours=run("import sulq"), raw=run(parts), bar=1.5)
 
 
-def main() -> None:
-    """Run everything and write the page."""
+Part = Callable[[Report, Path, duckdb.DuckDBPyConnection], None]
+PARTS: dict[str, Part] = {
+    "queries": queries,
+    "persons": persons,
+    "covariance": lambda report, folder, _: covariance(report, folder),
+    "learners": learn_kernels.kernels,
+    "fixed": lambda report, folder, _: fixed(report, folder),
+    "sql": sql.grouped,
+    "joins": sql.joined,
+    "preparing": preparing.preparing,
+    "start": lambda report, folder, _: start.started(report, folder),
+    "first": lambda report, folder, _: start.first_answers(report, folder),
+    "ledgers": lambda report, folder, _: ledgers.ledgers(report, folder),
+    "growth": lambda report, folder, _: growth.growth(report, folder),
+    "doors": lambda report, folder, _: doors.doors(report, folder),
+    "service": lambda report, folder, _: server.service(report, folder),
+    "soak": lambda report, folder, _: soak.soaks(report, folder),
+    "graphs": lambda report, folder, _: graphs.graphs(report, folder),
+    "heavy": lambda report, _folder, _: heavy.heavy(report),
+    "groups": lambda report, _folder, _: many_groups.many_groups(report),
+    "local": lambda report, _folder, _: local.reports(report),
+    "noise": lambda report, _folder, _: noise.many(report),
+    "import": lambda report, _folder, _: imports(report),
+    "before": lambda report, _folder, _: before.before(report),
+}
+
+
+def page(names: list[str]) -> None:
+    """Measure each part, or those named, and write their sections of the page."""
     report = Report()
-    con = duckdb.connect()
-    con.execute("SET threads = 2")
-    with tempfile.TemporaryDirectory(prefix="sulq-bench-") as name:
-        folder = Path(name)
-        queries(report, folder, con)
-        persons(report, folder, con)
-        covariance(report, folder)
-        learn_kernels.kernels(report, folder, con)
-        fixed(report, folder)
-        sql.grouped(report, folder, con)
-        sql.joined(report, folder, con)
-        start.started(report, folder)
-        server.service(report, folder)
-        graphs.graphs(report, folder)
-    local.reports(report)
-    noise.many(report)
-    imports(report)
-    report.write(PAGE)
+    for name in names or PARTS:
+        with tempfile.TemporaryDirectory(prefix="sulq-bench-") as folder, duckdb.connect() as con:
+            con.execute("SET threads = 2")
+            PARTS[name](report, Path(folder), con)
+        report.write(PAGE, keep=bool(names) or name != next(iter(PARTS)))
     print(f"\n{len(report.missed)} bars missed; wrote docs/benchmarks.md\n")
+
+
+def main(names: list[str]) -> None:
+    """Run everything and write the pages; with names only those parts of docs/benchmarks.md."""
+    page(names)
+    if names:
+        return
     learn.PAGE.write_text(learn.run(), encoding="utf-8")
     print("wrote docs/benchmarks-learn.md")
     release.PAGE.write_text(release.run(), encoding="utf-8")
@@ -194,9 +237,10 @@ def main() -> None:
     text, missed = budget.run()
     budget.PAGE.write_text(text, encoding="utf-8")
     print(f"{missed} bars missed; wrote docs/benchmarks-budget.md")
+    print(f"{epsilon.main([])} bars missed; wrote docs/benchmarks-epsilon.md")
     if os.environ.get("FULL"):
         versus.main(["--keep", str(KEPT)])
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

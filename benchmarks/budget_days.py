@@ -101,7 +101,7 @@ HOSPITAL = Day(
         lambda db: db.mean("cost", spend=Epsilon(0.2)),
         lambda db: db.mean("stay", by="ward", spend=Rho(0.005)),
         lambda db: db.median("stay", spend=Epsilon(0.1)),
-        lambda db: db.ask(OpenSums((), None, (col("diagnosis"),)), spend=EpsilonDelta(0.2, 1e-8)),
+        lambda db: db.ask(OpenSums((), None, (col("diagnosis"),)), spend=EpsilonDelta(0.2, 1e-8), law="gaussian"),
         lambda db: db.count(col("age") < 18, spend=Epsilon(0.05)),
         lambda db: db.mean("stay", where=OLD, spend=Epsilon(0.1)),
         lambda db: db.mean("cost", where=OLD, spend=Epsilon(0.2)),
@@ -113,7 +113,7 @@ HOSPITAL = Day(
         lambda db: db.median("cost", spend=Epsilon(0.1)),
         lambda db: db.mean("cost", by="ward", spend=Rho(0.005)),
         lambda db: db.count(LONG, by="ward", spend=Rho(0.002)),
-        lambda db: db.ask(OpenSums((), OLD, (col("diagnosis"),)), spend=EpsilonDelta(0.2, 1e-8)),
+        lambda db: db.ask(OpenSums((), OLD, (col("diagnosis"),)), spend=EpsilonDelta(0.2, 1e-8), law="gaussian"),
         lambda db: db.count((col("age") < 18) & LONG, spend=Epsilon(0.2)),
         lambda db: db.mean("stay", where=col("sex") == "f", spend=Epsilon(0.1)),
         lambda db: db.mean("cost", where=LONG, spend=Epsilon(0.2)),
@@ -190,7 +190,7 @@ SCIENTIST = Day(
         lambda db: db.quantile("spent", 0.5, spend=Epsilon(0.1)),
         lambda db: db.quantile("spent", 0.95, spend=Epsilon(0.1)),
         lambda db: db.quantile("minutes", 0.5, spend=Epsilon(0.05)),
-        lambda db: db.ask(OpenSums((), None, (col("city"),)), spend=EpsilonDelta(0.3, 2e-8)),
+        lambda db: db.ask(OpenSums((), None, (col("city"),)), spend=EpsilonDelta(0.3, 2e-8), law="gaussian"),
         lambda db: db.covariance(["spent", "minutes", "visits"], spend=Rho(0.005)),
         *(_step(0.02 * i) for i in range(5)),
         lambda db: db.histogram("spent", 20, where=col("plan") == "plus", spend=Rho(0.002)),
@@ -198,13 +198,17 @@ SCIENTIST = Day(
         lambda db: db.histogram("spent", 10, where=col("visits") > 10, spend=Epsilon(0.1)),
         lambda db: db.quantile("spent", 0.5, where=col("plan") == "plus", spend=Epsilon(0.1)),
         lambda db: db.quantile("minutes", 0.95, spend=Epsilon(0.1)),
-        lambda db: db.ask(OpenSums((), col("visits") > 10, (col("city"),)), spend=EpsilonDelta(0.3, 2e-8)),
+        lambda db: db.ask(
+            OpenSums((), col("visits") > 10, (col("city"),)), spend=EpsilonDelta(0.3, 2e-8), law="gaussian"
+        ),
         *(_step(0.1 + 0.02 * i) for i in range(5)),
         lambda db: db.histogram("visits", 50, where=col("plan") == "team", spend=Rho(0.002)),
         lambda db: db.histogram("plan", where=col("visits") > 10, spend=Epsilon(0.1)),
         lambda db: db.histogram("minutes", 12, where=col("visits") > 10, spend=Epsilon(0.1)),
         lambda db: db.quantile("visits", 0.5, spend=Epsilon(0.05)),
-        lambda db: db.ask(OpenSums((), col("plan") == "plus", (col("city"),)), spend=EpsilonDelta(0.3, 2e-8)),
+        lambda db: db.ask(
+            OpenSums((), col("plan") == "plus", (col("city"),)), spend=EpsilonDelta(0.3, 2e-8), law="gaussian"
+        ),
     ),
 )
 

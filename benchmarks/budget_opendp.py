@@ -10,12 +10,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import opendp.prelude as dp
 from opendp.metrics import l02inf_distance
 from opendp.mod import Measurement, OpenDPException
 
+from sulq.kernel.mechanisms import cost_of
+from sulq.language.law import GaussianLaw
 from sulq.language.privacy import Draw
 
 ROWS = [1, 2, 3]
@@ -54,11 +57,14 @@ def _drawn(draw: Draw) -> Measurement:
             scores = dp.vector_domain(dp.atom_domain(T=int)), dp.linf_distance(T=int)
             counted = dp.t.make_user_transformation(domain, metric, *scores, lambda rows: [len(rows), 0], lambda d: d)
             return counted >> dp.m.then_noisy_max(dp.max_divergence(), 2 * scale)
-        case "passed":
+        case "passed_gaussian":
             count = dp.t.make_count_by(*space, TV=int)
             groups = count.output_domain, l02inf_distance(dp.absolute_distance(T=int))
             counted = dp.t.make_user_transformation(domain, metric, *groups, count, lambda d: (d, d, d))
-            return counted >> dp.m.then_gaussian_threshold(scale, threshold=draw.threshold + 1)
+            # Its noise is not cut off, so the same delta needs a higher threshold; its map charges one higher still.
+            tail = min(2 * float(cost_of(draw).key_delta) / draw.alone, 0.5)
+            level = GaussianLaw(Fraction(scale)).accuracy(tail) + 1
+            return counted >> dp.m.then_gaussian_threshold(scale, threshold=level + 1)
     raise ValueError(draw.mechanism)
 
 
@@ -75,7 +81,7 @@ def _concentrated(draws: Draws) -> Measurement:
     for draw in draws:
         made = _drawn(draw)
         made = dp.c.make_pureDP_to_zCDP(made) if draw.norm == "l1" else made
-        found.append(made if draw.mechanism == "passed" else dp.c.make_approximate(made))
+        found.append(made if draw.mechanism == "passed_gaussian" else dp.c.make_approximate(made))
     return dp.c.make_composition(found)
 
 

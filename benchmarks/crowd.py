@@ -21,6 +21,7 @@ HEAD = (
     "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n"
 )
 MARK = 987_654.5
+MARKS = 2_000_000  # different questions: each compares with another number of the column's grid
 
 
 def bodies() -> tuple[str, str]:
@@ -46,7 +47,7 @@ class Analyst:
     def ask(self, places: int) -> None:
         """Send the next ask, which nobody has asked before."""
         self._number += places
-        body = f"{self._before}{self._number / 1000:.3f}{self._after}"
+        body = f"{self._before}{self._number % MARKS / 10:.1f}{self._after}"
         self._came = b""
         self.begun = time.perf_counter()
         self.sock.sendall((HEAD.format(self._token, len(body)) + body).encode())

@@ -1,6 +1,7 @@
 """How good learned models are: gains over the paper's constants, and ours beside diffprivlib, interpret, scikit-learn.
 
-    python -m benchmarks.learn [--runs 20] [--quick] [--seconds 15] [--tables wine car ...] [--keep FILE] [--no-page]
+    python -m benchmarks.learn [--runs 20] [--quick] [--seconds 15] [--tables wine car ...] [--tasks tree ...]
+        [--keep FILE] [--over] [--no-page]
 
 Writes docs/benchmarks-learn.md. The peers run in the environment whose Python $SULQ_PEERS names, at the same time as
 ours; without it, and without a table of $SULQ_DATA, the cells are left out and it is said so (SR23).
@@ -24,9 +25,11 @@ from pathlib import Path
 
 from benchmarks.learning import gains, ours, sets, tasks
 from benchmarks.learning.page import EXACT, OURS, Findings, page
+from benchmarks.learning.taken_over import with_cells
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "benchmarks-learn.md"
+ALL_TASKS = (*tasks.RELATIONS, "additive")
 
 
 @dataclass
@@ -58,7 +61,7 @@ class Peers:
 
     runs: int
     seconds: float
-    tables: list[str]
+    tables: list[str]  # and tasks, where not all are wished for
     said: str = ""
     process: subprocess.Popen[bytes] | None = None
 
@@ -85,8 +88,8 @@ class Peers:
             kept.add(json.loads(line))
 
 
-def measure(runs: int, tables: tuple[str, ...], kept: Kept) -> list[str]:
-    """Our side of every cell, and scikit-learn's; the tables that are not there."""
+def measure(runs: int, tables: tuple[str, ...], kept: Kept, chosen: tuple[str, ...] = ALL_TASKS) -> list[str]:
+    """Our side of every cell of some tasks, and scikit-learn's; the tables that are not there."""
     missing = []
     for name in tables:
         table = sets.load(name)
@@ -98,7 +101,7 @@ def measure(runs: int, tables: tuple[str, ...], kept: Kept) -> list[str]:
         few = min(runs, 5) if mixed else runs
         done = {line["task"] for line in kept.of(OURS.__eq__, name)}
         for task in tasks.RELATIONS:
-            if (mixed and task == "PCA") or task in done:
+            if (mixed and task == "PCA") or task in done or task not in chosen:
                 continue
             started = time.monotonic()
             kept.add(
@@ -107,22 +110,29 @@ def measure(runs: int, tables: tuple[str, ...], kept: Kept) -> list[str]:
             for epsilon, scores in ours.scores(table, task, few, (1.0,) if mixed else tasks.EPSILONS).items():
                 kept.add({"task": task, "table": name, "epsilon": epsilon, "who": OURS, "scores": scores})
             print(f"{name}, {task}: {time.monotonic() - started:.0f} s", flush=True)
-        if name == "adult-train" and "additive" not in done:
+        if name == "adult-train" and "additive" not in done and "additive" in chosen:
             scores = ours.additive(table, min(runs, 5))
             kept.add({"task": "additive", "table": name, "epsilon": 1.0, "who": OURS, "scores": scores})
     return missing
 
 
-def run(runs: int = 20, seconds: float = 15.0, tables: tuple[str, ...] = (), keep: Path | None = None) -> str:
-    """Measure everything; gives the page."""
+def run(
+    runs: int = 20,
+    seconds: float = 15.0,
+    tables: tuple[str, ...] = (),
+    keep: Path | None = None,
+    chosen: tuple[str, ...] = ALL_TASKS,
+) -> str:
+    """Measure everything, or some tables or tasks; gives the page."""
     warnings.simplefilter("ignore")
     started = time.monotonic()
     tables = tables or (*sets.NAMES, sets.MIXTURE)
     kept = Kept(keep)
     whole = not kept.lines
-    peers = Peers(runs, seconds, [name for name in tables if not kept.of(lambda who: who not in (OURS, EXACT), name)])
+    others = [name for name in tables if not kept.of(lambda who: who not in (OURS, EXACT), name)]
+    peers = Peers(runs, seconds, [*others, *(() if chosen == ALL_TASKS else chosen)] if others else [])
     peers.start()
-    missing = measure(runs, tables, kept)
+    missing = measure(runs, tables, kept, chosen)
     won = gains.gains(min(runs, 20))
     peers.end(kept)
     parts = "" if whole else "Put together from several measurements (`--keep`): cells of fewer runs say so."
@@ -140,9 +150,17 @@ def main() -> None:
     parser.add_argument("--tables", nargs="*", default=[], help="some of the tables")
     parser.add_argument("--keep", type=Path, help="a file of scores: what is in it is not measured again")
     parser.add_argument("--no-page", action="store_true", help="print only")
+    parser.add_argument("--tasks", nargs="*", default=[], choices=ALL_TASKS, help="some of the tasks")
+    parser.add_argument("--over", action="store_true", help="take all other cells over from the page, peers' too")
     given = parser.parse_args()
     runs, seconds = (3, 5.0) if given.quick else (given.runs, given.seconds)
-    text = run(runs, seconds, tuple(given.tables), given.keep)
+    chosen = tuple(given.tasks) or ALL_TASKS
+    if given.over:
+        kept = Kept(given.keep)
+        measure(runs, tuple(given.tables) or sets.NAMES, kept, chosen)
+        text = with_cells(PAGE.read_text(encoding="utf-8"), kept.lines, runs)
+    else:
+        text = run(runs, seconds, tuple(given.tables), given.keep, chosen)
     print(text)
     if not given.no_page:
         PAGE.write_text(text, encoding="utf-8")

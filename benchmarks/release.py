@@ -17,7 +17,7 @@ import importlib.metadata
 import platform
 from pathlib import Path
 
-from benchmarks import release_costs, release_marginals, release_synthetic
+from benchmarks import release_aim, release_costs, release_marginals, release_synthetic
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks-release.md"
 PACKAGES = ("opendp", "mbi", "jax", "highspy", "duckdb", "numpy")
@@ -38,6 +38,8 @@ def run(runs: int = 10, seconds: float = 300.0, keep: Path | None = None) -> str
         *release_costs.report(runs),
         "",
         *release_synthetic.report(runs, keep=keep and keep.with_suffix(".synthetic.json")),
+        "",
+        *release_aim.report(),
     ]
     return "\n".join(rows) + "\n"
 

@@ -2,7 +2,8 @@
 
     python -m benchmarks.server [seconds]
 
-What decides is measured against the same server in the same run: at least 0.4 of
+What decides is measured against version 0.1.0 in the same run, taken out of the history: half the processor an ask
+and twice the rate; and against the same server: at least 0.4 of
 its rate with debit and noise stubbed, by modules of this folder that stand in for
 clerk and worker (the shipped server has no such switch, SR9); and a ledger that
 alone takes at least five times as many debits as the service has asks.
@@ -20,12 +21,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import sulq
-from benchmarks import data
+from benchmarks import data, version_0_1_0
 from benchmarks.crowd import MARK, SPEND
 from benchmarks.report import Line, Report
 from benchmarks.timing import Timing
@@ -33,7 +34,7 @@ from sulq.answers import wire
 from sulq.compile.plan import draw
 from sulq.curator.ledger.ledger import Ledger
 from sulq.kernel.mechanisms import MECHANISMS
-from sulq.language.domain import Schema
+from sulq.language.domain import Column, Schema
 from sulq.language.facts import Facts
 from sulq.service import ipc
 from sulq.service.clerk.access import Access
@@ -51,6 +52,7 @@ ROUNDS = 3
 SECONDS = 6.0
 GOAL, GOAL_P99 = 500, 0.250
 OF_STUBBED, OF_LEDGER = 0.4, 5.0
+OF_EARLIER, OF_EARLIER_WORK = 2.0, 0.5
 BUDGET = sulq.Epsilon(900)
 WHERE = {"SQLite": "a file", "PostgreSQL": "PostgreSQL, whose own files are in memory here"}
 STUBS = {"clerk": "benchmarks.stubbed_clerk", "worker": "benchmarks.stubbed_worker"}
@@ -69,6 +71,11 @@ class Load:
         """Asks a second: the median round."""
         return statistics.median(self.rates)
 
+    @property
+    def asked_work(self) -> list[float]:
+        """Seconds of processor an ask in all parts, each round."""
+        return [sum(parts) for parts in zip(*self.work.values(), strict=True)]
+
     def at(self, part: float) -> float:
         """Seconds that so many of the asks took at most."""
         ordered = sorted(self.taken)
@@ -80,10 +87,10 @@ class Load:
         return f"{figures} (milliseconds of processor an ask: {work})"
 
 
-def used(supervisor: Supervisor) -> dict[str, float]:
+def used(pids: dict[str, int]) -> dict[str, float]:
     """Seconds of processor each part has taken so far."""
     found: dict[str, float] = {}
-    for name, pid in supervisor.pids().items():
+    for name, pid in pids.items():
         ticks = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
         part = name.partition("-")[0]
         found[part] = found.get(part, 0.0) + sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
@@ -96,20 +103,20 @@ class Served:
 
     port: int
     tokens: list[str]
-    supervisor: Supervisor
+    pids: dict[str, int]
     asked: int = 0
 
     def load(self, seconds: float, found: Load) -> None:
         """One round of the crowd."""
-        before = used(self.supervisor)
-        words = [sys.executable, "-m", "benchmarks.crowd", self.port, seconds, self.asked * 10**6]
+        before = used(self.pids)
+        words = [sys.executable, "-m", "benchmarks.crowd", self.port, seconds, self.asked * 10**5]
         done = subprocess.run(
             [str(word) for word in words], input=json.dumps(self.tokens), capture_output=True, text=True, check=True,
             cwd=ROOT,
         )  # fmt: skip
         told = json.loads(done.stdout)
         asks = len(told["taken"])
-        for part, spent in used(self.supervisor).items():
+        for part, spent in used(self.pids).items():
             found.work.setdefault(part, []).append((spent - before[part]) / asks)
         if set(told["outcomes"]) != {"200"}:
             raise RuntimeError(f"asks were refused: {told['outcomes']}")
@@ -120,18 +127,24 @@ class Served:
 
 @contextlib.contextmanager
 def served(
-    folder: Path, path: Path, *, stubs: dict[str, str] | None = None, ledger: str | None = None
+    folder: Path,
+    path: Path,
+    *,
+    stubs: dict[str, str] | None = None,
+    ledger: str | None = None,
+    columns: Mapping[str, Column] | None = None,
+    limits: Mapping[str, object] | None = None,
 ) -> Iterator[Served]:
     """A service over a copy of the data of its own, with as many analysts as there are."""
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), before])
+    paths = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), paths])
     usual = dict(process.PARTS)
     process.PARTS.update(stubs or {})
     folder.mkdir()
     own = folder / "survey.parquet"
     own.hardlink_to(path)
-    declared = declare("survey", own, data.COLUMNS, budget=BUDGET, synthetic=True, ledger=ledger)
-    service = Service(folder / "state", port=0, data_root=folder, rate=10**8)
+    declared = declare("survey", own, columns or data.COLUMNS, budget=BUDGET, synthetic=True, ledger=ledger)
+    service = Service(folder / "state", port=0, data_root=folder, rate=10**8, **(limits or {}))
     with Access(service.access) as access:
         owner = access.add("owner", "owner")
         tokens = [access.add(f"analyst-{number}", "analyst", ["survey"]) for number in range(ANALYSTS)]
@@ -141,12 +154,12 @@ def served(
     thread.start()
     try:
         _ready(supervisor, owner, service.workers)
-        yield Served(supervisor.port, tokens, supervisor)
+        yield Served(supervisor.port, tokens, supervisor.pids())
     finally:
         supervisor.stop()
         thread.join()
         process.PARTS.update(usual)
-        os.environ["PYTHONPATH"] = before
+        os.environ["PYTHONPATH"] = paths
 
 
 def _ready(supervisor: Supervisor, owner: str, workers: int) -> None:
@@ -190,6 +203,25 @@ def each(rates: list[float]) -> Timing:
     return Timing(1 / statistics.median(rates), 1 / max(rates), 1 / min(rates))
 
 
+def work_of(load: Load) -> Timing:
+    """Seconds of processor an ask."""
+    found = load.asked_work
+    return Timing(statistics.median(found), min(found), max(found))
+
+
+@contextlib.contextmanager
+def before(folder: Path, path: Path) -> Iterator[Served | None]:
+    """Version 0.1.0, which keeps its ledger in a file; None where it is not to be had."""
+    with contextlib.ExitStack() as stack:
+        try:
+            files = stack.enter_context(version_0_1_0.checked_out(folder))
+            told = stack.enter_context(version_0_1_0.served(files, folder.with_name(f"{folder.name}-run"), path))
+        except version_0_1_0.NoHistoryError:
+            yield None
+            return
+        yield Served(told["port"], told["tokens"], told["pids"])
+
+
 def measured(report: Report, folder: Path, *, where: str, ledger: Callable[[], str | None], seconds: float) -> Load:
     """The service, its stubbed twin and the ledger alone, in turn, so that a busy moment hits all alike."""
     path = (
@@ -197,22 +229,31 @@ def measured(report: Report, folder: Path, *, where: str, ledger: Callable[[], s
         if not (folder / "data.parquet").exists()
         else folder / "data.parquet"
     )
-    ours, stubbed, alone = Load(), Load(), []
+    ours, stubbed, earlier, alone = Load(), Load(), Load(), []
     with (
         served(folder / where, path, ledger=ledger()) as real,
         served(folder / f"{where}-stubbed", path, stubs=STUBS) as twin,
+        before(folder / f"{where}-earlier", path) if where == "SQLite" else contextlib.nullcontext() as old,
     ):
-        for run in (real, twin):
+        turns = [(real, ours), (twin, stubbed), *([] if old is None else [(old, earlier)])]
+        for run, _ in turns:
             run.load(1.0, Load())
         for number in range(ROUNDS):
-            real.load(seconds, ours)
-            twin.load(seconds, stubbed)
+            for run, found in turns:
+                run.load(seconds, found)
             alone.append(debits(ledger() or folder / f"{where}-{number}.ledger", seconds / 2))
     group = f"The service: {ANALYSTS} analysts over HTTP, {ROWS:,} rows, every ask distinct, ledger in {WHERE[where]}"
     report.add(
         group, Line("an ask, against debit and noise stubbed", each(ours.rates), each(stubbed.rates), 1 / OF_STUBBED)
     )
     report.add(group, Line("a debit of the ledger alone, against an ask", each(alone), each(ours.rates), 1 / OF_LEDGER))
+    if earlier.rates:
+        whole, theirs = work_of(ours), work_of(earlier)
+        report.add(group, Line("processor of an ask, against version 0.1.0", whole, theirs, OF_EARLIER_WORK))
+        report.add(group, Line("an ask, against version 0.1.0", each(ours.rates), each(earlier.rates), 1 / OF_EARLIER))
+        report.note(group, f"Version 0.1.0: {earlier}.")
+    else:
+        report.note(group, "There is no history of version 0.1.0 here to compare with.")
     met = "met" if ours.rate >= GOAL and ours.at(0.99) < GOAL_P99 else "not met"
     report.note(
         group,

@@ -20,14 +20,23 @@ class Timing:
         return f"{self.median * 1000:.1f} ms ({self.low * 1000:.1f}..{self.high * 1000:.1f})"
 
 
-def interleave(contenders: dict[str, Callable[[], object]], rounds: int) -> dict[str, Timing]:
+class Count(Timing):
+    """Something that is counted, not timed."""
+
+    def __str__(self) -> str:
+        return f"{self.median:g} ({self.low:g}..{self.high:g})"
+
+
+def interleave(
+    contenders: dict[str, Callable[[], object]], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, Timing]:
     """Run every contender once a round, after one warm-up each, so that a busy moment hits all alike."""
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for run in contenders.values():
         run()
     for _ in range(rounds):
         for name, run in contenders.items():
-            start = time.perf_counter()
+            start = clock()
             run()
-            seconds[name].append(time.perf_counter() - start)
+            seconds[name].append(clock() - start)
     return {name: Timing(statistics.median(found), min(found), max(found)) for name, found in seconds.items()}

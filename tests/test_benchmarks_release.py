@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import mbi_oracle
+from benchmarks import mbi_oracle, release_peers
 from benchmarks.allowed import allowed
 from benchmarks.kept import Kept
 from benchmarks.release_costs import plain
@@ -116,6 +116,25 @@ def test_the_whole_table_of_a_model() -> None:
     assert whole.sum(axis=1) == pytest.approx(np.asarray(model.project(("a", "c")).values), rel=1e-3)
     assert whole.sum(axis=2) == pytest.approx(np.asarray(model.project(("a", "b")).values), rel=1e-3)
     assert whole.sum(axis=1) != pytest.approx(whole.sum(axis=1).mean(), rel=1e-3)
+
+
+def test_a_models_other_marginals_are_mbis() -> None:
+    """Of columns that no clique holds, in a chain and apart; control: another model's are not."""
+    mbi = pytest.importorskip("mbi", reason="install sulq[synth]")
+    rng, domain = np.random.default_rng(4), mbi.Domain(["a", "b", "c", "d", "e"], (2, 3, 4, 2, 3))
+    cliques = [("a", "b"), ("c", "b"), ("c", "d"), ("e",)]
+    tables = [
+        {c: mbi.Factor(domain.project(c), rng.normal(size=domain.project(c).shape)) for c in cliques} for _ in "ab"
+    ]
+    models = []
+    for each in tables:
+        potentials = mbi.CliqueVector(domain, cliques, each)
+        marginals = mbi.marginal_oracles.message_passing_shafer_shenoy(potentials, 100.0)
+        models.append(mbi.MarkovRandomField(potentials=potentials, marginals=marginals, total=100.0))
+    for own in (("a", "d"), ("d", "a"), ("b", "e"), ("a", "b")):
+        told = np.asarray(models[0].project(own).values)
+        assert release_peers.projected(models[0], own) == pytest.approx(told, rel=1e-4)
+        assert release_peers.projected(models[1], own) != pytest.approx(told, rel=1e-2)
 
 
 def test_large_tables_are_left_to_mbi() -> None:

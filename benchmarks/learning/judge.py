@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-LIMIT = 3.0  # standard errors of the difference, past which a cell is lost
+LIMIT = 2.0  # standard errors of the difference, past which a cell is lost
 SHARE = 0.8  # of the cells at epsilon 1 that are strictly better
+ROUNDING = 5e-4  # of a score: half of the last digit that the page tells
 FEWEST = 5  # runs on either side, below which a cell cannot be won
 
 
@@ -86,6 +88,8 @@ class Verdict:
     medians: dict[float, float]  # of the gains, at each epsilon
     sizes: dict[float, int]  # cells that have a say
     shares: dict[float, float]  # of these, the cells that are strictly better
+    falls: tuple[tuple[Cell, Cell], ...] = ()  # ours at an epsilon and, worse, at the next: by more than the limit
+    steps: int = 0  # pairs of neighbouring epsilons
 
     @property
     def met(self) -> dict[str, bool]:
@@ -94,7 +98,15 @@ class Verdict:
             f"no cell worse by more than {LIMIT:g} standard errors": not self.lost,
             "better in the median cell at every epsilon": all(median > 0 for median in self.medians.values()),
             f"strictly better in {SHARE:.0%} of the cells at epsilon 1": self.shares.get(1.0, 0.0) >= SHARE,
+            f"every learner monotone in epsilon on every table, within {LIMIT:g} standard errors": not self.falls,
         }
+
+
+def fall(low: Cell, high: Cell) -> float:
+    """By how many standard errors ours is worse at the larger epsilon; what the page rounds off is no difference."""
+    gap = low.ours.mean - high.ours.mean
+    slack = float(np.hypot(low.ours.slack, high.ours.slack))
+    return 0.0 if gap <= ROUNDING else gap / slack if slack > 0 else float("inf")
 
 
 def judge(cells: Iterable[Cell]) -> Verdict:
@@ -102,6 +114,10 @@ def judge(cells: Iterable[Cell]) -> Verdict:
     cells = list(cells)
     counted = sorted((cell for cell in cells if cell.counts), key=lambda cell: cell.errors)
     epsilons = sorted({cell.epsilon for cell in counted})
+    ordered = sorted(cells, key=lambda cell: (cell.task, cell.table, cell.epsilon))
+    steps = [
+        pair for pair in itertools.pairwise(ordered) if (pair[0].task, pair[0].table) == (pair[1].task, pair[1].table)
+    ]
     gains = {epsilon: [cell.gain for cell in counted if cell.epsilon == epsilon] for epsilon in epsilons}
     return Verdict(
         tuple(cell for cell in counted if cell.lost),
@@ -110,4 +126,6 @@ def judge(cells: Iterable[Cell]) -> Verdict:
         {epsilon: statistics.median(found) for epsilon, found in gains.items()},
         {epsilon: len(found) for epsilon, found in gains.items()},
         {epsilon: sum(gain > 0 for gain in found) / len(found) for epsilon, found in gains.items()},
+        tuple(pair for pair in steps if fall(*pair) > LIMIT),
+        len(steps),
     )

@@ -1,6 +1,6 @@
 """diffprivlib and interpret on the same tables, run by the Python of an environment that has them.
 
-    python -m benchmarks.learning.peers RUNS SECONDS [TABLE ...]
+    python -m benchmarks.learning.peers RUNS SECONDS [TABLE or TASK ...]
 
 One JSON line a cell. A cell ends after SECONDS of CPU time, whatever else the machine does meanwhile, with the runs
 it has; one that has none by then has no scores.
@@ -175,26 +175,31 @@ def boosted(table: sets.Labelled, runs: int, seconds: float) -> None:
     tell("additive", table.name, 1.0, "interpret", repeat(fit, runs, seconds))
 
 
+KINDS = {"PCA": projections, "k-means": groups, "linear": lines, "tree": trees}
+
+
 def main() -> None:
-    """Every cell of the tables named, or of all."""
+    """Every cell of the tables and tasks named, or of all."""
     warnings.simplefilter("ignore")
-    runs, seconds, names = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    runs, seconds, words = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]
+    names, wished = [word for word in words if word not in KINDS], [word for word in words if word in KINDS]
     from diffprivlib.mechanisms import Bingham
 
     Bingham.randomise = batched
-    kinds = {"PCA": projections, "k-means": groups, "linear": lines, "tree": trees}
     for name in names or (*sets.NAMES, sets.MIXTURE):
         table = sets.load(name)
         if table is None:
             continue
         started = time.monotonic()
-        for task, contenders in kinds.items():
+        for task, contenders in KINDS.items():
+            if wished and task not in wished:
+                continue
             if name == sets.MIXTURE and task == "PCA":
                 continue
             for epsilon in (1.0,) if name == sets.MIXTURE else tasks.EPSILONS:
                 for who, fit in contenders(table, epsilon).items():
                     tell(task, name, epsilon, who, repeat(fit, runs, seconds))
-        if name == "adult-train":
+        if name == "adult-train" and not wished:
             try:
                 boosted(table, min(runs, 5), 10 * seconds)
             except ImportError:

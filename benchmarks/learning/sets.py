@@ -126,7 +126,7 @@ def _table(name: str, path: Path) -> Labelled:
     if name == "heart-cleveland":  # a few rows miss a number; the label is whether there is a disease
         frame = frame.apply(pd.to_numeric, errors="coerce").dropna().reset_index(drop=True)
         frame[label] = (frame[label] > 0).astype(int)
-    domains = {column: _domain(frame[column], schema[column]) for column in frame.columns if column != label}
+    domains = {column: domain(frame[column], schema[column]) for column in frame.columns if column != label}
     if name in NUMBERS:
         lowest = int(schema[label]["lower"])
         return Labelled(name, frame[list(domains)], domains, frame[label].to_numpy() - lowest, 11)
@@ -134,7 +134,8 @@ def _table(name: str, path: Path) -> Labelled:
     return Labelled(name, frame[list(domains)], domains, frame[label].map(classes).to_numpy(), len(classes))
 
 
-def _domain(column: pd.Series, given: dict[str, object]) -> Domain:
+def domain(column: pd.Series, given: dict[str, object]) -> Domain:
+    """The public domain of a column: as its schema gives it, else the range rounded outwards."""
     if given["type"] == "string":
         return [str(value) for value in given.get("values") or sorted(column.unique())]
     if "lower" in given:

@@ -1,4 +1,4 @@
-"""Sulq beside every peer: queries, accuracy, kernels of learning, marginals, noise, the service, and growing tables.
+"""Sulq beside every peer: queries, accuracy, learning, marginals, noise, the service, growing tables, open keys.
 
     python -m benchmarks.versus [--workloads A B ...] [--rows 10000000] [--keep FILE] [--only PEER] [--page]
 
@@ -18,7 +18,7 @@ from benchmarks.versus import page, parts
 from benchmarks.versus.cast import OTHERS, OURS
 from benchmarks.versus.measure import ROUNDS, SECONDS, Bench
 
-WORKLOADS = ("A", "B", "C", "D", "E", "F", "G")
+WORKLOADS = ("A", "B", "C", "D", "E", "F", "G", "H")
 ROWS = 10_000_000
 
 
@@ -32,10 +32,12 @@ def run(bench: Bench, workloads: tuple[str, ...] = WORKLOADS, *, rows: int = ROW
         "E": lambda: parts.noise(bench),
         "F": lambda: parts.service(bench),
         "G": lambda: parts.scaling(bench, sizes),
+        "H": lambda: parts.open_keys(bench),
     }
     for name in workloads:
         steps[name]()
     if "G" in workloads:
+        parts.persons(bench, tuple(size for size in sizes if size in parts.SIZES[1:]))
         parts.spark(bench)
 
 

@@ -24,13 +24,13 @@ class Contender:
 
 
 FLOATS = "sums of doubles, whose rounding may move farther than the sensitivity says"
-OURS = Contender("sulq", "main", "ours", "ABCDEG")
+OURS = Contender("sulq", "main", "ours", "ABCDEGH")
 RAW = Contender("raw DuckDB", "raw", "raw_duckdb", "AG", private=False)
 OTHERS = (
     RAW,
     Contender("raw Polars", "raw", "raw_polars", "A", private=False),
     Contender("NumPy, scikit-learn", "raw", "numpy_memory", "CE", private=False),
-    Contender("OpenDP", "opendp", "opendp_polars", "ABE", 5),
+    Contender("OpenDP", "opendp", "opendp_polars", "ABEH", 5),
     Contender(
         "SmartNoise SQL",
         "smartnoise",
@@ -40,7 +40,7 @@ OTHERS = (
         doubt=f"{FLOATS}; the keys of groups are those found in the rows",
     ),
     Contender("diffprivlib", "diffprivlib", "diffprivlib_numpy", "ABE", doubt=f"noise and {FLOATS}"),
-    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "AB", 5, doubt=FLOATS),
+    Contender("PipelineDP", "pipelinedp", "pipelinedp_local", "ABH", 5, doubt=FLOATS),
     Contender("Tumult", "tumult", "tumult_spark", "AB", 5, doubt=FLOATS),
     Contender("mbi", "mbi", "mbi_fit", "D", doubt="noise drawn by NumPy in floating point"),
 )

@@ -131,6 +131,22 @@ def alone(bench: Bench, key: list[object], who: Contender, told: dict[str, Any])
     return bench.kept.add(line([*key, who.name], **facts))
 
 
+def repeated(bench: Bench, key: list[object], who: Contender, told: dict[str, Any]) -> dict[str, Any]:
+    """A contender by itself, asked so many `runs` times; the first number of an answer counts, all are kept."""
+    known = bench.kept.of([*key, who.name])
+    if known is not None:
+        return known
+    answers: list[list[float]] = []
+    facts: dict[str, Any] = {}
+    try:
+        with bench.opened(who, told) as (child, ready):
+            facts = {name: ready[name] for name in ("ready", "version", "note")}
+            answers += [child.ask(bench.seconds)["values"] for _ in range(told["runs"])]
+    except Ended as end:
+        facts |= {"outcome": end.outcome, "why": end.why}
+    return bench.kept.add(line([*key, who.name], **facts, scores=[each[0] for each in answers], found=answers))
+
+
 def with_ours(
     bench: Bench,
     key: list[object],

@@ -98,7 +98,7 @@ def losses(lines: Sequence[Line]) -> list[str]:
 def absent(lines: Sequence[Line]) -> list[str]:
     """Who takes part in a workload and has no line for some of its questions: nobody is left out in silence."""
     rows = []
-    for part in "ABCDE":
+    for part in "ABCDEH":
         asked = {tuple(line["key"][:-1]) for line in lines if line["key"][0] == part}
         told = {tuple(line["key"]) for line in lines}
         gone = [who.name for who in OTHERS if part in who.parts and any((*key, who.name) not in told for key in asked)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import numpy as np
 from benchmarks import release_marginals, server
 from benchmarks.report import Report
 from benchmarks.versus import tables
-from benchmarks.versus.cast import OTHERS, OURS, RAW, Contender
-from benchmarks.versus.measure import Bench, Ended, alone, line, with_ours
+from benchmarks.versus.cast import OTHERS, OURS, RAW, Contender, named
+from benchmarks.versus.measure import Bench, Ended, alone, line, repeated, with_ours
 
 QUESTIONS = ("filtered count", "sum and mean", "groups", "histogram", "person groups")
 ANSWERS = ("count", "sum", "mean", "histogram")
@@ -29,6 +30,8 @@ SIZES = (10**5, 10**6, 10**7, 10**8)
 SPARK_ROWS, SPARK_ROUNDS = 2_000_000, 5
 GROWN = (10**7, 10**8)  # between them time has to grow as rows do: asked in turn
 MEMORY = 4 << 30
+EACH, RUNS = (1, 10), 5  # labels a person of the table of open keys; answers a contender
+PREPARING_SECONDS, PREPARING_ROUNDS = 1800.0, 3
 MANY = 5_000  # draws an answer: what is drawn when a contender's time is over counts
 
 
@@ -113,9 +116,29 @@ def scaling(bench: Bench, sizes: tuple[int, ...] = SIZES) -> None:
             with_ours(bench, ["G", "growth", GROWN[1], threads], [OURS], small, large)
 
 
+def persons(bench: Bench, sizes: tuple[int, ...] = SIZES[1:]) -> None:
+    """G: a copy with at most five rows of each person, from nothing, beside peers and beside the same rows alone."""
+    slow = replace(bench, seconds=PREPARING_SECONDS, rounds=PREPARING_ROUNDS)
+    for rows in sizes:
+        told = _growing(rows) | {"question": "preparing persons"}
+        with_ours(slow, ["G", "preparing persons", rows], [RAW, named("raw Polars")], told)
+        if bench.wants(OURS):
+            with_ours(slow, ["G", "preparing rows", rows], [OURS], told, told | {"question": "preparing rows"})
+
+
 def _growing(rows: int) -> dict[str, Any]:
     path = str(tables.survey(rows))
     return {"part": "G", "question": "groups", "path": path, "declared": rows, "memory": MEMORY}
+
+
+def open_keys(bench: Bench) -> None:
+    """H: groups that nobody listed, in a table of so many labels a person."""
+    for each in EACH:
+        told = {"part": "H", "question": "undeclared keys", "path": str(tables.labels(each)), "each": each}
+        told |= {"delta": 1e-5, "runs": RUNS}
+        for who in (OURS, *_in("H")):
+            if bench.wants(who):
+                repeated(bench, ["H", "undeclared keys", each], who, told)
 
 
 def spark(bench: Bench) -> None:

@@ -25,6 +25,7 @@ from benchmarks.versus.verdicts import (
 
 MOST = 2 << 30  # bytes of memory at any number of rows
 STEEP = (0.9, 1.1)
+TWICE = 2.0
 FEWEST = 100  # draws of a peer; of fewer the standard error itself is not known
 Section = tuple[list[str], list[Verdict]]
 
@@ -213,6 +214,7 @@ def scaling(lines: Sequence[Line]) -> Section:
     if not own:
         return [heading, "", "Not measured, on Spark neither."], []
     clustered, more = spark(lines)
+    copies, bounded = persons(lines)
     rows = [
         "| rows | threads | sulq | raw DuckDB | ratio | memory of sulq, MB | of DuckDB | preparing | its memory |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -239,8 +241,42 @@ def scaling(lines: Sequence[Line]) -> Section:
         "",
         "![Time by rows](benchmarks-peers/scaling.svg)",
         "",
+        *copies,
+        "",
         *clustered,
-    ], [*verdicts, *more]
+    ], [*verdicts, *bounded, *more]
+
+
+def persons(lines: Sequence[Line]) -> Section:
+    """G, a copy with at most five rows of each person."""
+    own = [*of(lines, "G", "preparing persons"), *of(lines, "G", "preparing rows")]
+    if not own:
+        return ["Preparing rows of persons: not measured."], []
+    rows = [
+        *prose(
+            "Preparing, from nothing, a copy with at most five rows of each person, beside a table of the same rows"
+            " that others write, and beside sulq's own copy of rows without persons:"
+        ),
+        "",
+        "| rows | beside | sulq | beside it | sulq over it | bar | | memory of sulq, MB |",
+        "|---:|---|---:|---:|---:|---|---|---:|",
+    ]
+    verdicts = []
+    for line in sorted(own, key=lambda each: each["key"][2]):
+        (_, question, size, who), found = line["key"], 1 / ratio(line)
+        name = "sulq, rows without persons" if question == "preparing rows" else who
+        bar, met = ("at most 2x", found <= TWICE) if question == "preparing rows" else ("", None)
+        told = f"{found:.2f}x" if line["scores"] else f"{line['outcome']}: {line['why']}"
+        verdict = Verdict(f"preparing {size:,} rows of persons, beside {name}", told, bar, met)
+        verdicts += [verdict] if bar else []
+        figures = f"{seconds(line.get('ours', []))} | {seconds(line['scores'])} | {told} | {bar} | {verdict.word}"
+        rows.append(f"| {size:,} | {name} | {figures} | {line.get('ours_memory', 0) >> 20} |")
+    held = max((line.get("ours_memory", 0) for line in own), default=0)
+    if held:
+        verdicts.append(
+            Verdict("most memory of preparing persons", f"{held / 2**30:.2f} GB", "under 2 GB", held < MOST)
+        )
+    return rows, verdicts
 
 
 def spark(lines: Sequence[Line]) -> Section:
@@ -276,4 +312,44 @@ def _growth(lines: Sequence[Line], own: Sequence[Line]) -> Iterator[Verdict]:
         yield Verdict("most memory of preparing", f"{made / 2**30:.2f} GB", "under 2 GB", made < MOST)
 
 
-SECTIONS = (queries, accuracy, kernels, marginals, noise, service, scaling)
+def open_keys(lines: Sequence[Line]) -> Section:
+    """H: how many groups are shown, and how far off their numbers of people are."""
+    heading = "## H. Undeclared keys"
+    own = of(lines, "H")
+    if not own:
+        return [heading, "", "Not measured."], []
+    words = (
+        "50,000 people with 1 or 10 of 200,000 labels each, by Zipf's law; every label that enough people have, with"
+        " its noisy number of people, for (1, 1e-5) in one ask: groups shown, mean of so many answers, and the root"
+        " mean square error of their numbers. More of it, with groups alone and 100 labels:"
+        " [benchmarks-epsilon.md](benchmarks-epsilon.md#undeclared-keys)."
+    )
+    rows, verdicts = ["| labels a person | contender | groups | error | answers | | notes |"], []
+    rows.append("|---:|---|---:|---:|---:|---|---|")
+    for line in own:
+        each, who = line["key"][2:]
+        if not line["scores"]:
+            rows.append(f"| {each} | {who} | {line['outcome']}: {line['why']} | | | | |")
+            continue
+        (mine,) = of(own, "H", "undeclared keys", each, OURS.name)
+        shown, error = statistics.mean(line["scores"]), statistics.mean(found[1] for found in line["found"])
+        word = ""
+        if who != OURS.name and mine["scores"]:
+            slack = 3 * math.hypot(_slack(mine), _slack(line))
+            met = statistics.mean(mine["scores"]) >= shown - slack
+            figure = f"{statistics.mean(mine['scores']):,.0f} groups"
+            bar = f"no fewer than {shown:,.0f}, within 3 standard errors"
+            verdicts.append(Verdict(f"{each} labels a person, against {who}", figure, bar, met))
+            word = verdicts[-1].word
+        figures = f"{shown:,.0f} | {error:.3g} | {len(line['scores'])} | {word} | {line.get('note', '')}"
+        rows.append(f"| {each} | {who} | {figures} |")
+    return [heading, "", *prose(words), "", *rows], verdicts
+
+
+def _slack(line: Line) -> float:
+    """The standard error of a line's mean."""
+    many = len(line["scores"])
+    return statistics.stdev(line["scores"]) / many**0.5 if many > 1 else 0.0
+
+
+SECTIONS = (queries, accuracy, kernels, marginals, noise, service, scaling, open_keys)

@@ -48,6 +48,17 @@ def survey(rows: int) -> Path:
     return path
 
 
+def labels(each: int) -> Path:
+    """50,000 people with so many different labels each, of 200,000 by Zipf's law, as in benchmarks.epsilon."""
+    path = folder() / f"labels-{each}.parquet"
+    if not path.exists():
+        from benchmarks.epsilon.keys import Labels
+
+        pq.write_table(Labels.drawn(each).table(), unfinished := path.with_suffix(".unfinished"))
+        unfinished.rename(path)
+    return path
+
+
 def matrix(rows: int, width: int) -> Path:
     """Numbers from -1 to 1 in many columns."""
     path = folder() / f"matrix-{rows}-{width}.parquet"

@@ -263,3 +263,28 @@ def test_growth_and_the_plots(tmp_path: Path) -> None:
     write([*grown(10.0), timed("groups", "OpenDP", 5.0)], tmp_path / "page.md")
     assert "10,000,000 rows" in (tmp_path / "page" / "queries.svg").read_text(encoding="utf-8")
     assert (tmp_path / "page" / "scaling.svg").exists()
+
+
+def test_preparing_persons_is_measured_beside_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most twice the time of rows without persons is met, more is not; raw DuckDB decides nothing."""
+    monkeypatch.setenv("SULQ_BENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(parts, "PREPARING_ROUNDS", 1)
+    kept = Kept()
+    parts.persons(measure.Bench(kept, only=(OURS.name,), scratch=str(tmp_path)), (1000,))
+    (found,) = kept.lines
+    assert (found["key"], found["outcome"]) == (["G", "preparing rows", 1000, OURS.name], "answered")
+    assert found["found"] == [1000]
+    assert 5 <= found["ours_found"][0] < 1000  # of random persons some have more than five rows
+
+    def told(over: float) -> str:
+        facts = {"ours": [over], "ours_memory": 1 << 30, "memory": 1 << 30, "off": 0.0, "version": "9"}
+        few = line("G", "groups", 10, 1, RAW.name, scores=(1.0,), ours=[1.0])
+        beside = [("rows", OURS.name), ("persons", RAW.name)]
+        return page([few, *(line("G", f"preparing {what}", 10, who, scores=(1.0,), **facts) for what, who in beside)])[
+            0
+        ]
+
+    bar = "preparing 10 rows of persons, beside sulq, rows without persons"
+    assert f"- Missed: {bar}: 2.10x (bar: at most 2x)." in told(2.1)
+    assert f"- Missed: {bar}" not in told(1.9)
+    assert "| 10 | raw DuckDB | 1.9 s (1.9..1.9) | 1 s (1..1) | 1.90x |" in told(1.9)

@@ -80,6 +80,27 @@ def queries(told: dict[str, Any]) -> tuple[Run, str]:
     return run, "same SQL; from the prepared copy"
 
 
+def preparing(told: dict[str, Any]) -> tuple[Run, str]:
+    """A prepared copy from nothing: at most five rows of each person, or rows without persons."""
+    import duckdb
+
+    import sulq
+
+    columns = {"age": sulq.Int(0, 100), "income": sulq.Real(0, 200_000), "region": sulq.Category(REGIONS)}
+    unit = sulq.Unit("person", rows=5) if told["question"] == "preparing persons" else None
+    facts = {"table": "survey", "columns": columns, "unit": unit, "budget": sulq.Epsilon(9), "synthetic": True}
+
+    def run() -> list[float]:
+        with tempfile.TemporaryDirectory(prefix="sulq-versus-", dir=told["scratch"]) as name:
+            place = {"ledger": Path(name) / "own.ledger", "prepared": Path(name) / "copy"}
+            with sulq.connect(Path(told["path"]), **facts, **place) as db:
+                db.prepare()
+            with duckdb.connect(str(place["prepared"]), read_only=True) as copy:
+                return [float(copy.execute("SELECT count(*) FROM kept").fetchall()[0][0])]
+
+    return run, "checked by the kernel"
+
+
 def accuracy(told: dict[str, Any]) -> tuple[Run, str]:
     """Errors of the noise that one real answer had: its own law, drawn cell by cell as an answer draws it.
 
@@ -193,16 +214,41 @@ def noise(told: dict[str, Any]) -> tuple[Run, str]:
     return run, "exact integers, entropy of the operating system"
 
 
+def open_keys(told: dict[str, Any]) -> tuple[Run, str]:
+    """Every label that enough people have: how many, and how far off their numbers of people are; all in one ask."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    import sulq
+
+    table, each = pq.read_table(told["path"]), told["each"]
+    spend = sulq.EpsilonDelta(told["epsilon"], told["delta"])
+    shares = {"key_share": 0.9} if each == 1 else {"key_share": 0.5, "basic_share": 0.9}
+    columns, unit = {"label": sulq.Text(longest=16)}, sulq.Unit("pid", rows=each)
+    exact = {label["values"]: label["counts"] for label in table["label"].value_counts().to_pylist()}
+
+    def run() -> object:
+        with sulq.connect(
+            table, table="labels", columns=columns, unit=unit, budget=spend, synthetic=True, **shares
+        ) as db:
+            text = "SELECT label, COUNT(DISTINCT pid) AS n FROM labels GROUP BY label"
+            found = db.sql(text, spend=spend).to_dict()
+        off = [float(n) - exact[label] for label, n in zip(found["label"], found["n"], strict=True)]
+        return lambda: [len(off), float(np.sqrt(np.mean(np.square(off))))]
+
+    return run, "; ".join(f"{name}={part}" for name, part in shares.items())
+
+
 def prepare(told: dict[str, Any]) -> tuple[Run, str, str]:
     """By part."""
     if told.get("memory"):
         from sulq.sources.duckdb import connection
 
         # As on a machine of so much: what one engine may take before it spills is a part of the machine's memory.
-        connection.memory = lambda: int(connection.MEMORY * told["memory"]) >> 20
-    run, note = {"A": queries, "G": queries, "B": accuracy, "C": kernels, "D": marginals, "E": noise}[told["part"]](
-        told
-    )
+        connection.memory = lambda: int(connection.MEMORY_FRACTION * told["memory"]) >> 20
+    parts = {"A": queries, "G": queries, "B": accuracy, "C": kernels, "D": marginals, "E": noise, "H": open_keys}
+    part = preparing if told.get("question", "").startswith("preparing") else parts[told["part"]]
+    run, note = part(told)
     import sulq
 
     return run, sulq.__version__, note

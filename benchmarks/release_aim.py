@@ -1,0 +1,121 @@
+"""AIM on 15 columns, from the first question to the last fit: ours beside the same algorithm with mbi for its model.
+
+    SULQ_DATA=... python -m benchmarks.release_aim [--runs 1] [--seconds 1800]
+
+All 2-way marginals of adult-train, numbers in eight equal parts of their declared bounds, epsilon 1, delta 1e-6. Both
+have the same columns, workload, rounds and room; each run of mbi is a process of its own, on one thread as ours is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+
+import numpy as np
+import pandas as pd
+
+import sulq
+from benchmarks.allowed import allowed
+from benchmarks.release_peers import counts
+from benchmarks.release_synthetic import DELTA, FOLDER, ROOT
+from sulq import EpsilonDelta, release
+
+TABLE = "adult-train"
+EPSILON = 1.0
+PARTS = 8
+SECONDS = 1800.0
+BAR = 2.0
+
+
+def loaded() -> tuple[pd.DataFrame, dict[str, int]]:
+    """The rows as codes from 0, and the number of values of each column, which is taken to be public."""
+    told = json.loads((FOLDER / f"{TABLE}.schema.json").read_text(encoding="utf-8"))["columns"]
+    frame, codes, sizes = pd.read_csv(FOLDER / f"{TABLE}.csv"), {}, {}
+    for name, column in told.items():
+        if column["type"] == "string":
+            values = column.get("values") or sorted(frame[name].unique())
+            codes[name], sizes[name] = frame[name].map({value: i for i, value in enumerate(values)}), len(values)
+        else:
+            width = column["upper"] - column["lower"] + 1
+            sizes[name] = width if width <= 2 * PARTS else PARTS
+            codes[name] = ((frame[name] - column["lower"]) * sizes[name] // width).clip(0, sizes[name] - 1)
+    return pd.DataFrame(codes).astype(int), sizes
+
+
+def ours(frame: pd.DataFrame, sizes: dict[str, int]) -> dict[str, float]:
+    """One release, by its published rows."""
+    columns = {name: sulq.Int(0, size - 1) for name, size in sizes.items()}
+    spend = EpsilonDelta(EPSILON, DELTA)
+    start, clock = time.process_time(), time.monotonic()
+    asks: list[int] = []
+    with sulq.connect(frame, columns=columns, budget=spend) as db:
+        told = lambda done, _: asks.append(done)  # noqa: E731
+        made = release.aim(db, list(sizes), spend=spend, bins=max(sizes.values()), progress=told)
+    took, passed = time.process_time() - start, time.monotonic() - clock
+    rounds = (max(asks) - 2) // 2  # after the number of rows and the columns by themselves, a choice and a sum each
+    pairs = list(itertools.combinations(sizes, 2))
+    far = [np.abs(made.marginal(list(pair)).values - counts(frame, pair, sizes)).sum() for pair in pairs]  # noqa: PD011
+    return {"error": float(np.mean(far)) / len(frame), "computing": took, "seconds": passed, "rounds": rounds}
+
+
+def _unfinished(rounds: list[dict[str, float]], seconds: float) -> list[str]:
+    """The cells of a run that did not end: how far it came, and its last rounds."""
+    if len(rounds) < 2:
+        return ["did not finish", f"over {seconds:g}", str(len(rounds)), ""]
+    last = rounds[-10:]
+    a_round = (last[-1]["computing"] - last[0]["computing"]) / (len(last) - 1)
+    spent = f"{len(rounds)}, for {rounds[-1]['spent']:.0%} of the spend"
+    return ["did not finish", f"over {seconds:g}", spent, f"{a_round:.3g} (the last {len(last) - 1})"]
+
+
+def report(runs: int = 1, seconds: float = SECONDS) -> list[str]:
+    """The section of the page."""
+    lines = ["### AIM with 15 columns", ""]
+    if not (FOLDER / f"{TABLE}.csv").exists():
+        return [*lines, f"{TABLE}: not in $SULQ_DATA or ../shared/data, left out."]
+    frame, sizes = loaded()
+    found = [ours(frame, sizes) for _ in range(runs)]
+    rho = float(EpsilonDelta(EPSILON, DELTA).rho)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        frame.to_csv(path, index=False)
+        words = [sys.executable, "-m", "benchmarks.release_peers", "mbi-aim", str(path), json.dumps(sizes)]
+        ended = allowed([*words, repr(rho), repr(EPSILON), repr(DELTA), str(runs)], seconds, ROOT)
+    peer, rounds = [line for line in ended.lines if "error" in line], [line for line in ended.lines if "round" in line]
+    lines += ["| who | mean L1 / n | processor seconds a run | rounds | seconds a round |", "|---|---|---|---|---|"]
+    for who, several in (("**aim**", found), ("AIM with mbi", peer)):
+        mean = {key: np.mean([run[key] for run in several]) for key in several[0]} if several else {}
+        a_round = mean["computing"] / mean["rounds"] if mean else 0.0
+        told = [f"{value:.4g}" for value in (mean["error"], mean["computing"], mean["rounds"], a_round)] if mean else []
+        lines.append(f"| {who} | {' | '.join(told or _unfinished(rounds, seconds))} |")
+    ours_took = np.mean([run["computing"] for run in found])
+    ratio = ours_took / (np.mean([run["computing"] for run in peer]) if peer else seconds)
+    said = f"{'' if peer else 'less than '}{ratio:.2f}x"
+    met = ratio <= BAR and (not peer or np.mean([r["error"] for r in found]) <= np.mean([r["error"] for r in peer]))
+    return [
+        *lines,
+        "",
+        f"Processor time {said} of mbi's; the bar is {BAR:g}x at no larger error: {'met' if met else '**missed**'}.",
+    ]
+
+
+def main() -> None:
+    """From the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=1, help="runs of each")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="after which mbi's runs end")
+    given = parser.parse_args()
+    print("\n".join(report(given.runs, given.seconds)))
+
+
+if __name__ == "__main__":
+    main()

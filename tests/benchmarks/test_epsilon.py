@@ -1,0 +1,47 @@
+"""The page of what an epsilon buys: sections replace their older selves, and a missed bar is counted."""
+
+from __future__ import annotations
+
+import importlib
+
+from benchmarks.epsilon import learners
+from benchmarks.epsilon.__main__ import PARTS
+from benchmarks.epsilon.bars import Bar, Section
+from benchmarks.report import put
+
+
+def test_a_section_takes_the_place_of_its_older_self() -> None:
+    """Others stay as they are, in their order; a new one comes last."""
+    one, two = Section("One", [Bar("a", "1", "2", "3", met=True)]), Section("Two", [])
+    page = put(put("# Page\n\nText.\n", one.title, one.text()), two.title, two.text())
+    newer = Section("One", [Bar("a", "9", "2", "3", met=False)], ["A note."])
+    again = put(page, newer.title, newer.text())
+    assert newer.missed == 1
+    assert again.index("## One") < again.index("A note.") < again.index("## Two")
+    assert "| a | 9 | 2 | 3 | **missed** |" in again
+    assert "| a | 1 |" not in again
+    assert again.startswith("# Page\n\nText.\n")
+
+
+def test_every_part_can_be_run() -> None:
+    """Each name is a module with a `run`."""
+    assert all(callable(importlib.import_module(f"benchmarks.epsilon.{name}").run) for name in PARTS)
+
+
+def test_every_lost_cell_is_told() -> None:
+    """Worst first, and of how many splits; where none is lost, the worst alone."""
+    runs = (0.5, 0.6, 0.7)
+    cells: learners.Cells = {
+        ("tree", "Default", 1.0): {"sulq": runs, "peer": tuple(run + 0.5 for run in runs)},
+        ("tree", "Default", 10.0): {"sulq": runs, "peer": tuple(run + 0.9 for run in runs)},
+        ("tree", "titanic", 1.0): {"sulq": runs[:2], "peer": runs[:2]},
+        ("linear", "diamonds", 1.0): {"sulq": runs, "peer": tuple(run + 0.1 for run in runs)},
+        ("linear", "diamonds", 10.0): {"sulq": runs, "peer": tuple(run + 0.01 for run in runs)},
+    }
+    linear, tree = learners.unbeaten(cells)
+    lost = "Default, epsilon 10: 11.0; Default, epsilon 1: 6.1"
+    assert tree.beside == f"{lost}; 1 of 3 cells ahead or level (2 or 3 splits)"
+    assert not tree.met
+    assert linear.beside == "diamonds, epsilon 1: 1.2; 0 of 2 cells ahead or level (2 or 3 splits)"
+    assert linear.met
+    assert all(bar.beside.endswith("(2 or 3 splits)") for bar in learners.monotone(cells))
