@@ -37,9 +37,11 @@ demo: $(READY) ## show sulq at work on made-up people, then open the console (DE
 	@$(BIN)/sulq demo
 
 # Bytecode is kept whatever the shell says: a sandboxed process may not write its own, and would compile at each start.
+# A test that runs for ten minutes hangs: its stack is printed and it has failed.
+LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true
 test: $(HEAVY) ## run the tests, heavy tools included (JOBS=3; TESTS="tests/language -k grid" for some of them)
 	@$(BIN)/python -m compileall -q src
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(LIMIT) $(TESTS)
 
 check: ## everything a change must pass: lint, types, imports, wheel, tests (which run the docs), the kernel's lines
 	@$(MAKE) --no-print-directory lint types imports wheel test lines
@@ -50,7 +52,7 @@ audit: $(HEAVY) ## the long statistical and fault runs, resumable (MINUTES=60; 0
 mutants: $(READY) ## plant the real bugs of other systems in a copy of the code and show which test notices each
 	@$(BIN)/python -m tools.mutants
 
-bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md, -budget.md, -peers.md
+bench: $(HEAVY) ## the benchmarks (FULL=1: every peer and size); writes docs/benchmarks.md, -learn.md, -release.md, -budget.md, -epsilon.md, -peers.md
 	@FULL=$(FULL) $(BIN)/python -m benchmarks
 
 format: $(READY) ## put the code in form

@@ -27,7 +27,7 @@ from sulq.language.rowfn.base import number
 from sulq.language.rowfn.vectors import scalar_grid
 from sulq.language.shape import Shape, shape
 from sulq.language.tally import Key, Tally
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given
 from tests.generate import Data, Made
 from tests.meaning import meaning, units

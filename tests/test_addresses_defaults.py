@@ -39,3 +39,8 @@ def test_where_a_ledger_is_begun(tmp_path: Path) -> None:
     for several in ([(one, "one"), (tmp_path / "deep" / "two.csv", "two")], [(URL, "visits"), (URL, "people")]):
         with pytest.raises(SetupError, match="ledger="):
             begun(several)
+    parts = [tmp_path / "all" / f"year={year}" / f"kind={kind}" / "rows.csv" for year in (1, 2) for kind in "ab"]
+    assert begun([(part, "all") for part in parts]) == tmp_path / "all.ledger"
+    for other in (tmp_path / "more" / "year=1" / "rows.csv", tmp_path / "all" / "rows.csv"):
+        with pytest.raises(SetupError, match="ledger="):
+            begun([(parts[0], "all"), (other, "all")])

@@ -43,8 +43,8 @@ OTHERS: Final = (
         "SmartNoise #204",
         "the threshold is that of Laplace noise of the same price, and the noise is Gaussian, of five times the scale",
         "compile/plan/calibration.py",
-        "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
-        '    return __import__("sulq.language.law", fromlist="law").LaplaceLaw(scale / 5).accuracy(min(beta, 0.5)) + 1',
+        "    return first(lambda level: PassedGaussianLaw(scale, level).alone() <= chance, low, high)",
+        "    return first(lambda level: PassedLaplaceLaw(scale / 5, level).alone() <= chance, low, high)",
         (
             "tests/kernel/mechanisms/test_table_open_keys.py::test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25",
         ),
@@ -101,8 +101,8 @@ OTHERS: Final = (
         "Google #101",
         "the threshold is rounded down to a whole number, and not up",
         "compile/plan/calibration.py",
-        "    return GaussianLaw(scale).accuracy(min(beta, 0.5)) + 1",
-        "    return GaussianLaw(scale).accuracy(min(beta, 0.5))",
+        "    return first(lambda level: PassedGaussianLaw(scale, level).alone() <= chance, low, high)",
+        "    return first(lambda level: PassedGaussianLaw(scale, level + 1).alone() <= chance, low, high)",
         (
             "tests/kernel/mechanisms/test_table_open_keys.py::test_the_exact_chance_that_a_person_alone_shows_is_within_delta_T25",
         ),
@@ -150,8 +150,8 @@ OTHERS: Final = (
         "OpenDP #2922",
         "a group at the threshold is shown, which its delta does not cover",
         "kernel/mechanisms/table.py",
-        "    return np.where(found > law.threshold, found, 0)",
-        "    return np.where(found >= law.threshold, found, 0)",
+        "    return np.where(people + noise > law.threshold, people + noise, 0)",
+        "    return np.where(people + noise >= law.threshold, people + noise, 0)",
         (
             "tests/kernel/mechanisms/test_table_open_keys.py::test_a_key_of_one_person_shows_at_most_at_its_delta_T24",
             "tests/kernel/mechanisms/test_table_open_keys.py::test_a_groups_number_follows_the_law_given_that_it_passed_T7",
@@ -177,8 +177,8 @@ OTHERS: Final = (
         "OpenDP #2944",
         "categories are numbered as they appear in the rows",
         "sources/cell_reading.py",
-        '        return f"list_position($categories{place}, {item})"',
-        '        return f"dense_rank() OVER (ORDER BY {item}) + 0 * len($categories{place})"',
+        '        return f"list_position($categories{place}, {found})"',
+        '        return f"dense_rank() OVER (ORDER BY {found}) + 0 * len($categories{place})"',
         (CODES,),
     ),
     Mutant(

@@ -14,7 +14,44 @@ LEDGER: Final = "tests/kernel/ledger"
 
 FOLDS: Final = "tests/kernel"
 
+OPEN_KEYS: Final = f"{FOLDS}/mechanisms/test_table_open_keys.py"
+
 OWN: Final = (
+    Mutant(
+        "sulq open keys, noise past its end",
+        "noise that is priced as cut off at the threshold is drawn without an end",
+        "kernel/mechanisms/bulk.py",
+        "        kept = (~negative | (numbers > 0)) & (numbers <= most)  # else 0 would come twice",
+        "        kept = ~negative | (numbers > 0)  # else 0 would come twice",
+        (f"{OPEN_KEYS}::test_cut_noise_ends_at_its_threshold_T7",),
+    ),
+    Mutant(
+        "sulq open keys, the end of the noise",
+        "the chance that a person alone shows is that of noise one past the threshold",
+        "kernel/laws.py",
+        "        at, ratio = math.exp(-self.threshold * rate), math.exp(-rate)",
+        "        at, ratio = math.exp(-(self.threshold + 1) * rate), math.exp(-rate)",
+        (
+            f"{OPEN_KEYS}::test_truncated_noise_is_within_its_epsilon_and_delta_T20_T25",
+            f"{FOLDS}/test_laws.py::test_the_chance_that_truncated_noise_shows_a_person_is_never_too_small_SR14",
+        ),
+    ),
+    Mutant(
+        "sulq open keys, people and rows",
+        "a count of rows shows a group though a person may have several",
+        "kernel/layout.py",
+        "    people = isinstance(counted, Summand) and (counted.people or (counted == ROWS and certificate.rows == 1))",
+        "    people = isinstance(counted, Summand) and (counted.people or counted == ROWS)",
+        (f"{FOLDS}/test_layout.py::test_rows_are_people_only_where_each_person_has_one_SR14",),
+    ),
+    Mutant(
+        "sulq open keys, sums of gathered rows",
+        "rows that are all of one group are priced as rows in as many groups",
+        "kernel/price.py",
+        "    return [single, Norms(single.l1, single.l2_squared // rows, single.coordinate)]",
+        "    return [Norms(single.l1, single.l2_squared // rows, single.coordinate)] * 2",
+        (f"{FOLDS}/test_price.py::test_people_and_sums_of_groups_are_priced_as_the_worst_neighbour_SR14",),
+    ),
     Mutant(
         "sulq filter, normal pairs",
         "discrete noise is taken to be as private as normal noise of the same variance, however coarse its grid",
@@ -27,7 +64,7 @@ OWN: Final = (
         "sulq filter, pairs of other draws",
         "the pair of an event with other noise than Gaussian is believed by the normal law's curve",
         "kernel/laws.py",
-        '    least = min((each.scale if each.mechanism in ("gaussian", "passed") else 0 for each in draws), '
+        '    least = min((x.scale if BESIDE.get(x.mechanism, x.mechanism) == "gaussian" else 0 for x in draws), '
         "default=0) ** 2",
         "    least = min((each.scale for each in draws), default=0) ** 2",
         (f"{FOLDS}/test_laws_normal.py::test_only_gaussian_draws_are_read_so",),
@@ -40,6 +77,14 @@ OWN: Final = (
         "max(_total(rho + epsilon**2 / 2 for epsilon, rho in way) for way in ways))",
         "    return Cost(lost if pure else None, max(rho + epsilon**2 / 2 for way in ways for epsilon, rho in way))",
         (f"{FOLDS}/test_price.py::test_the_rhos_of_pure_draws_add_up_and_their_epsilons_too",),
+    ),
+    Mutant(
+        "sulq kernel, the ends of a rank",
+        "the last cell holds ranks past the end only where there are rows: a first row moves it by any shift",
+        "kernel/scores.py",
+        "    found[:, 0], found[:, -1] = -LIMIT, LIMIT  # fewer terms of a maximum: no row moves it farther",
+        "    found[:, 0], found[:, -1] = -LIMIT, np.where(counts.any(axis=1), LIMIT, found[:, -1])",
+        (f"{FOLDS}/test_scores_span.py::test_no_shift_of_a_rank_moves_its_scores_farther_SR5",),
     ),
     Mutant(
         "sulq kernel, the L1 guard",
@@ -77,8 +122,8 @@ OWN: Final = (
         "sulq 0.1.0, CSV at connect",
         "a file is opened unchecked, and one record erases others",
         "sources/duckdb/engine.py",
-        "            self._records = {origin.path: origin.check() for origin in origins}",
-        "            self._records = dict.fromkeys(origin.path for origin in origins)",
+        "            self._records = {(origin.path, origin.fingerprint): origin.check() for origin in origins}",
+        "            self._records = dict.fromkeys((origin.path, origin.fingerprint) for origin in origins)",
         (f"{FILES}::test_connect_stops_the_owner_before_anything_is_spent_T96",),
     ),
     Mutant(
@@ -101,8 +146,8 @@ OWN: Final = (
         "sulq 0.1.0, the sign of a zero",
         "a group's label tells whether its first row had 0 or -0",
         "kernel/layout.py",
-        "    labels = [tuple(key + 0.0 if isinstance(key, float) else key for key in row[:keys]) for row in rows]",
-        "    labels = [row[:keys] for row in rows]",
+        "    parts = [[row[i] + 0.0 if isinstance(row[i], float) else row[i] for row in rows] for i in range(keys)]",
+        "    parts = [[row[i] for row in rows] for i in range(keys)]",
         ("tests/sources/test_derived_rows_open_groups.py::test_a_key_of_zero_has_no_sign_of_one_row_T29",),
     ),
     Mutant(
@@ -258,9 +303,9 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, groups without rows, the ratio",
         "a ratio of two draws of noise is shown as a number",
-        "sql/released/cells.py",
-        "    return NoisyValue(None, Unknown()) if reaches or args[1].value == 0 else found",
-        "    return found",
+        "sql/released/ratios.py",
+        "    if groups and may_be_zero(args[1], groups, answers):",
+        "    if False:",
         ("tests/sql/released/test_render.py::test_noise_makes_no_groups_SR18",),
     ),
     Mutant(
@@ -417,8 +462,8 @@ OWN: Final = (
         "sulq 0.1.0, the ledger's file",
         "a live process goes on with a file whose entries were deleted",
         "kernel/ledger/sqlite.py",
-        "        whole = last == 0 or self.ask(WHOLE, *self._window(last), SOUND) == [(1,)]",
-        "        whole = True",
+        "        if last and self.ask(WHOLE, *self._window(last), SOUND) != [(1,)]:",
+        "        if last and False:",
         (f"{LEDGER}/test_sqlite.py::test_a_file_changed_under_a_live_process_takes_no_debit_T105",),
     ),
     Mutant(

@@ -31,6 +31,9 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Budget, Epsilon, Loss, Unit
 from sulq.language.question import Question
 from sulq.language.tally import Engine
+from sulq.sources.duckdb.engine import DuckEngine
+from sulq.sources.origin import Origin
+from sulq.sources.tables import Dataset
 from sulq.testing import neighbours, replay
 from sulq.testing.neighbours import Row
 from sulq.testing.questions import Drawer
@@ -57,12 +60,23 @@ def seeded(name: str) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+class Early(DuckEngine):
+    """An engine that makes no copy while questions are answered from its source; what is not waits for one."""
+
+    def ready(self) -> None:
+        if not self.early():
+            super().ready()
+
+    def _begin(self) -> None:
+        super().ready()
+
+
 @contextmanager
 def engine(kind: str, rows: Sequence[Row], unit: Unit, *, folder: Path | None = None, suffix: str = ""):
     """An engine over generated rows, from a frame or a file in a folder.
 
-    `kind` is one of sulq's, with `:unprepared` where the source is read for each
-    question, or the plain one of the controls with its fault after a colon.
+    `kind` is one of sulq's, with `:unprepared` where the source is read for each question and `:early` where no rows
+    are kept unless it takes them, or the plain one of the controls with its fault after a colon.
     """
     name, _, more = kind.partition(":")
     if name == "plain":
@@ -77,6 +91,11 @@ def engine(kind: str, rows: Sequence[Row], unit: Unit, *, folder: Path | None = 
         data = loaded(neighbours.arrow(rows))
     if name == "spark":
         data = spark.frame(neighbours.arrow(rows))
+    if more == "early":
+        early = Early(Dataset.one(Origin.of(data), neighbours.SCHEMA, unit, KEY, space="test"), prepared=prepared)
+        yield early
+        early.close()
+        return
     opened = open_engine(
         data, schema=neighbours.SCHEMA, unit=unit, key=KEY, space="test", prepared=prepared, engine=name
     )

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import NoReturn
 
-from sulq.curator.ledger import opening
+from sulq.curator.ledger import checkpoints, opening
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address
@@ -310,6 +310,7 @@ def load(folder: Path, processes: int, threads: int, url: str, *, hasty: bool) -
 
 
 if __name__ == "__main__":
+    checkpoints.EVERY = 20  # so that children die around checkpoints too
     match sys.argv[1:]:
         case ["kill", number, seed, where, *rest]:
             print(json.dumps(kill(int(number), int(seed), where, backwards=rest == ["backwards"])))

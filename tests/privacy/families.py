@@ -24,7 +24,7 @@ from sulq.language.facts import TableFacts
 from sulq.language.relation import Table
 from sulq.language.rowfn import Case, OrMissing, lit
 from sulq.language.tally import Engine, Tally, sums_of
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given
 from tests.random_tallies import question
 from tests.sources.cases import KEY

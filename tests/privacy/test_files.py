@@ -34,7 +34,8 @@ from sulq.language.rowfn import lit
 from sulq.sources.decode import csv_file
 from sulq.sources.duckdb import engine as duckdb_engine
 from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
-from sulq.sources.source import Origin, describe
+from sulq.sources.origin import Origin
+from sulq.sources.source import describe
 from sulq.sources.tables import Dataset
 from sulq.testing.replay import differences
 from tests import spark
@@ -192,7 +193,7 @@ def test_records_that_duckdb_reads_otherwise_stop_the_owner_T96(
     path.write_bytes(gzip.compress(data) if name.endswith("gz") else data)
     checked = csv_file.check
     for more in (0, 1, -1):
-        monkeypatch.setattr(csv_file, "check", lambda path, more=more: checked(path) + more)
+        monkeypatch.setattr(csv_file, "check", lambda path, more=more: (checked(path)[0] + more, checked(path)[1]))
         copy = tmp_path / f"{more}.prepared"
         engine = duck(path, unit, CSV, prepared=copy if prepared else prepared)
         if more:

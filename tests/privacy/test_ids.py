@@ -37,7 +37,7 @@ from sulq.language.shape import shape
 from sulq.language.tally import Tally
 from sulq.sources.decode import frames
 from sulq.sources.engines import open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given
 from sulq.testing import exact
 from tests import random_tallies

@@ -34,7 +34,7 @@ from sulq.language.sublinear import COINS
 from sulq.testing import neighbours
 from sulq.testing.exact import Late, silent
 from sulq.testing.questions import Drawer
-from sulq.testing.replay import differences
+from sulq.testing.replay import Run, differences
 from tests import counts
 from tests.faults import nosy
 from tests.privacy.cases import (
@@ -102,6 +102,8 @@ def test_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
         programs = [asking(*one) for one in asked]
         rows = neighbours.table(rng, unit, int(rng.integers(0, 9)))
         way = f"{kind}:unprepared" if kind == "duckdb" and number % 4 == 3 else kind
+        if kind == "duckdb" and unit.column is None and unit.neighbors != "zero_out":
+            way = (kind, f"{kind}:early")[number // len(units) % 2 == 0]
         with engine(way, rows, unit) as source:
             first = run(source, programs, unit, budget, size=size)
         refused = [each for each in first.outcomes if each.startswith("CuratorError") or "uncertified" in each]
@@ -117,6 +119,21 @@ def test_neighbours_are_told_apart_by_noise_alone(kind: str) -> None:
             done += len(programs)
         number += 1
     assert compared >= (0 if kind == "memory" else done // 2)
+
+
+@pytest.mark.parametrize("unit", [Unit(), Unit(neighbors="replace_one")], ids=str)
+def test_neighbours_are_told_apart_by_noise_alone_before_rows_are_kept(unit: Unit) -> None:
+    """Sums that are read from the source itself move as they are certified to, by a row past every bound."""
+    first, other = people("HLY"), people("H", gain=1e300)
+    second, budget = first[: 2 if unit.neighbors == "replace_one" else 3] + other, EpsilonDelta(100, 1e-6)
+    asked = [Sums((col("gain"), Lit(1))), Sums((col("gain") * col("gain"),), where=col("gain") > 0)]
+    programs, runs = [asking(question, Epsilon(1)) for question in asked], list[Run]()
+    for rows in (first, second):
+        with engine("duckdb:early", rows, unit) as source:
+            runs.append(run(source, programs, unit, budget, **({"earlier": runs[0]} if runs else {})))
+            assert source._connection is None  # no row was kept meanwhile
+    assert [each for each in runs[0].outcomes if "Error" in each] == differences(*runs) == []
+    assert beyond(*runs, unit) == (3, [])
 
 
 @pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)])

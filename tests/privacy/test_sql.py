@@ -19,7 +19,7 @@ from sulq.language.facts import TableFacts
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho, Unit
 from sulq.language.tally import Engine
 from sulq.sources.engines import open_dataset
-from sulq.sources.source import Origin
+from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given
 from sulq.testing.replay import Run, differences, record
 from tests import counts
