@@ -114,9 +114,13 @@ class Connection:
         if spilled != resource.RLIM_INFINITY:  # a worker's: what one file may take, all that is spilled may
             config["max_temp_directory_size"] = f"{spilled >> 20}MiB"
         self.root = duckdb.connect(str(self.folder / "rows.duckdb") if on_disk else ":memory:", config=config)
-        self.root.execute("SET GLOBAL TimeZone = 'UTC'")
-        if stop is not None:
-            stop.take(self.root)
+        try:
+            self.root.execute("SET GLOBAL TimeZone = 'UTC'")
+            if stop is not None:
+                stop.take(self.root)
+        except BaseException:
+            self.close()
+            raise
 
     def hold(self, most: int | None = None) -> None:
         """Let it take no more than so many MiB from now on, or as many as an engine may."""
@@ -152,7 +156,11 @@ class Connection:
         """A fresh connection to the same rows: a question leaves nothing behind for the next (T38)."""
         cursor = self.root.cursor()
         if self.stop is not None:
-            self.stop.take(cursor)
+            try:
+                self.stop.take(cursor)
+            except AccessDenied:
+                cursor.close()
+                raise
         return cursor
 
     def use(self, threads: int | None) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -89,6 +90,7 @@ class DuckEngine(StoredEngine):
         self._threads = threads
         self._read: dict[RegisteredTable, KeptRows] = {}  # how tables are read without a copy
         self._early: EarlyRows | None = None  # records as they stand, while there is no copy
+        self._early_opened: Callable[[], EarlyRows | None] = lambda: None  # the same, while something remembers it
         self._early_tables: tuple[KernelTable, ...] = ()  # their facts, which stay true
         self._known_facts: tuple[tuple[KernelTable, ...], KernelFacts] | None = None  # of these and of kept rows
         self._waits = prepared is False or not self.bounded  # no question comes before the rows are kept
@@ -198,6 +200,7 @@ class DuckEngine(StoredEngine):
         try:
             early = EarlyRows(self._tables, self._facts, threads=self._threads, batch=self._batch)
             self._early_tables, self._early = early.facts.tables, early
+            self._early_opened = weakref.ref(early)
         except duckdb.Error as error:  # what becomes of the copy says why
             _log.error("the records are not read early: %s", type(error).__name__)
             self._waits = True
@@ -212,6 +215,16 @@ class DuckEngine(StoredEngine):
     def stop(self) -> None:
         """End what is being prepared: nothing is kept of it."""
         self._stop.set()
+
+    def close(self) -> None:
+        """Let go of files and memory; of records too: an instance that is left to be collected ends its threads then.
+
+        In a forked child, which has none of them, it would wait for ever.
+        """
+        super().close()
+        early = self._early_opened()
+        if early is not None:
+            early.close()
 
     def _usable(self) -> None:
         if self._closed:
@@ -244,7 +257,7 @@ class DuckEngine(StoredEngine):
                 self._fill(connection)
             except duckdb.Error as error:
                 failed = type(error).__name__
-            except SetupError:
+            except BaseException:
                 connection.close()
                 raise
             else:
