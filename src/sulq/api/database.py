@@ -161,10 +161,14 @@ class Database(NamedAsks):
         self._open()
         return [entry._asdict() for entry in self._ledger.transcript()]
 
-    def verify(self) -> object:
-        """Check the whole ledger: chain, totals, budget."""
+    def verify(self, *, whole: bool = False) -> object:
+        """Check the ledger from its file: chain, totals, budget; asks go on meanwhile.
+
+        The first time it reads every entry, later on from the last checkpoint that it came past. With `whole=True`,
+        and by `sulq ledger verify`, it always reads every entry.
+        """
         self._open()
-        return self._ledger.verify()
+        return self._ledger.verify(whole=whole)
 
     def close(self) -> None:
         """Write what is still to be written and let go of the files."""

@@ -1,23 +1,64 @@
-"""A ledger that was opened at a checkpoint is read from its first entry aside, while asks are answered."""
+"""A ledger is read again on a connection of its own, while asks are answered: to verify it, and after an opening."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Collection
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from sulq.curator.ledger import history
 from sulq.curator.ledger.history import History
 from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.postgres_place import Address
 from sulq.curator.ledger.turns import opening
 from sulq.errors import SulqError
 from sulq.kernel.ledger.entries import State
-from sulq.kernel.ledger.store import damaged
+from sulq.kernel.ledger.store import Store, damaged
 
 DELAY_SECONDS: Final = 2.0  # before it begins: a command that asks once is over by then
 PIECE: Final = 200  # entries between two pauses
+
+
+class Verification:
+    """Reads one ledger again, one reading at a time; it holds no lock on the file but for pieces of entries.
+
+    A reading begins at the first entry or, unless it is to be of the `whole` ledger, at the last checkpoint that the
+    reading before came past. What changed in an older entry since then, a reading of the whole finds.
+    """
+
+    def __init__(self, place: Path | Address) -> None:
+        self._place = place
+        self._one = threading.Lock()
+        self._passed: tuple[int, str] | None = None
+
+    def read(self, *, whole: bool = False) -> State:
+        """What the entries up to the present last one come to.
+
+        Raises:
+            SetupError: `ledger-damaged`.
+        """
+        with self._one, opening(), closing(look(self._place, 5.0)) as store:
+            passed = None if whole else self._passed
+            state = State((), History(thorough=True)) if passed is None else self._resumed(store, passed)
+            head = store.head()
+            for row in store.rows(state.seq, 0 if head is None else head[0]):
+                state.follow(row)
+            if state.seq == 0 or head != (state.seq, state.hash):
+                raise damaged("the end", "is missing, or was not written by sulq")
+            if not store.sound(whole=passed is None):
+                raise damaged("the file", "is not whole, or holds more or less than a ledger")
+            self._passed = history.of(state).checkpoint
+            return state
+
+    @staticmethod
+    def _resumed(store: Store, passed: tuple[int, str]) -> State:
+        state = history.begun(store, (), passed[0], thorough=True)
+        if (history.of(state).begun_at, history.of(state).begun_hash) != passed:
+            raise damaged(f"entry {passed[0]}", "is not the checkpoint that was read before")
+        return state
 
 
 class FullCheck:

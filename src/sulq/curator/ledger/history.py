@@ -364,13 +364,13 @@ def pending(draft: Draft) -> Pending:
     return draft.extra
 
 
-def begun(store: Store, mechanisms: Collection[str], last: int = END) -> State:
+def begun(store: Store, mechanisms: Collection[str], last: int = END, *, thorough: bool = False) -> State:
     """A state to read a ledger into: at its last checkpoint up to a place, or empty where there is none.
 
     Privacy: what stands before that checkpoint is not read. Its totals are as good as the file: an anchor that noted a
     later entry vouches for both, and `load` reads all of it (docs/decisions/0059).
     """
-    follower = History(mechanisms)
+    follower = History(mechanisms, thorough=thorough)
     state = State(mechanisms, follower)
     try:
         found = checkpoints.find(store, last) if last else None

@@ -15,7 +15,7 @@ from typing import Final, Self, cast
 from sulq.answers.answer import Receipt
 from sulq.curator.ledger import history, notes, shares, view
 from sulq.curator.ledger.anchor import Anchor, moment, noted_place
-from sulq.curator.ledger.full_check import FullCheck
+from sulq.curator.ledger.full_check import FullCheck, Verification
 from sulq.curator.ledger.history import Charge, pending
 from sulq.curator.ledger.late_answers import LateAnswers, flush_of
 from sulq.curator.ledger.notes import Keys, Line, Signer, check_key
@@ -84,6 +84,7 @@ class Ledger(RegisteringLedger):
         self._version = self._history.version
         self._late = LateAnswers(self)
         self._check: FullCheck | None = None
+        self._verification = None if path is None else Verification(path)
         begun = (self._history.begun_at, self._history.begun_hash)
         if path is not None and begun[0]:
             self._check = FullCheck(path, mechanisms, begun, self._writer.fail)

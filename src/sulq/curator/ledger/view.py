@@ -15,6 +15,7 @@ from sulq.answers.answer import Receipt, SignedReceipt
 from sulq.answers.budget import BudgetLeft
 from sulq.curator.ledger import history, notes, shares
 from sulq.curator.ledger.checkpoints import DebitKind
+from sulq.curator.ledger.full_check import Verification
 from sulq.curator.ledger.history import Charge, Declaration, History, checked, load
 from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
 from sulq.curator.ledger.opening import Report, entry_of, report
@@ -22,7 +23,7 @@ from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.shares import Standing
 from sulq.curator.ledger.sources import LedgerCover, kept_source
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile
-from sulq.errors import QuestionError, SulqError
+from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import ORIGIN, Row, Seal, link
 from sulq.kernel.ledger.entries import Body, Genesis, State
@@ -158,6 +159,7 @@ class LedgerView:
     _waiting: dict[int, str]  # answers that wait for the next transaction, by their debit
     _mutex: threading.Lock
     _writer: SharedWriter
+    _verification: Verification | None  # of what is in no memory
     _genesis: Genesis
     _founding: Founding
     _signer: Signer
@@ -289,11 +291,23 @@ class LedgerView:
             charge = cast("Charge", history.of(state).charge(store, line.seq))
         return Receipt(line.seq, charge.entry.hex(), charge.plan, "", line.answer or "")
 
-    def verify(self) -> Report:
-        """Read the whole file again and check it: structure, chain, totals, budget at every entry, head (T47)."""
+    def verify(self, *, whole: bool = False) -> Report:
+        """Read the file again and check it: structure, chain, totals, budget at every entry, head (T47).
+
+        It is read on a connection of its own, so that nobody waits for it. Unless `whole`, what this process has
+        verified before is read from the last checkpoint in it.
+        """
+        with self._writer.looking():  # it is there, and read up to its present end
+            pass
+        try:
+            found = None if self._verification is None else self._verification.read(whole=whole)
+        except SetupError as error:
+            if error.code in ("ledger-damaged", "ledger-format"):
+                self._writer.fail(error)
+            raise
         with self._writer.looking() as (state, store):
             store.rollback()
-            found = load(store, (), thorough=True)
+            found = load(store, (), thorough=True) if found is None else found
             store.reading()
             for each in (found, state):  # other processes may have written since
                 each.catch_up(store)

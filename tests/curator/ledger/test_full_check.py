@@ -1,0 +1,186 @@
+"""A ledger is verified on a connection of its own: asks go on, and what was verified before is not read again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from sulq.curator.ledger import checkpoints, full_check
+from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.opening import place_of, verify
+from sulq.errors import SetupError
+from sulq.kernel.ledger.chain import Row
+from sulq.kernel.ledger.entries import State
+from sulq.language.privacy import EpsilonDelta
+from tests.curator.ledger.cases import MECHANISMS, ask, opened, pure
+from tests.curator.ledger.places import STORES, Place, empty
+from tests.postgres import server
+
+EVERY = 50
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write a checkpoint every few entries."""
+    monkeypatch.setattr(checkpoints, "EVERY", EVERY)
+
+
+@pytest.fixture(params=STORES)
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with empty(request.param) as found:
+        yield found
+
+
+def lived(ledger: Ledger, number: int) -> None:
+    for each in range(number):
+        ledger.keep(ask(ledger, pure("0.001"), f"q{each}"), f'"answer {each}"')
+
+
+def begin(place: Place) -> Ledger:
+    return opened(place, EpsilonDelta(10, 1e-6))
+
+
+def changed(place: Place, seq: int) -> None:
+    """Change one letter of an entry, as a disk or a careless hand does."""
+    text = f"UPDATE {{0}}.entries SET body = replace(body, '\"kind\":', '\"kinp\":') WHERE seq = {seq}"
+    if isinstance(place, str):
+        server().do(text.format(place_of(place).ledger))
+        return
+    import apsw
+
+    db = apsw.Connection(str(place))
+    db.execute(text.format("main"))
+    db.close()
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The entries that are followed from now on."""
+    found: list[int] = []
+    real = State.follow
+
+    def follow(state: State, row: Row) -> None:
+        found.append(row.seq)
+        real(state, row)
+
+    monkeypatch.setattr(State, "follow", follow)
+    return found
+
+
+def test_what_was_verified_is_read_on_from_its_last_checkpoint_T47(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second reading begins at the last checkpoint of the first, says what one from outside says, and `whole` not.
+
+    Control: the first reading, and each whole one, read every entry.
+    """
+    with begin(place) as ledger:
+        lived(ledger, 120)
+        ledger.flush()
+        read = counted(monkeypatch)
+        first = ledger.verify()
+        assert read == [*range(1, first.entries + 1)]
+        read.clear()
+        assert ledger.verify() == first
+        assert len(read) <= EVERY + 6
+        assert first.entries > 4 * EVERY
+        lived(ledger, 40)
+        ledger.flush()
+        again = ledger.verify()
+        assert again == verify(place)
+        assert again.debits == 160
+        read.clear()
+        assert ledger.verify(whole=True) == again
+        assert len(read) == again.entries
+
+
+def test_damage_since_the_last_reading_is_found_and_older_damage_by_a_whole_one_T47(place: Place) -> None:
+    """After a verified checkpoint every changed entry is found; before it `whole` and the command find one."""
+    with begin(place) as ledger:
+        lived(ledger, 120)
+        ledger.flush()
+        ledger.verify()
+        changed(place, 3)
+        ledger.verify()  # goes by what it read before, as the guide says
+        with pytest.raises(SetupError) as refusal:
+            verify(place)
+        assert refusal.value.code == "ledger-damaged"
+        with pytest.raises(SetupError) as refusal:
+            ledger.verify(whole=True)
+        assert refusal.value.code == "ledger-damaged"
+        with pytest.raises(SetupError) as refusal:  # what was found stops the ledger
+            ask(ledger, pure("0.001"), "after")
+        assert refusal.value.code == "ledger-damaged"
+
+
+@pytest.mark.parametrize("which", ["checkpoint", "last"])
+def test_a_changed_checkpoint_or_later_entry_is_found_T47(place: Place, which: str) -> None:
+    """The checkpoint that a reading begins at, and all after it, are the ones that were written."""
+    with begin(place) as ledger:
+        lived(ledger, 120)
+        ledger.flush()
+        report = ledger.verify()
+        passed = ledger._verification and ledger._verification._passed
+        assert passed
+        changed(place, passed[0] if which == "checkpoint" else report.entries)
+        with pytest.raises(SetupError) as refusal:
+            ledger.verify()
+        assert refusal.value.code == "ledger-damaged"
+
+
+def test_nobody_waits_for_a_reading_of_the_whole_ledger(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a reading debits are written, and the reading sees those of its beginning or more.
+
+    Control: who holds the writer meanwhile, as readings once did, keeps a debit waiting.
+    """
+    with begin(place) as ledger:
+        lived(ledger, 120)
+        ledger.flush()
+        middle, go = threading.Event(), threading.Event()
+
+        class Slow(State):
+            def follow(self, row: Row) -> None:
+                if row.seq == EVERY:
+                    middle.set()
+                    assert go.wait(30)
+                super().follow(row)
+
+        monkeypatch.setattr(full_check, "State", Slow)
+        reports: list[int] = []
+        reading = threading.Thread(target=lambda: reports.append(ledger.verify().debits))
+        reading.start()
+        assert middle.wait(30)
+        lived(ledger, 5)
+        go.set()
+        reading.join(30)
+        assert reports == [125]
+
+        held, done = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with ledger._writer.looking():
+                held.set()
+                assert go.wait(30)
+
+        go.clear()
+        holder = threading.Thread(target=hold)
+        holder.start()
+        assert held.wait(30)
+        asking = threading.Thread(target=lambda: (lived(ledger, 1), done.set()))
+        asking.start()
+        assert not done.wait(0.3)
+        go.set()
+        for thread in (holder, asking):
+            thread.join(30)
+        assert done.is_set()
+
+
+def test_a_ledger_opened_by_another_process_is_verified_to_its_end(place: Place) -> None:
+    """Entries of others since the last reading are read too."""
+    with begin(place) as ledger:
+        lived(ledger, 60)
+        ledger.verify()
+        with Ledger.open(place, mechanisms=MECHANISMS) as other:
+            lived(other, 60)
+        assert ledger.verify() == verify(place)
