@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
 from contextlib import closing
 
 import duckdb
@@ -11,7 +14,7 @@ import pytest
 
 from sulq.language.domain import Int, Schema, Text
 from sulq.sources.duckdb import connection as module
-from sulq.sources.duckdb.connection import Connection, create_table, insert_page, stored_columns
+from sulq.sources.duckdb.connection import Connection, create_table, insert_batches, insert_page, stored_columns
 
 SCHEMA = Schema.of("data", {"a": Int(0, 9), "b": Int(0, 2**40), "c": Text()})
 
@@ -53,3 +56,38 @@ def test_rows_on_disk_and_their_join_take_a_bounded_part_of_memory(
         assert cursor.execute(joined).fetchone() == (pages * size, 0)
         held = sum(row[0] for row in cursor.execute("SELECT memory_usage_bytes FROM duckdb_memory()").fetchall())
     assert (held <= limit * 2**20) == on_disk
+
+
+def test_what_fails_on_the_way_is_raised_as_it_was() -> None:
+    """An error of the source's is no error of DuckDB's; one of DuckDB's stays it. Control: rows that fit are there."""
+    schema = pa.schema({"c0": pa.int64()})
+
+    class Lost(Exception):
+        pass
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"c0": [1]}, schema=schema)
+        raise Lost
+
+    with closing(Connection()) as made:
+        create_table(made, "kept", {"c0": "TINYINT"})
+        told = "INSERT INTO kept (c0) SELECT c0 FROM page"
+        with pytest.raises(Lost):
+            insert_batches(made, told, schema, broken())
+        with pytest.raises(duckdb.Error):
+            insert_batches(made, told, schema, [pa.RecordBatch.from_pydict({"c0": [300]}, schema=schema)])
+        insert_batches(made, told, schema, [pa.RecordBatch.from_pydict({"c0": [n]}, schema=schema) for n in (7, None)])
+        assert made.root.execute("SELECT c0 FROM kept").fetchall() == [(7,), (None,)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process holds is read from /proc")
+def test_rows_on_their_way_to_the_disk_take_little_memory() -> None:
+    """A few bytes each where one statement writes them all. Control: one statement for each page takes far more."""
+
+    def taken(how: str) -> float:
+        command = [sys.executable, "-m", "tests.sources.inserted", how, str(rows)]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) * 1024 / rows
+
+    rows = 6_000_000
+    assert taken("together") < 8
+    assert taken("apart") > 12

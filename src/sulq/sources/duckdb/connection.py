@@ -99,12 +99,13 @@ class Connection:
         self.folder = Path(tempfile.mkdtemp(prefix="sulq-", dir=folder))  # mode 0700
         self._forget = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         working = cores() if threads is None else threads
+        self._most = _limit(CORE_MEMORY_MIB * working if on_disk else most)
         config: dict[str, str | bool | int | float | list[str]] = {
             "allow_community_extensions": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "ieee_floating_point_ops": "true",
-            "memory_limit": _limit(CORE_MEMORY_MIB * working if on_disk else most),
+            "memory_limit": self._most,
             "preserve_insertion_order": "true",
             "python_enable_replacements": "false",
             "temp_directory": str(self.folder),
@@ -123,8 +124,8 @@ class Connection:
             raise
 
     def hold(self, most: int | None = None) -> None:
-        """Let it take no more than so many MiB from now on, or as many as an engine may."""
-        self.root.execute(f"SET memory_limit = '{_limit(most)}'")
+        """Let it take no more than so many MiB from now on, or as many as it was opened with."""
+        self.root.execute(f"SET memory_limit = '{self._most if most is None else _limit(most)}'")
 
     def count_persons(self, *, begin: bool) -> None:
         """Count whole numbers that lie close together in plain arrays, as persons are, or no more than DuckDB does.
@@ -277,4 +278,31 @@ def insert_page(connection: Connection, into: str, page: pa.Table) -> None:
     names = ", ".join(page.column_names)
     connection.root.register("page", page)
     connection.root.execute(f"INSERT INTO {into} ({names}) SELECT {names} FROM page")
+    connection.root.unregister("page")
+
+
+def insert_batches(
+    connection: Connection, statement: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> None:
+    """Run a statement that reads `page`, which are these batches as they come; what fails in them is raised as it was.
+
+    One statement for all: of each that ends within a transaction DuckDB holds several hundred KiB until that ends too.
+    """
+    said: list[Exception] = []
+
+    def told() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Exception as error:
+            said.append(error)
+            raise
+
+    connection.root.register("page", pa.RecordBatchReader.from_batches(schema, told()))
+    try:
+        connection.root.execute(statement)
+    except (duckdb.Error, pa.ArrowException):
+        if not said:
+            raise
+    if said:
+        raise said[0]
     connection.root.unregister("page")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -29,7 +29,7 @@ from sulq.sources import cell_reading
 from sulq.sources.cell_reading import Cell
 from sulq.sources.decode.postgres import PostgresColumn, Records, quoted, records
 from sulq.sources.duckdb import kept_rows, prepare
-from sulq.sources.duckdb.connection import Connection, record_batches, stored_columns
+from sulq.sources.duckdb.connection import Connection, insert_batches, record_batches, stored_columns
 from sulq.sources.postgres import session
 from sulq.sources.postgres.session import PostgresCopy, meaning, opened, refuse_writer
 from sulq.sources.source import RegisteredTable, TableSource, whom
@@ -178,24 +178,8 @@ def _snapshot(address: TableAddress, folder: Connection, tables: Sequence[Planne
 
 def _streamed(folder: Connection, table: PlannedTable, db: psycopg.Connection) -> None:
     """Write down a table's rows as they come; what PostgreSQL says on the way is not lost in DuckDB's words for it."""
-    said: list[psycopg.Error] = []
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from table.records.batches(db)
-        except psycopg.Error as error:
-            said.append(error)
-            raise
-
-    folder.root.register("streamed", pa.RecordBatchReader.from_batches(table.records.schema, batches()))
-    try:
-        folder.root.execute(f"CREATE TABLE {table.registered.source.relation} AS SELECT * FROM streamed")
-    except (duckdb.Error, pa.ArrowException):
-        if not said:
-            raise
-    if said:
-        raise said[0]
-    folder.root.unregister("streamed")
+    statement = f"CREATE TABLE {table.registered.source.relation} AS SELECT * FROM page"
+    insert_batches(folder, statement, table.records.schema, table.records.batches(db))
 
 
 def _sent(db: psycopg.Connection, folder: Connection, registered: RegisteredTable, relation: str) -> int:

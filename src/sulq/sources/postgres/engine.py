@@ -8,6 +8,7 @@ statement, each column of them packed into one string of bytes; all statements s
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -22,9 +23,16 @@ from sulq.addresses import TableAddress
 from sulq.errors import AccessDenied, SetupError
 from sulq.kernel import keep
 from sulq.kernel.private import Private
+from sulq.language.domain import Schema, Text
 from sulq.language.kinds import Integers
 from sulq.language.tally import BLANK
-from sulq.sources.duckdb.connection import Connection, create_table, insert_page, stored_columns
+from sulq.sources.duckdb.connection import (
+    CORE_MEMORY_MIB,
+    Connection,
+    create_table,
+    insert_batches,
+    stored_columns,
+)
 from sulq.sources.duckdb.runner import MAX_BATCH_ROWS, Resident, limit
 from sulq.sources.postgres import session
 from sulq.sources.postgres.copy import Progress, copied
@@ -106,17 +114,18 @@ class PostgresEngine(StoredEngine):
         connection = Connection(threads=self._threads, on_disk=True)
         failed: SetupError | None = None
         try:
+            connection.hold(_while_read([given.facts.schema for given in self._dataset.tables]))
             with self._sessions.one() as db:
                 for given in self._dataset.tables:
                     name, owned = given.facts.schema.table, given.unit(self._dataset.unit).column is not None
                     columns = stored_columns(given.facts.schema, owned=owned)
                     copied_to = copy.tables[name], copy.pages[name]
-                    with connection.writing():
-                        read = load(db, copied_to, connection, self._kept_name(name), columns)
+                    read = load(db, copied_to, connection, self._kept_name(name), columns)
                     if read != copy.rows[name]:
                         raise SetupError("prepared-unusable", "The copy in the database is not whole.")
             with closing(connection.cursor()) as cursor:
                 keep.check(cursor, self.kernel_facts)
+            connection.hold()
             connection.lock()
         except SetupError as refused:
             failed = refused
@@ -180,7 +189,20 @@ def _address(dataset: Dataset) -> TableAddress:
 
 MAX_READ_PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
 MAX_READ_TEXT_PAGES: Final = 16  # where there are texts: a page can name 12 MB, and no value may pass 1 GB (T30)
+READING_MEMORY_MIB: Final = (
+    128  # of DuckDB's own while tables of numbers are read and checked, whose persons it counts aside
+)
 TEXT: Final = "VARCHAR"
+
+
+def _while_read(schemas: Sequence[Schema]) -> int | None:
+    """How many MiB DuckDB may take while these tables are read; None where it may have what questions may.
+
+    Beside 122,880 rows of each column, of 8 bytes, little is needed at one time; of texts nobody knows.
+    """
+    columns = [column for schema in schemas for _, column in schema.columns]
+    most = READING_MEMORY_MIB + max(len(schema.columns) for schema in schemas)
+    return None if any(isinstance(column, Text) for column in columns) or most > CORE_MEMORY_MIB else most
 
 
 def load(
@@ -190,23 +212,38 @@ def load(
 
     A session that is left in the middle is in a transaction, so it is not used again.
     """
-    relation, pages = copy
     create_table(connection, into, columns)
+    texts, names = TEXT in columns.values(), ", ".join(columns)
+    kinds = pa.schema({name: pa.string() if kind == TEXT else pa.int64() for name, kind in columns.items()})
+    read = 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal read
+        for cells, rows in _pages(db, copy, columns, MAX_READ_TEXT_PAGES if texts else MAX_READ_PAGES):
+            read += rows
+            yield pa.RecordBatch.from_arrays([*map(_unpacked, cells)], schema=kinds)
+
+    with connection.writing():
+        insert_batches(connection, f"INSERT INTO {into} ({names}) SELECT {names} FROM page", kinds, batches())
+    return read
+
+
+def _pages(
+    db: psycopg.Connection, copy: tuple[str, int], columns: dict[str, str], step: int
+) -> Iterator[tuple[Sequence[object], int]]:
+    """The columns of so many pages at a time, each packed into one value, and how many rows they have."""
+    relation, pages = copy
     asked = ", ".join(f"array_agg({name})" if kind == TEXT else _packed(name) for name, kind in columns.items())
     some = "ctid >= CAST(%(first)s AS tid) AND ctid < CAST(%(last)s AS tid)"
     statement = f"SELECT count(*), {asked} FROM {relation} WHERE {some}"
-    step, rows = MAX_READ_TEXT_PAGES if TEXT in columns.values() else MAX_READ_PAGES, 0
     with db.cursor(binary=True) as cursor:
         cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         for first in range(0, pages, step):
             bound = {"first": f"({first},0)", "last": f"({min(first + step, pages)},0)"}
             found = cursor.execute(statement, bound).fetchone()
             if found is not None and found[0]:
-                page = pa.table(dict(zip(columns, map(_unpacked, found[1:]), strict=True)))
-                insert_page(connection, into, page)
-                rows += int(found[0])
+                yield found[1:], int(found[0])
         cursor.execute("COMMIT")
-    return rows
 
 
 def _packed(item: str) -> str:
