@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,9 +12,11 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Unit
+from sulq.data_files import Files, find_files
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Int, Schema
 from sulq.language.rowfn import col, each, lit, position
+from sulq.sources.origin import Origin
 from tests.sources.cases import ask, duck, memory, plain_engine, sums
 
 SCHEMA = Schema.of("data", {"age": Int(0, 120), "city": Category(("x", "y"))})
@@ -216,3 +219,42 @@ def test_connect_takes_several_files_under_one_ledger_T98(tmp_path: Path) -> Non
         db.sql("SELECT COUNT(*) FROM one", spend=Epsilon(1))
     with pytest.raises(SetupError, match="Download it"):
         sulq.connect("https://example.org/rows.parquet", columns=columns, budget=Epsilon(1))
+
+
+def test_files_travel_between_processes(tmp_path: Path) -> None:
+    """As JSON, with nothing looked up on the way; found again they are what the same words stand for by then."""
+    parts(tmp_path, "csv")
+    found = find_files(tmp_path)
+    assert Files.from_json(json.loads(json.dumps(found.to_json()))) == found == found.again()
+    (tmp_path / "year=1").mkdir()
+    assert found.listed == [tmp_path]
+    parts(tmp_path, "csv", (60,))[0].rename(tmp_path / "part9.csv")
+    assert [path.name for path in found.again().paths] == ["part1.csv", "part2.csv", "part3.csv", "part9.csv"]
+    with pytest.raises(SetupError, match="no longer there"):
+        Origin.of(found)
+
+
+def test_no_part_leads_out_of_a_folder_T70(tmp_path: Path) -> None:
+    """Not at first, and not when found again: a link that comes later is refused. Control: without `within`."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    outside.mkdir()
+    parts(root, "csv", (60,))
+    parts(outside, "csv", (59, 1))
+    found = find_files(root / "*.csv", within=root)
+    assert [path.name for path in found.again().paths] == ["part0.csv"]
+    (root / "part1.csv").symlink_to(outside / "part1.csv")
+    origin = Origin.of(found)
+    for look in (
+        found.again,
+        lambda: find_files(root, within=root),
+        lambda: find_files([root / "part1.csv"], within=root),
+    ):
+        with pytest.raises(SetupError, match="no such data file"):
+            look()
+    with pytest.raises(SetupError, match="changed"):
+        origin.unchanged()
+    for words in (outside, root / ".." / "outside", root / "*" / ".." / ".." / "outside" / "*", outside / "*"):
+        with pytest.raises(SetupError, match="no such data file"):
+            find_files(words, within=root)
+    assert len(find_files(root).paths) == 2

@@ -6,15 +6,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 from sulq.errors import SetupError
 
 MAX_PARTS: Final = 4096
+MAX_DEEP: Final = 2  # of `**` in a pattern that comes over HTTP: each more looks into every folder once more
 KINDS: Final = (".parquet", ".csv", ".csv.gz")
 NOBODY: Final = "__HIVE_DEFAULT_PARTITION__"  # a partition's value that is missing
 _WILD: Final = re.compile(r"[*?\[]")
@@ -26,13 +27,15 @@ Told = str | os.PathLike[str]
 class Files:
     """The files that an owner's words stand for, in order; `told` finds them again.
 
-    `values`: of each file what the folders above it say, NAME=VALUE, the same names for all.
+    `values`: of each file what the folders above it say, NAME=VALUE, the same names for all. `within`: the folder that
+    every file lies in, links followed; None where they may lie anywhere.
     """
 
     told: tuple[str, ...]
     paths: tuple[Path, ...]
     names: tuple[str, ...]
     values: tuple[tuple[str | None, ...], ...]
+    within: Path | None = None
 
     @property
     def folder(self) -> Path | None:
@@ -42,22 +45,54 @@ class Files:
     @property
     def stamp(self) -> tuple[int, int]:
         """The size of all files together, and a number that changes with the name, size or time of any (SR12)."""
-        stats = [path.stat() for path in self.paths]
+        try:
+            stats = [path.stat() for path in self.paths]
+        except OSError:
+            raise SetupError("missing-file", "A part of the data is no longer there.") from None
         said = [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in zip(self.paths, stats, strict=True)]
         digest = hashlib.sha256(json.dumps(said).encode()).digest()
         return sum(stat.st_size for stat in stats), int.from_bytes(digest[:7], "big")
 
+    @property
+    def listed(self) -> list[Path]:
+        """The folders whose names must be seen to find the files again."""
+        found = {Path(item) for item in self.told if _is(Path(item), folder=True)}
+        found |= {
+            _fixed(Path(item))[0] for item in self.told if _WILD.search(item) and not _is(Path(item), folder=False)
+        }
+        return sorted(found | {path.parent for path in self.paths} if found else found)
 
-def find_files(data: object) -> Files | None:
-    """The files of a list, a pattern or a folder; None where one file, or something else, is meant."""
+    def again(self) -> Files:
+        """The files that the same words stand for now."""
+        return _files(list(self.told), self.within)
+
+    def to_json(self) -> dict[str, object]:
+        """As a tree of JSON, between the processes of a server."""
+        within = None if self.within is None else str(self.within)
+        paths = [str(path) for path in self.paths]
+        return {"told": self.told, "paths": paths, "names": self.names, "values": self.values, "within": within}
+
+    @classmethod
+    def from_json(cls, tree: Mapping[str, Any]) -> Files:
+        """Read it back; no folder is looked into."""
+        paths, values = map(Path, tree["paths"]), map(tuple, tree["values"])
+        within = None if tree["within"] is None else Path(tree["within"])
+        return cls(tuple(tree["told"]), tuple(paths), tuple(tree["names"]), tuple(values), within)
+
+
+def find_files(data: object, *, within: Path | None = None) -> Files | None:
+    """The files of a list, a pattern or a folder; None where one file, or something else, is meant.
+
+    `within`: a folder that no part may lead out of.
+    """
     if isinstance(data, Files):
         return data
     if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
-        return _files([os.fspath(item) for item in data])
+        return _files([os.fspath(item) for item in data], within)
     if isinstance(data, (str, os.PathLike)) and "://" not in str(data):
         path = _path(data)
         if _is(path, folder=True) or (_WILD.search(str(path)) and not _is(path, folder=False)):
-            return _files([str(data)])
+            return _files([str(data)], within)
     return None
 
 
@@ -75,7 +110,10 @@ def _is(path: Path, *, folder: bool) -> bool:
         return False
 
 
-def _files(told: list[str]) -> Files:
+def _files(told: list[str], within: Path | None = None) -> Files:
+    if within is not None:
+        for item in told:
+            _below(_path(item).absolute(), within)
     found = [each for item in told for each in _expanded(_path(item))]
     if not found:
         remedy = f"Name files that end in {', '.join(KINDS)}."
@@ -84,6 +122,8 @@ def _files(told: list[str]) -> Files:
     if len(found) > MAX_PARTS:
         raise SetupError("unreadable-data", f"There are more than {MAX_PARTS:,} files.", "Put rows into fewer files.")
     paths = tuple(path.resolve() for path, _ in found)
+    if within is not None and not all(path.is_relative_to(within) for path in paths):
+        raise not_below()
     same = {(stat.st_dev, stat.st_ino): path for path, stat in ((path, path.stat()) for path in paths)}
     if len(same) != len(paths):  # its rows would count twice
         raise SetupError("bad-declaration", "One file stands twice among the parts.", "Name each file once.")
@@ -91,7 +131,29 @@ def _files(told: list[str]) -> Files:
     partitions = [dict(values) for _, values in found]
     _agree(paths, "other partitions", [tuple(each) for each in partitions])
     values = tuple(tuple(each.values()) for each in partitions)
-    return Files(tuple(str(_path(item).absolute()) for item in told), paths, tuple(partitions[0]), values)
+    return Files(tuple(str(_path(item).absolute()) for item in told), paths, tuple(partitions[0]), values, within)
+
+
+def not_below() -> SetupError:
+    """What leads out of a folder is answered as what is not there (T70)."""
+    return SetupError("missing-file", "There is no such data file.", "Name files below the server's data_root.")
+
+
+def _below(path: Path, within: Path) -> None:
+    """Refuse a word that looks elsewhere, before any folder is looked into; a part may still be a link that does."""
+    root, pattern = _fixed(path) if _WILD.search(str(path)) and not _is(path, folder=False) else (path, ())
+    try:
+        inside = root.resolve().is_relative_to(within)
+    except (OSError, ValueError, RuntimeError):  # links in a circle
+        inside = False
+    if not inside or ".." in pattern or pattern.count("**") > MAX_DEEP:
+        raise not_below()
+
+
+def _fixed(path: Path) -> tuple[Path, tuple[str, ...]]:
+    """A pattern's folder, up to which nothing is left open, and the rest."""
+    place = next((i for i, part in enumerate(path.parts) if _WILD.search(part)), len(path.parts))
+    return Path(*path.parts[:place]), path.parts[place:]
 
 
 def _expanded(path: Path) -> Iterable[tuple[Path, list[tuple[str, str | None]]]]:
@@ -104,16 +166,23 @@ def _expanded(path: Path) -> Iterable[tuple[Path, list[tuple[str, str | None]]]]
     if _is(path, folder=True):
         root, pattern = path, "**/*"
     else:
-        fixed = next((i for i, part in enumerate(path.parts) if _WILD.search(part)), None)
-        if fixed is None:
+        root, rest = _fixed(path)
+        if not rest:
             raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.")
-        root, pattern = Path(*path.parts[:fixed]), str(Path(*path.parts[fixed:]))
+        pattern = str(Path(*rest))
     found = []
-    for each in sorted(root.glob(pattern)):
+    for each in _matching(root, pattern):
         within = each.relative_to(root).parts
         if _is(each, folder=False) and _kind(each) and not any(part.startswith(_HIDDEN) for part in within):
             found.append((each, [_partition(part) for part in within[:-1] if "=" in part]))
     return found
+
+
+def _matching(root: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(root.glob(pattern))
+    except (OSError, ValueError):
+        raise SetupError("missing-file", f"There is no data file {pattern[:200]!r}.", "Is it a pattern?") from None
 
 
 def _partition(folder: str) -> tuple[str, str | None]:

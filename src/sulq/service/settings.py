@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 from sulq.answers import wire
+from sulq.data_files import Files
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import DELTA_SHARES, Budget, Unit
 
@@ -71,15 +72,20 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class TableSettings:
-    """One table: its data file or the address of its database, its public facts, its declared size.
+    """One table: its data file, its files or the address of its database, its public facts, its declared size.
 
     `inside`: its name inside a file of several, or a database.
     """
 
-    data: Path | str
+    data: Path | Files | str
     facts: TableFacts
     size: int | None = None
     inside: str | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Its data files; none of a table in a database."""
+        return files_of(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +124,20 @@ class DatasetSettings:
         """Whether its tables lie in a database."""
         return isinstance(self.tables[0].data, str)
 
+    def again(self) -> DatasetSettings:
+        """The same with the parts that its tables have now."""
+        found = [replace(t, data=t.data.again()) if isinstance(t.data, Files) else t for t in self.tables]
+        return replace(self, tables=tuple(found))
+
     def to_json(self) -> dict[str, object]:
         """As a tree of JSON."""
         tables = [
-            {"data": str(t.data), "facts": wire.to_json(t.facts), "size": t.size, "inside": t.inside}
+            {
+                "data": t.data.to_json() if isinstance(t.data, Files) else str(t.data),
+                "facts": wire.to_json(t.facts),
+                "size": t.size,
+                "inside": t.inside,
+            }
             for t in self.tables
         ]
         plain = {
@@ -148,8 +164,20 @@ class DatasetSettings:
 def _table(tree: Mapping[str, object]) -> TableSettings:
     facts = cast("TableFacts", wire.from_json(tree["facts"]))
     size, inside = cast("tuple[int | None, str | None]", (tree["size"], tree["inside"]))
-    data = str(tree["data"])
-    return TableSettings(data if "://" in data else Path(data), facts, size, inside)
+    return TableSettings(data_of(tree["data"]), facts, size, inside)
+
+
+def data_of(tree: object) -> Path | Files | str:
+    """Where a table's rows lie, read back."""
+    if isinstance(tree, dict):
+        return Files.from_json(tree)
+    data = str(tree)
+    return data if "://" in data else Path(data)
+
+
+def files_of(data: Path | Files | str) -> tuple[Path, ...]:
+    """The files of a table; none where it lies in a database."""
+    return data.paths if isinstance(data, Files) else () if isinstance(data, str) else (data,)
 
 
 def _plain(value: object) -> object:

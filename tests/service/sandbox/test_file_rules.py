@@ -32,13 +32,20 @@ NEW = ("survey.prepared.d/new", "books/new", "state/new", "spill/new")
 
 
 def pried(
-    part: str, folder: Path, monkeypatch: pytest.MonkeyPatch, *, ledger: str | None = None, **settings: object
+    part: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    ledger: str | None = None,
+    data: str = "survey.parquet",
+    **settings: object,
 ) -> tuple[dict, dict[str, list[bool]]]:
     """What a process started as a part says of itself, and what it could read and change."""
     for name in ("state", "books", "far"):
         (folder / name).mkdir()
+    survey(folder / "survey.parquet")
     declared = declare(
-        "survey", survey(folder / "survey.parquet"), COLUMNS, budget=sulq.Epsilon(9), ledger=ledger,
+        "survey", folder / data, COLUMNS, budget=sulq.Epsilon(9), ledger=ledger,
         prepared=folder / "survey.prepared", anchor=folder / "far" / "survey.anchor",
     )  # fmt: skip
     told = Service(folder / "state", tls_cert=folder / "cert.pem", tls_key=folder / "key.pem", **settings)
@@ -47,7 +54,7 @@ def pried(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         settings = {
             "service": told.to_json(), "dataset": declared.for_worker().to_json(), "datasets": [declared.to_json()],
-            "path": str(declared.tables[0].data), "folders": [str(folder)], "port": listener.getsockname()[1],
+            "path": str(declared.tables[0].files[0]), "folders": [str(folder)], "port": listener.getsockname()[1],
             "tries": [str(folder / name) for name in ("survey.parquet", *FILES, *NEW)],
         }  # fmt: skip
         with found_by_children(""):
@@ -89,6 +96,16 @@ def test_a_part_opens_its_own_files_alone_T69(part: str, tmp_path: Path, monkeyp
     assert (said["files"], said["rights"]) == ("own", "none")
     assert said["lists"] == [part == "clerk"]
     assert said["connects"] is False or launcher.landlock() < 4
+
+
+def test_a_worker_opens_the_parts_of_its_table_alone_T69(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names in the folder of a pattern are seen, so that a part that comes is noticed, and no other file is opened."""
+    if not launcher.landlock():
+        pytest.skip("this kernel has no Landlock")
+    ledger = str(tmp_path / "books" / "survey.ledger")
+    said, found = pried("worker", tmp_path, monkeypatch, ledger=ledger, data="survey*.parquet")
+    assert found == {name: OWN["worker"].get(name, CLOSED) for name in found} | {"spill/new": [False, True]}
+    assert (said["files"], said["lists"]) == ("own", [True])
 
 
 @pytest.mark.parametrize("ledgers", ["beside", "by calls", "postgresql"])

@@ -18,8 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from sulq.addresses import stem
 from sulq.answers import wire
 from sulq.api.declarations import SUFFIXES
+from sulq.data_files import Files, find_files
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
 from sulq.language.domain import COLUMNS
 from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
@@ -41,13 +43,17 @@ T = TypeVar("T")
 
 
 def look(request: Request) -> Frame:
-    """What columns a file has; with no file named, which files there are."""
+    """What columns a file has, of several the first and partitions; with none named, which files there are."""
     root = _root(request)
-    name = request.optional("file")
-    if name is None:
+    if request.body.get("file") is None:
         files = (path for path in root.rglob("*") if path.is_file() and path.name.lower().endswith(SUFFIXES))
         return {"files": sorted(str(path.relative_to(root)) for path in files)}
-    return request.clerk.manager.look(place(root, name))
+    data = _data(request)
+    if isinstance(data, Path):
+        return request.clerk.manager.look(data)
+    found = request.clerk.manager.look(data.paths[0])
+    columns = cast("list[Frame]", found["columns"]) + [{"name": name, "type": "text"} for name in data.names]
+    return found | {"columns": columns, "tables": [{"table": stem(data.paths[0]), "columns": columns}]}
 
 
 def register(request: Request) -> Frame:
@@ -66,7 +72,7 @@ def _alone(request: Request, name: str) -> DatasetSettings:
     """A dataset of one table."""
     return declare(
         name,
-        place(_root(request), request.text("file")),
+        _data(request),
         _columns(request),
         budget=_budget(request),
         basic_share=request.body.get("basic_share"),
@@ -109,7 +115,7 @@ def _several(request: Request, name: str) -> DatasetSettings:
     sizes = each(_size)
     return declare(
         name,
-        {table: place(_root(request), part.text("file")) for table, part in parts.items()},
+        {table: _data(part) for table, part in parts.items()},
         {table: _columns(part) for table, part in parts.items()},
         budget=_budget(request),
         basic_share=request.body.get("basic_share"),
@@ -140,6 +146,18 @@ def place(root: Path, name: str) -> Path:
     if not inside or not path.name.lower().endswith(SUFFIXES):
         raise SetupError("missing-file", "There is no such data file.", "Name a file below the server's data_root.")
     return path
+
+
+def _data(request: Request) -> Path | Files:
+    """The file that a call names, or several as one table: a list, a pattern or a folder."""
+    root, told = _root(request), request.body.get("file")
+    if not isinstance(told, list):
+        name = request.text("file")
+        several = find_files(root / name, within=root.resolve()) if name.strip() else None
+        return place(root, name) if several is None else several
+    if not told or not all(isinstance(item, str) and item.strip() for item in told):
+        raise QuestionError("bad-request", "file names a data file, or several in a list.")
+    return cast("Files", find_files([root / item for item in told], within=root.resolve()))
 
 
 def _root(request: Request) -> Path:

@@ -7,6 +7,7 @@ spent (T56).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -16,13 +17,13 @@ from pathlib import Path
 from typing import Final, Literal, cast
 from urllib.parse import quote
 
-from sulq.addresses import TableAddress, beside, copy_of, is_address, ledger_of
+from sulq.addresses import TableAddress, beside, beside_all, copy_of, is_address, ledger_of
 from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import covers_in, ledger_folders
 from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.curator.ledger.turns import sync_directory
-from sulq.data_files import find_files
+from sulq.data_files import Files, find_files
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Schema
 from sulq.language.facts import Tables
@@ -31,10 +32,12 @@ from sulq.language.rows_choice import check_auto
 from sulq.service.settings import DatasetSettings, Service, TableSettings
 from sulq.service.worker import database
 
+Told = Path | Files | str | tuple[Path, ...]
+
 
 def declare(
     name: str,
-    data: Path | str | Mapping[str, Path | str],
+    data: Told | Mapping[str, Told],
     columns: Mapping[str, object],
     *,
     budget: Budget,
@@ -96,8 +99,8 @@ def declare(
     )
 
 
-def _source(data: Path | str | tuple[Path, ...], name: str) -> Path | str:
-    """A data file, or the address of a database whose host is known; other addresses no worker reaches."""
+def _source(data: Told, name: str) -> Path | Files | str:
+    """A data file, several, or the address of a database whose host is known; other addresses no worker reaches."""
     if is_address(data):
         database.ways(str(data))
         return str(data)
@@ -114,23 +117,20 @@ def _source(data: Path | str | tuple[Path, ...], name: str) -> Path | str:
             f"The data set {name[:80]!r} names an address; a server reads files and tables in PostgreSQL.",
             "Take it out of the file that is served: another curator's data is asked there.",
         )
-    if isinstance(data, tuple) or find_files(data) is not None:
-        raise SetupError(
-            "bad-config",
-            f"The data set {name[:80]!r} is several files, which a server does not hold: it reads one a table.",
-            "Ask it by `sulq query` or from Python, or write the files into one.",
-        )
+    several = find_files(data)
+    if several is not None or not isinstance(data, Path):
+        return cast("Files", several)
     if not data.name.lower().endswith(SUFFIXES):
         raise SetupError("unreadable-data", f"{data.name!r} is none of {', '.join(SUFFIXES)}.")
     return data.resolve()
 
 
 def _beside(tables: tuple[TableSettings, ...]) -> str:
-    """Where the ledger lies by default: beside the data file, or in the database."""
+    """Where the ledger lies by default: beside the first data file, or in the database."""
     first = tables[0]
-    if isinstance(first.data, Path):
-        return str(beside(first.data))
-    return ledger_of(first.data, first.facts.schema.table if len(tables) == 1 else None)
+    if isinstance(first.data, str):
+        return ledger_of(first.data, first.facts.schema.table if len(tables) == 1 else None)
+    return str(beside(first.files[0]))
 
 
 def _prepared(
@@ -144,19 +144,18 @@ def _prepared(
             "Tables in PostgreSQL are prepared and asked there, all of them, and nothing else is.",
             "Leave prepared out, and name tables of one place.",
         )
-    first = tables[0].data
-    if isinstance(first, str) or told is not None:
+    if not tables[0].files or told is not None:
         return told
-    return copy_of(first if "://" in ledger else Path(ledger), name)
+    return copy_of(tables[0].files[0] if "://" in ledger else Path(ledger), name)
 
 
-def _several(data: Path | str) -> bool:
-    return is_address(data) or str(data).lower().endswith(".duckdb")
+def _several(data: Told) -> bool:
+    return is_address(data) or (isinstance(data, Path) and data.name.lower().endswith(".duckdb"))
 
 
 def rows_of(declared: DatasetSettings) -> list[str]:
     """The private tables of a dataset by where their rows lie; a file of several holds several."""
-    return [_place(table) for table in declared.tables if not table.facts.public]
+    return [place for table in declared.tables if not table.facts.public for place in _places(table)]
 
 
 def check_chosen(declared: DatasetSettings, ledger: Ledger) -> None:
@@ -178,9 +177,10 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
         SetupError: `bad-declaration`: its tables have several ledgers, or one that this server does not go to.
     """
     private = [table for table in declared.tables if not table.facts.public]
-    known = {noted[_place(table)] for table in private if _place(table) in noted}
-    known |= {str(new) for table in private if (new := _new(table, service)).exists()}
-    known |= _covering([_file(table) for table in private if _file(table).exists()], service)
+    files = [file for table in private for file in _files(table)]
+    known = {noted[place] for table in private for place in _places(table) if place in noted}
+    known |= {str(new) for own in _owns(private) if (new := _kept(own, service)).exists()}
+    known |= _covering([file for file in files if file.exists()], service)
     if service.ledgers is not None:
         _moved(private, known, service)
     if len(known) > 1:
@@ -189,9 +189,9 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
             "Some of these tables have ledgers of their own already: no budget would hold for all of them.",
             "Register them as they were, each with its own budget.",
         )
-    ledger = known.pop() if known else str(_new(private[0], service))
-    first = _file(private[0])
-    place = Path(ledger) if service.ledgers is None and "://" not in ledger else first  # no rows among the ledgers
+    begun = [_begun(table, service) for table in private]
+    ledger = known.pop() if known else str(_kept(begun[0], service))
+    place = Path(ledger) if service.ledgers is None and "://" not in ledger else files[0]  # no rows among the ledgers
     return replace(declared, ledger=ledger, prepared=copy_of(place, declared.name))
 
 
@@ -204,36 +204,65 @@ def _covering(files: list[Path], service: Service) -> set[str]:
 
 def _moved(private: list[TableSettings], known: set[str], service: Service) -> None:
     """Refuse to forget a ledger that lies beside the data, or one of which nobody here can say: the owner's to move."""
-    for table in private:
-        there, new = beside(_file(table)), _new(table, service)
-        if not there.exists() and _file(table).exists():
-            found = covering(Source.file(_file(table)).unread(), covers_in(ledger_folders([_file(table)])))
+    files = [file for table in private for file in _files(table)]
+    books = covers_in(ledger_folders([file for file in files if file.exists()]))
+    for own, file in _owns(private).items():
+        there = own
+        if not there.exists() and file.exists():
+            found = covering(Source.file(file).unread(), books)
             there = next((place for place in found if isinstance(place, Path)), there)
         if there.exists() and str(there) not in known:
             raise SetupError(
                 "bad-declaration",
-                f"There is a ledger beside {_file(table).name}; this server keeps ledgers in a folder of their own.",
-                f"Stop the server and move {there.name} there as {new.name}, or declare the dataset in sulq.toml.",
+                f"There is a ledger beside {file.name}; this server keeps ledgers in a folder of their own.",
+                f"Stop the server and move {there.name} there as {_kept(own, service).name}, or declare the dataset "
+                "in sulq.toml.",
             )
 
 
-def _new(table: TableSettings, service: Service) -> Path:
-    """Where a ledger is begun for a table's rows."""
-    own = beside(_file(table))
+def _owns(private: list[TableSettings]) -> dict[Path, Path]:
+    """Where a ledger of any of these files alone lies by default, or of a whole that they are parts of; and a file."""
+    found = {beside(file): file for table in private for file in _files(table)}
+    for table in private:
+        with contextlib.suppress(SetupError):  # several folders have no such place
+            found.setdefault(beside_all(_files(table)), _files(table)[0])
+    return found
+
+
+def _begun(table: TableSettings, service: Service) -> Path:
+    """Beside which a ledger is begun for a table's rows; in a folder of ledgers it is found from every part."""
+    alone = beside(_files(table)[0])
+    if service.ledgers is not None or len(_files(table)) == 1:
+        return alone
+    try:
+        found = beside_all(_files(table))
+    except SetupError as error:
+        remedy = "Declare the dataset in sulq.toml and name its ledger, or put the files into one folder."
+        raise SetupError(error.code, error.message, remedy) from None
+    inside = service.data_root is None or found.is_relative_to(service.data_root.resolve())
+    return found if inside else alone
+
+
+def _kept(own: Path, service: Service) -> Path:
+    """Where a ledger lies whose place would be beside the data."""
     if service.ledgers is None or service.data_root is None:
         return own
-    return service.ledgers.resolve() / quote(str(own.relative_to(service.data_root.resolve())), safe="")
+    root = service.data_root.resolve()
+    named = own.relative_to(root) if own.is_relative_to(root) else own  # of all that lies there as one table
+    return service.ledgers.resolve() / quote(str(named), safe="")
 
 
-def _file(table: TableSettings) -> Path:
-    """A table's data file: calls register files alone, and an address stands in the server's own configuration."""
+def _files(table: TableSettings) -> tuple[Path, ...]:
+    """A table's data files: calls register files alone, and an address stands in the server's own configuration."""
     if isinstance(table.data, str):
         raise SetupError("bad-declaration", "Tables in PostgreSQL are declared in the server's sulq.toml.")
-    return table.data
+    return table.files
 
 
-def _place(table: TableSettings) -> str:
-    return str(table.data) if table.inside is None else f"{table.data}#{table.inside}"
+def _places(table: TableSettings) -> list[str]:
+    """Where a table's rows lie: each part by itself, as it may be registered alone too."""
+    places = [str(path) for path in table.files] or [str(table.data)]
+    return places if table.inside is None else [f"{place}#{table.inside}" for place in places]
 
 
 class Holdings:
@@ -291,11 +320,11 @@ def _same(table: TableSettings, other: TableSettings) -> bool:
     if isinstance(table.data, str) or isinstance(other.data, str):
         return isinstance(table.data, str) and isinstance(other.data, str) and _one_table(table, other)
     apart = None not in (table.inside, other.inside) and table.inside != other.inside
-    return not apart and _one_file(table.data, other.data)
+    return not apart and not _identities(table).isdisjoint(_identities(other))
 
 
 def _named(table: TableSettings) -> str:
-    return f"table {table.facts.schema.table!r}" if isinstance(table.data, str) else table.data.name
+    return table.data.name if isinstance(table.data, Path) else f"table {table.facts.schema.table!r}"
 
 
 def _one_table(table: TableSettings, other: TableSettings) -> bool:
@@ -318,13 +347,23 @@ def _hosts(url: str) -> set[tuple[str, int]]:
     return {(host.lower(), port) for host, port in both}
 
 
-def _one_file(path: Path, other: Path) -> bool:
-    if path.resolve() == other.resolve():
-        return True
+def _identities(table: TableSettings) -> set[object]:
+    """By what each of a table's files is known: where it lies, and what lies there under another name too."""
+    found: set[object] = set()
+    for path in table.files:
+        found.add(path.resolve())
+        with contextlib.suppress(OSError):
+            stat = path.stat()
+            found.add((stat.st_dev, stat.st_ino))
+    return found
+
+
+def _again(declared: DatasetSettings) -> DatasetSettings | SulqError:
+    """A dataset with the parts that there are now: one that came or went is data that changed, as its worker says."""
     try:
-        return path.samefile(other)  # another name for it
-    except OSError:
-        return False
+        return declared.again()
+    except SulqError as error:
+        return error
 
 
 LEDGERS: Final = ".ledgers"  # no dataset's name begins so
@@ -402,7 +441,7 @@ class RegisteredStore:
                     ),
                 )
             else:
-                yield name, found
+                yield name, _again(found)
 
     def _path(self, name: str) -> Path:
         return self._folder / f"{name}.json"

@@ -2,8 +2,9 @@
 
     web      the program, and the server's certificate; neither data, ledgers nor the access store
     clerk    the program; the folders of the ledgers, of their anchors and of the server's state; names below data_root
-    worker   the program and its data, read-only; the folder of its prepared copy, and the one it spills to; where its
-             tables lie in a database, what PostgreSQL's own library looks for, and a proxy to it
+    worker   the program and its data, read-only; names in the folders of a pattern, to notice a part that comes; the
+             folder of its prepared copy, and the one it spills to; where its tables lie in a database, what
+             PostgreSQL's own library looks for, and a proxy to it
     proxy    the program, and how names are found; the ports of the database, and of names
     look     the program and the one file it looks at; the folder it spills to
 
@@ -25,9 +26,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
+from sulq.data_files import Files
 from sulq.service.clerk.registration import RegisteredStore
 from sulq.service.sandbox import launcher
-from sulq.service.settings import DatasetSettings
+from sulq.service.settings import DatasetSettings, data_of, files_of
 from sulq.service.worker import database
 
 Told = Mapping[str, object]
@@ -79,20 +81,23 @@ def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | No
     if part == "worker":
         dataset = cast("Told", settings["dataset"])
         tables = cast("list[Told]", dataset["tables"])
-        data = [str(table["data"]) for table in tables if "://" not in str(table["data"])]
-        read += data + [f"{path}.wal" for path in data]  # a DuckDB file's last changes
+        data = [data_of(table["data"]) for table in tables]
+        read += [str(path) for each in data for path in files_of(each)]
+        read += [f"{path}.wal" for path in data if isinstance(path, Path)]  # a DuckDB file's last changes
+        listed = sorted({str(folder) for each in data if isinstance(each, Files) for folder in each.listed})
         if dataset["prepared"]:
             write.append(str(Path(str(dataset["prepared"])).parent))
         url = database_of(settings)
         more = {} if url is None else _relayed(url)
-        return {"network": False, "read": read + more.pop("files", []), "write": write, "closed": closed, **more}
+        reached = {"read": read + more.pop("files", []), "write": write, "list": listed}
+        return {"network": False, **reached, "closed": closed, **more}
     return None
 
 
 def database_of(settings: Told) -> str | None:
     """The address of a worker's tables, where they lie in a database: all of them lie in the same."""
     tables = cast("list[Told]", cast("Told", settings["dataset"])["tables"])
-    return next((str(table["data"]) for table in tables if "://" in str(table["data"])), None)
+    return next((data for table in tables if isinstance(data := data_of(table["data"]), str)), None)
 
 
 def _relayed(url: str) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
     datasets += [found for _, found in RegisteredStore(state / "datasets").read() if isinstance(found, DatasetSettings)]
     read, write, listed = [], [str(state)], []
     tables = [table for declared in datasets for table in declared.tables if not table.facts.public]
-    closed = [str(table.data) for table in tables if isinstance(table.data, Path)]
+    closed = [str(path) for table in tables for path in table.files]
     for declared in datasets:
         if isinstance(declared.prepared, Path):
             closed += [str(declared.prepared), str(_own(declared.prepared))]

@@ -36,7 +36,7 @@ from typing import Final
 
 FOUND: Final = "SULQ_APART"  # names what was given up, for the command
 RELAY: Final = "SULQ_RELAY"  # the number of its end of the relay's channel
-MAX_LINE_BYTES: Final = 2**20
+MAX_LINE_BYTES: Final = 2**24  # the paths of as many files as a table may have
 
 NEW_USERS: Final = 0x10000000
 NEW_NETWORK: Final = 0x40000000

@@ -108,6 +108,22 @@ def test_what_was_said_is_carried_along() -> None:
         assert again.body() == draft().body()
 
 
+@pytest.mark.parametrize(
+    ("several", "file"),
+    [
+        ("", "survey.parquet"),
+        (" \r\n", "survey.parquet"),
+        ("visits/*.csv", "visits/*.csv"),
+        ("a b\r\nc\n", ["a b", "c"]),
+    ],
+)
+def test_several_files_are_one_table(several: str, file: object) -> None:
+    """A folder, a pattern or a list stands in place of the file, on every step."""
+    found = draft(file="survey.parquet", several=several)
+    again = RegistrationDraft.of(Fields(list((GIVEN | dict(found.hidden("review"))).items())))
+    assert found.body()["file"] == again.body()["file"] == file
+
+
 def test_the_body_is_the_api_s_own() -> None:
     """Columns, unit and budget travel in the canonical JSON."""
     body = draft(size="1000").body()

@@ -28,12 +28,12 @@ T = TypeVar("T")
 
 STEPS: Final = ("file", "columns", "unit", "budget", "review")
 STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms, and what these say at first
-    "file": {"file": "", "name": ""},
+    "file": {"file": "", "several": "", "name": ""},
     "unit": {"whose": "column", "person": "", "rows": "1", "neighbors": "add_remove", "fold": ""},
     "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "rho": "0.1"}
     | {"basic_share": "", "key_share": "", "size": "", "synthetic": ""},
 }
-VERBATIM: Final = ("file", "person")  # names of files and of columns keep their blanks
+VERBATIM: Final = ("file", "several", "person")  # names of files and of columns keep their blanks
 MAX_COLUMNS: Final = 3000
 KINDS: Final = {
     "skip": "leave out: nobody can ask about it",
@@ -126,6 +126,7 @@ class RegistrationDraft:
 
     columns: list[ColumnDraft]
     file: str
+    several: str  # a folder, a pattern, or one of these or a file on each line; "" where the table is one file
     name: str
     whose: str  # "row" or "column"
     person: str
@@ -151,6 +152,12 @@ class RegistrationDraft:
         said = {name: fields.text(name) or text for name, text in usual.items()}
         said |= {name: fields.get(name, "") for name in VERBATIM}
         return cls([ColumnDraft.of(fields, i) for i in several], **said)
+
+    @property
+    def data(self) -> str | list[str]:
+        """The file, or several as one table, as the API takes them."""
+        lines = [line for line in self.several.splitlines() if line.strip()]
+        return lines if len(lines) > 1 else lines[0] if lines else self.file
 
     def hidden(self, step: str) -> list[tuple[str, str]]:
         """What the other steps said, for the form of this one to carry."""
@@ -252,7 +259,7 @@ class RegistrationDraft:
         columns, unit, budget = self.declared(), self.unit(), self.budget()
         body: dict[str, object] = {
             "name": self.name,
-            "file": self.file,
+            "file": self.data,
             "columns": {name: wire.to_json(column) for name, column in (columns or {}).items()},
             "unit": wire.to_json(unit),
             "budget": wire.to_json(budget),
@@ -341,7 +348,7 @@ async def step(visit: Visit) -> Response:
         return await _step(visit, draft, "file")
     if not draft.columns or visit.request.query_params.get("look"):
         try:
-            draft.columns = looked(await visit.api.post(at("look"), {"file": draft.file}))
+            draft.columns = looked(await visit.api.post(at("look"), {"file": draft.data}))
         except Refusal as refusal:
             return await _step(visit, draft, "file", refusal=refusal)
     return await _step(visit, draft, draft.reach(wanted))

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import PlainTextResponse, Response
 
+from sulq.data_files import MAX_PARTS
 from sulq.errors import SulqError
 from sulq.language.privacy import MAX_DELTA_SHARE
 from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
@@ -19,6 +20,7 @@ from sulq.service.web.requests import Asker, Body, ClerkClient, Tree
 from sulq.service.web.responses import Json
 from sulq.version import __version__
 
+DataWords = str | Annotated[list[str], Field(min_length=1, max_length=MAX_PARTS)]
 DeltaShare = Annotated[float, Field(ge=0, le=float(MAX_DELTA_SHARE))]
 _NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]+")
 
@@ -64,12 +66,13 @@ class FactsReply(BaseModel):
 class TableBody(Body):
     """One of several tables: its file, its columns, and how it hangs together with the others.
 
+    `file` may name several files as one table, as in a dataset of one table.
     `key`: the column that differs from row to row. `public`: rows that need no protection. `person`: the column that
     says whose row it is, where it is not the unit's. `references`: columns that name a row of another private table by
     its key, {column: table}.
     """
 
-    file: str
+    file: DataWords
     columns: dict[str, Tree]
     key: str | None = None
     public: bool = False
@@ -81,7 +84,8 @@ class TableBody(Body):
 class RegisterBody(Body):
     """The owner's declarations: columns, unit and budget in the canonical JSON, files below data_root.
 
-    One table is `file` and `columns`; several are `tables`, by their names, in place of these. `graph`: of one table
+    One table is `file` and `columns`; several are `tables`, by their names, in place of these. `file` is a data file; a
+    pattern, a folder or a list of these are several files of one table. `graph`: of one table
     whose rows are edges, the columns of both ends and of the weight, if there is one. `basic_share`: of an EpsilonDelta
     budget, the part of delta for asks that are added one by one; a twentieth if it is left out. `key_share`: likewise
     for open keys; a tenth if it is left out and a table has them. A unit with `rows` "auto" has the number chosen from
@@ -90,7 +94,7 @@ class RegisterBody(Body):
 
     name: str
     budget: Tree
-    file: str | None = None
+    file: DataWords | None = None
     columns: dict[str, Tree] | None = None
     tables: Annotated[dict[str, TableBody], Field(min_length=1)] | None = None
     unit: Tree | None = None
@@ -103,9 +107,9 @@ class RegisterBody(Body):
 
 
 class LookBody(Body):
-    """A data file below the server's data_root; none: which files there are."""
+    """A data file below the server's data_root, or several as one table; none: which files there are."""
 
-    file: str | None = None
+    file: DataWords | None = None
 
 
 class RegisterReply(BaseModel):
