@@ -105,6 +105,33 @@ def test_a_copy_that_is_there_in_the_middle_of_an_ask_stops_nobody(
         assert (db.remaining, db.preparing) == (Epsilon(600), None)
 
 
+def test_an_ask_that_was_charged_is_answered_though_no_copy_can_be_made(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was certified over the records, which stand as they did; whoever asks after that hears why, and pays nothing.
+
+    Control: the next ask.
+    """
+    real = Writer.transact
+
+    def then_failed(*given: object, **more: object) -> object:
+        monkeypatch.setattr(Writer, "transact", real)
+        found = real(*given, **more)
+        held.failure = "unreadable-data"
+        held.go.set()
+        built(db)
+        return found
+
+    with opened(TABLE) as db:
+        assert db.sum("x", spend=SURE).value == 22
+        assert held.begun.wait(30)
+        monkeypatch.setattr(Writer, "transact", then_failed)
+        assert db.sum("x", by=["g"], spend=SURE).value == {"a": 8, "b": 5, None: 9}
+        with pytest.raises(SetupError) as stopped:
+            db.sum("x", spend=SURE, fresh=True)
+        assert (stopped.value.code, db.remaining) == ("unreadable-data", Epsilon(600))
+
+
 def test_records_are_let_go_of_once_the_copy_is_asked(held: Held) -> None:
     """A frame is not held twice, nor is a second DuckDB, however many questions came early."""
     with opened(TABLE) as db:

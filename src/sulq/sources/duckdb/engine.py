@@ -162,7 +162,7 @@ class DuckEngine(StoredEngine):
                     self._connection, opened.stop = opened, None
                 finally:  # what is asked from now on is asked of the copy, or why there is none is heard
                     self._waits, self._early = True, None
-                    self._known_facts = None  # plans are certified anew, of the copy
+                self._known_facts = None  # plans are certified anew, of the copy; without one, a charged one is run
                 self._renew = False
 
     def early(self) -> bool:
