@@ -396,6 +396,29 @@ def test_what_is_found_aside_stops_the_ledger_T48(
     ledger.close()
 
 
+@pytest.mark.parametrize("code", ["missing-file", "ledger-failed", "ledger-busy"])
+def test_a_place_that_cannot_be_read_aside_for_a_while_stops_nothing(
+    code: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read later. Control: a forged history, above, stops the ledger."""
+    monkeypatch.setattr(full_check, "DELAY_SECONDS", 0.01)
+    real, tries = full_check.look, []
+
+    def look(*given: object) -> object:
+        tries.append(code)
+        if len(tries) < 3:
+            raise SetupError(code, "No.")
+        return real(*given)
+
+    with begin(place) as ledger:
+        lived(ledger, 30)
+    monkeypatch.setattr(full_check, "look", look)
+    with reopened(place) as ledger:
+        ledger._check._thread.join(30)
+        assert (len(tries), ledger.usable) == (3, True)
+        ask(ledger, pure("0.001"))
+
+
 @pytest.mark.parametrize("said", [{"totals": Totals(1)}, {"budget": Epsilon(2)}, {"totals": None}])
 def test_the_kernel_writes_no_checkpoint_that_is_wrong_T52(said: dict[str, object]) -> None:
     """A deceiver: what is proposed as a checkpoint is compared with the draft's own totals and budget."""

@@ -95,7 +95,10 @@ class FullCheck:
                 with opening():
                     self.check(pausing=True)
             except SulqError as error:
-                if error.code == "ledger-busy":
+                if error.code not in (
+                    "ledger-damaged",
+                    "ledger-format",
+                ):  # a place that cannot be read now may be later
                     continue
                 self._failed(error)
             except Exception as error:  # noqa: BLE001 - what cannot be read is not what was written
