@@ -164,14 +164,18 @@ def test_the_number_is_chosen_once_and_kept_by_T56(path: Path) -> None:
         assert spent == Epsilon(0.5)
         assert abs(float(db.count(spend=Epsilon(2)).value) - np.minimum(_rows(path), k).sum()) < 40 * k
         assert "chosen from the noisy histogram" in str(db.facts)
-    for unit in (AUTO, sulq.Unit("pid", rows="auto", most=2), sulq.Unit("pid", rows=k)):
+    for unit in (AUTO, sulq.Unit("pid", rows=k)):
         with sulq.connect(path, unit=unit, **OPEN) as db:
             assert (db.facts.unit, db.facts.spent) == (Unit("pid", k), Epsilon(2.5))
             assert len(db.transcript()) == 2
-    for unit in (sulq.Unit("pid", rows=k + 1), sulq.Unit("pid", rows=1024), sulq.Unit("x", rows="auto")):
+    others = (("pid", {"most": 2}), ("pid", {"share": 0.1}), ("x", {}))  # another choice, which was not bought
+    auto = [sulq.Unit(column, rows="auto", **other) for column, other in others]
+    for unit in (sulq.Unit("pid", rows=k + 1), sulq.Unit("pid", rows=1024), *auto):
         with pytest.raises(SetupError) as error:
             sulq.connect(path, unit=unit, **OPEN)
         assert error.value.code == "unit-mismatch"
+    with pytest.raises(SetupError, match=r"most=1024, share=0\.05"):
+        sulq.connect(path, unit=auto[0], **OPEN)
     assert verify(path.with_suffix(".ledger"), mechanisms=tuple(MECHANISMS)).unit == Unit("pid", k)
 
 

@@ -380,6 +380,14 @@ def compare(
     protected = own.unit if choice is None else replace(own.unit, rows=choice.rows)
     if founding.histogram_share is not None:
         if isinstance(unit, AutoUnit) and unit.fits(protected):
+            if (unit.rows, unit.share) != (own.unit.rows, founding.histogram_share):
+                begun = f"most={own.unit.rows}, share={float(founding.histogram_share):.9g}"
+                raise SetupError(
+                    "unit-mismatch",
+                    f"The ledger was begun with {begun}; it was opened with most={unit.rows}, "
+                    f"share={float(unit.share):.9g}.",
+                    f'Write rows="auto", {begun}: what the number of rows is chosen by is fixed when it is begun.',
+                )
             unit = protected  # the ledger's own maximum, or the number that was chosen
         elif unit is not None and choice is None:
             why = "How many rows of a person this ledger keeps is not chosen yet."
