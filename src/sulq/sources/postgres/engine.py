@@ -189,9 +189,7 @@ def _address(dataset: Dataset) -> TableAddress:
 
 MAX_READ_PAGES: Final = 512  # read by one statement: about 4 MiB of the copy
 MAX_READ_TEXT_PAGES: Final = 16  # where there are texts: a page can name 12 MB, and no value may pass 1 GB (T30)
-READING_MEMORY_MIB: Final = (
-    128  # of DuckDB's own while tables of numbers are read and checked, whose persons it counts aside
-)
+READING_MEMORY_MIB: Final = 128  # of DuckDB's own while tables of numbers are read and checked; persons lie aside
 TEXT: Final = "VARCHAR"
 
 
