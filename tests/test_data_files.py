@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -122,6 +125,83 @@ def test_the_ledger_of_one_part_is_found_from_any_other_T98(tmp_path: Path) -> N
         with sulq.connect(data, columns={"age": Int(0, 120)}, table="t", budget=Epsilon(3), renew=times > 1) as db:
             db.count(spend=Epsilon(1))
             assert (db._ledger.path, db.spent) == (parts[0].with_suffix(".ledger"), Epsilon(times))
+
+
+def written(folder: Path, night: int) -> None:
+    """A folder's parts as they are written every night: the same people, new names, the old parts gone after."""
+    folder.mkdir(exist_ok=True)
+    old = [*folder.glob("*.parquet")]
+    for i in range(2):
+        ages = pa.array(np.arange(20) + night, pa.int64())
+        pq.write_table(pa.table({"age": ages}), folder / f"part-{i}-{night}.parquet")
+    for path in old:
+        path.unlink()
+
+
+@pytest.mark.parametrize("word", ["folder", "replaced", "pattern", "part"])
+def test_parts_that_are_written_anew_have_no_second_budget_T98(word: str, tmp_path: Path) -> None:
+    """The ledger covers a folder and a pattern, not only the files they stood for; a folder's lies beside it.
+
+    Control: the same parts in another folder, whose owner names nothing of the first, have a budget of their own.
+    """
+    folder = tmp_path / "visits"
+    ledgers = set()
+    for night in range(3):
+        if word == "replaced" and night:
+            shutil.rmtree(folder)
+        written(folder, night)
+        told = {"pattern": folder / "part-*.parquet", "part": folder / f"part-0-{night}.parquet"}.get(word, folder)
+        data = folder if word == "part" and not night else told
+        with sulq.connect(data, columns={"age": Int(0, 120)}, table="t", budget=Epsilon(3), renew=True) as db:
+            assert db.remaining == Epsilon(3 - night)
+            db.count(spend=Epsilon(1), fresh=True)
+            ledgers.add(db._ledger.path)
+    assert ledgers == {folder / "part-0-0.ledger" if word == "pattern" else tmp_path / "visits.ledger"}
+    if word != "pattern":  # and whoever else reads the folder finds the parts alone in it
+        assert {path.suffix for path in folder.iterdir()} == {".parquet"}
+    other = tmp_path / "elsewhere" / "other"  # beside it no ledger lies that looks for data written anew
+    other.parent.mkdir()
+    written(other, 9)
+    with sulq.connect(other, columns={"age": Int(0, 120)}, table="t", budget=Epsilon(3)) as db:
+        assert db.remaining == Epsilon(3)
+        assert db._ledger.path == other.with_suffix(".ledger")
+
+
+def test_each_list_of_parts_has_a_copy_of_its_own(tmp_path: Path) -> None:
+    """Lists that begin with the same part are other tables. Control: the same list is prepared once."""
+    written(tmp_path / "v", 0)
+    written(tmp_path / "v2", 1)
+    a, b, c = tmp_path / "v" / "part-0-0.parquet", tmp_path / "v" / "part-1-0.parquet", tmp_path / "v2"
+    shutil.move(c / "part-1-1.parquet", a.with_name("c.parquet"))
+    columns = {"age": Int(0, 120)}
+    for other in ([a, b], [a, a.with_name("c.parquet")], [a, b]):
+        with sulq.connect(other, columns=columns, table="t", budget=Epsilon(3), renew=True) as db:
+            db.prepare()
+    assert len([*a.parent.glob("*.prepared")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "word"),
+    [
+        (["s3://a/b.parquet"], "engine-not-available", "address"),
+        ("v", "unreadable-data", "UTF-8"),
+        ("k=1", "unreadable-data", "partition"),
+    ],
+)
+def test_what_is_no_list_of_files_is_refused(told: object, code: str, word: str, tmp_path: Path) -> None:
+    """An address in a list, a name that is no text, a partition that is said twice."""
+    rows = pa.table({"age": [1]})
+    (tmp_path / "v").mkdir()
+    pq.write_table(rows, tmp_path / "v" / "a.parquet")
+    (tmp_path / "v" / "a.parquet").rename(tmp_path / "v" / os.fsdecode(b"a\xff.parquet"))
+    (tmp_path / "k=1" / "k=2").mkdir(parents=True)
+    pq.write_table(rows, tmp_path / "k=1" / "k=2" / "a.parquet")
+    data = told if isinstance(told, list) else tmp_path if told == "k=1" else tmp_path / told
+    if told == "k=1":
+        shutil.rmtree(tmp_path / "v")
+    with pytest.raises(SetupError, match=word) as refusal:
+        sulq.connect(data, columns={"age": Int(0, 120)}, budget=Epsilon(1))
+    assert refusal.value.code == code
 
 
 UNLIKE = {

@@ -179,12 +179,24 @@ def beside(data: Path) -> Path:
     return data.with_name(f"{stem(data)}.ledger")
 
 
+def named_after(file: Path) -> set[Path]:
+    """The folders in which the ledger of a folder lies that holds a data file, at whatever depth."""
+    return {folder.parent for folder in file.parents if folder.name and beside(folder).exists()}
+
+
 def beside_all(files: Sequence[Path]) -> Path:
     """Where a ledger of several data files is begun: beside the first, or beside a whole that they are partitions of.
+
+    Beside a folder that stands among them, not in it: there it would be one of the table's files to others who read
+    the folder, and be gone with it.
 
     Raises:
         SetupError: they lie in several folders that are no partitions of one.
     """
+    folders = [file for file in files if file.is_dir()]
+    if folders:
+        within = [file for file in files if not any(folder in file.parents for folder in folders)]
+        files = [partition_folders(file / "any")[-1] if file in folders else file for file in within]
     wholes = {partition_folders(file)[-1] for file in files}
     if len({file.parent for file in files}) == 1:
         return beside(files[0])

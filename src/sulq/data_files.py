@@ -6,12 +6,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
 
+from sulq.addresses import stem
 from sulq.errors import SetupError
 
 MAX_PARTS: Final = 4096
@@ -21,6 +22,13 @@ NOBODY: Final = "__HIVE_DEFAULT_PARTITION__"  # a partition's value that is miss
 _WILD: Final = re.compile(r"[*?\[]")
 _HIDDEN: Final = ("_", ".")
 Told = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An owner's pattern, by which a ledger knows the files again that it stands for, whatever they are called."""
+
+    told: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,20 @@ class Files:
         return Path(self.told[0]) if len(self.told) == 1 and _is(Path(self.told[0]), folder=True) else None
 
     @property
+    def covered(self) -> tuple[Path | Pattern, ...]:
+        """What a ledger notes: every file, and the folders and patterns that were named, for files that come later."""
+        folders = [Path(item).resolve() for item in self.told if _is(Path(item), folder=True)]
+        patterns = [Pattern(item) for item in self.told if _is_pattern(item)]
+        return *folders, *patterns, *self.paths
+
+    @property
+    def name(self) -> str:
+        """What tells these words from others, whatever files they stand for now."""
+        first = Path(self.told[0])
+        first = _fixed(first)[0] if _is_pattern(self.told[0]) else first
+        return f"{stem(first)}-{hashlib.sha256(json.dumps(self.told).encode()).hexdigest()[:8]}"
+
+    @property
     def stamp(self) -> tuple[int, int]:
         """The size of all files together, and a number that changes with the name, size or time of any (SR12)."""
         try:
@@ -57,9 +79,7 @@ class Files:
     def listed(self) -> list[Path]:
         """The folders whose names must be seen to find the files again."""
         found = {Path(item) for item in self.told if _is(Path(item), folder=True)}
-        found |= {
-            _fixed(Path(item))[0] for item in self.told if _WILD.search(item) and not _is(Path(item), folder=False)
-        }
+        found |= {_fixed(Path(item))[0] for item in self.told if _is_pattern(item)}
         return sorted(found | {path.parent for path in self.paths} if found else found)
 
     def again(self) -> Files:
@@ -103,6 +123,10 @@ def _path(told: Told) -> Path:
         return Path(told)
 
 
+def _is_pattern(item: str) -> bool:
+    return bool(_WILD.search(item)) and not any(_is(Path(item), folder=folder) for folder in (False, True))
+
+
 def _is(path: Path, *, folder: bool) -> bool:
     try:
         return path.is_dir() if folder else path.is_file()
@@ -111,10 +135,15 @@ def _is(path: Path, *, folder: bool) -> bool:
 
 
 def _files(told: list[str], within: Path | None = None) -> Files:
+    if any("://" in item for item in told):
+        why = "A file behind an address is not read: nothing is fetched while data is opened."
+        raise SetupError("engine-not-available", why, "Download it, and connect to its path.")
     if within is not None:
         for item in told:
             _below(_path(item).absolute(), within)
     found = [each for item in told for each in _expanded(_path(item))]
+    if not found and within is not None:  # what a link leads to elsewhere is no more there than what is nowhere
+        raise not_below()
     if not found:
         remedy = f"Name files that end in {', '.join(KINDS)}."
         where = f"There is no data file in {told[0][:200]!r}." if told else "The list of data files is empty."
@@ -124,14 +153,26 @@ def _files(told: list[str], within: Path | None = None) -> Files:
     paths = tuple(path.resolve() for path, _ in found)
     if within is not None and not all(path.is_relative_to(within) for path in paths):
         raise not_below()
+    _named(told, paths)
     same = {(stat.st_dev, stat.st_ino): path for path, stat in ((path, path.stat()) for path in paths)}
     if len(same) != len(paths):  # its rows would count twice
         raise SetupError("bad-declaration", "One file stands twice among the parts.", "Name each file once.")
     _agree(paths, "another kind of file", [_kind(path) for path in paths])
     partitions = [dict(values) for _, values in found]
+    twice = next((path for path, values in found if len(dict(values)) < len(values)), None)
+    if twice is not None:
+        raise SetupError("unreadable-data", f"Two folders above the part {twice.name!r} say one partition's value.")
     _agree(paths, "other partitions", [tuple(each) for each in partitions])
     values = tuple(tuple(each.values()) for each in partitions)
     return Files(tuple(str(_path(item).absolute()) for item in told), paths, tuple(partitions[0]), values, within)
+
+
+def _named(told: list[str], paths: Sequence[Path]) -> None:
+    """Refuse names that are not texts: nothing could be written of them."""
+    try:
+        "".join([*told, *map(str, paths)]).encode()
+    except UnicodeEncodeError:
+        raise SetupError("unreadable-data", "The name of a data file is not UTF-8.", "Rename it.") from None
 
 
 def not_below() -> SetupError:

@@ -173,7 +173,7 @@ def connect(
     private = [
         (source, item.inside or item.facts.schema.table)
         for item in tables
-        for source in (item.source.paths if isinstance(item.source, Files) else (item.source,))
+        for source in (item.source.covered if isinstance(item.source, Files) else (item.source,))
         if not item.facts.public
     ]
     covered = sources_of(private)

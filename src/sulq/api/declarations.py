@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
-from sulq.addresses import TableAddress, beside, copy_of, is_address, same_database, stem
+from sulq.addresses import TableAddress, beside, beside_all, copy_of, is_address, same_database, stem
 from sulq.data_files import Files, find_files
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.language.domain import Category, Schema, Text, joinable
@@ -281,10 +281,11 @@ def prepared_copy(
         return Path(told)
     if told is not None or not all(isinstance(source, (Path, Files)) for source in sources):
         return None if told is None else bool(told)
-    several = isinstance(sources[0], Files)
-    files = sources[0].paths if isinstance(sources[0], Files) else (cast("Path", sources[0]),)
-    first = files[0]
+    if isinstance(sources[0], Files):
+        named = [path for path in sources[0].covered if isinstance(path, Path)]
+        return copy_of(ledger if isinstance(ledger, Path) else beside_all(named), sources[0].name)
+    first = cast("Path", sources[0])
     near = ledger if isinstance(ledger, Path) else beside(first)
-    if several or (found and near != beside(first)):  # the ledger of other files too: each has a copy of its own
-        return copy_of(near, f"{stem(first)}-{len(files)}" if several else stem(first))
+    if found and near != beside(first):  # the ledger of other files too: each has a copy of its own
+        return copy_of(near, stem(first))
     return near.with_name(f"{near.name.removesuffix('.ledger')}.prepared")

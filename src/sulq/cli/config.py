@@ -39,7 +39,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 from sulq.cli.settings import SETTINGS, ConfigPlace, TableConfig, section
-from sulq.data_files import find_files
+from sulq.data_files import Pattern, find_files
 from sulq.errors import SetupError
 from sulq.language.domain import Column
 from sulq.language.privacy import DELTA_SHARES, Budget, Unit, delta_share_of
@@ -116,6 +116,12 @@ def files_of(data: Path | str | tuple[Path, ...]) -> tuple[Path | str, ...]:
     """The files of a list, a pattern or a folder; one file or address by itself, whether it is there or not."""
     several = find_files(data)
     return cast("tuple[Path | str, ...]", (data,)) if several is None else several.paths
+
+
+def covered(data: Path | str | tuple[Path, ...]) -> tuple[Path | Pattern | str, ...]:
+    """The same, and the folders and patterns that were named: what a ledger notes."""
+    several = find_files(data)
+    return files_of(data) if several is None else several.covered
 
 
 def is_file(path: Path) -> bool:

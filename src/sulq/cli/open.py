@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from sulq.addresses import begun, copy_of
 from sulq.api.connect import connect
 from sulq.api.declarations import in_spark, lies_elsewhere
-from sulq.cli.config import DatasetConfig, files_of, find
+from sulq.cli.config import DatasetConfig, covered, find
 from sulq.errors import AccessDenied, SetupError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def ledger_for(found: DatasetConfig, *, new_people: bool = False) -> Path | str 
     tables = [(part.data, name) for name, part in found.tables.items() if not part.public]
     tables = tables or [(found.data, found.table)]
     private: list[tuple[object, str]] = [
-        (each.resolve() if isinstance(each, Path) else each, name) for data, name in tables for each in files_of(data)
+        (each.resolve() if isinstance(each, Path) else each, name) for data, name in tables for each in covered(data)
     ]
     if any(isinstance(data, Path) and not data.exists() for data, _ in private):  # whoever opens it will say so
         return found.ledger or begun(private)

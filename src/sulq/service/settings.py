@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Literal, cast
 
 from sulq.answers import wire
-from sulq.data_files import Files
+from sulq.data_files import Files, Pattern
 from sulq.language.facts import TableFacts
 from sulq.language.privacy import DELTA_SHARES, Budget, Unit
 
@@ -178,6 +178,11 @@ def data_of(tree: object) -> Path | Files | str:
 def files_of(data: Path | Files | str) -> tuple[Path, ...]:
     """The files of a table; none where it lies in a database."""
     return data.paths if isinstance(data, Files) else () if isinstance(data, str) else (data,)
+
+
+def covered_of(data: Path | Files | str) -> tuple[Path | Pattern, ...]:
+    """The same, and the folders and patterns that were named: what a ledger notes."""
+    return data.covered if isinstance(data, Files) else files_of(data)
 
 
 def _plain(value: object) -> object:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from sulq.addresses import TableAddress, is_address
-from sulq.data_files import Files, find_files
+from sulq.data_files import Files, Pattern, find_files
 from sulq.errors import SetupError
 from sulq.sources.decode import csv_file, frames
 from sulq.sources.spark.frame import SCHEME, NamedTable, is_frame
@@ -135,6 +135,11 @@ class Origin:
         if isinstance(self.data, Files):
             return self.data.paths
         return () if self.path is None else (self.path,)
+
+    @property
+    def covered(self) -> tuple[Path | Pattern, ...]:
+        """What a ledger notes of it: its files, and the folders and patterns that they were named by."""
+        return self.data.covered if isinstance(self.data, Files) else self.files
 
     @property
     def address(self) -> TableAddress | None:

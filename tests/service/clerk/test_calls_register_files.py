@@ -184,6 +184,7 @@ def test_a_link_that_stays_below_the_root_is_followed_T70(running: Running) -> N
 
 @pytest.mark.parametrize("file", [[], [1], ["a.csv", None], {"a": 1}, 7, ["a.csv", " "]])
 def test_what_names_no_files_is_refused(running: Running, file: object) -> None:
+    """Nor what is no list of texts. Control: the lists above."""
     with pytest.raises(SulqError, match="bad-request"):
         running.ask("owner", "register", {**BODY, "name": "out", "file": file})
 

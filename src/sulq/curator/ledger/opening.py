@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from sulq.addresses import TableAddress, beside, beside_all, ledger_at, ledger_of, partition_folders
+from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, named_after, partition_folders
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import load
@@ -20,6 +20,7 @@ from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_addres
 from sulq.curator.ledger.postgres_place import told as told_in
 from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, noted
 from sulq.curator.ledger.turns import SqliteFile, opening
+from sulq.data_files import Pattern
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import State
@@ -243,7 +244,10 @@ def sources_of(private: Iterable[tuple[object, str]]) -> list[Source]:
     found: list[Source | None] = []
     for data, name in private:
         if isinstance(data, Path):
-            found.append(Source.file(data, beside(data)))
+            own = beside_all([data])
+            found.append(Source("folder", str(data), own=str(own)) if data.is_dir() else Source.file(data, own))
+        elif isinstance(data, Pattern):
+            found.append(Source("pattern", data.told))
         elif is_table_address(data):
             found.append(table(str(data), name))
         elif isinstance(data, str):
@@ -314,15 +318,16 @@ def ledger_place(
     return told
 
 
-def ledger_folders(files: Iterable[Path]) -> set[Path]:
+def ledger_folders(data: Iterable[Path]) -> set[Path]:
     """Where a ledger of data files may lie: beside them; of a part of a partitioned table beside and in the whole.
 
     In the whole: also beside any other part, as the ledger of one part covers the whole that is asked after it.
     """
+    files = list(data)
     places = [partition_folders(file) for file in files]
     wholes = {folders[-1] for folders in places if len(folders) > 1}
     above = {folder for folders in places for folder in folders} | {whole.parent for whole in wholes}
-    return above.union(*map(_partitions, wholes))
+    return above.union(*map(_partitions, wholes), *map(named_after, files))
 
 
 def _partitions(whole: Path) -> list[Path]:

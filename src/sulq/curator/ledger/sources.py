@@ -6,6 +6,7 @@ name. What a file's size, time and bytes are stands there only as a MAC under th
 ledger's own key (SR25), so that a copy is known again and nobody else learns of it.
 
     path, or device and inode with size and time      the same file, renamed or linked
+    path below a folder that was named                a part of that folder's table, whenever it came there
     bytes                                             a copy of it
     device and inode alone                            changed since and renamed, or other data in the same place on
                                                       disk: nobody can tell, so the owner is asked
@@ -52,8 +53,9 @@ class Likeness(enum.IntEnum):
 class Source:
     """One private source, as far as it can be told from others; `own` is where its ledger lies by default.
 
-    `kind`: file, table or spark. `within`: a file's device, a table's database. `numbers`: a file's inode; the oids of
-    a table and of all that lie under it. `stamp`: size and time. `digest`: of bytes; None where it is yet to be taken.
+    `kind`: file, folder, pattern, table or spark. `within`: a file's device, a table's database. `numbers`: a file's
+    inode; the oids of a table and of all that lie under it. `stamp`: size and time. `digest`: of bytes; None where it
+    is yet to be taken.
     """
 
     kind: str
@@ -82,7 +84,7 @@ class Source:
     @property
     def name(self) -> str:
         """What its owner calls it."""
-        return Path(self.place).name if self.kind == "file" else self.place
+        return Path(self.place).name if self.kind in ("file", "folder") else self.place
 
     @property
     def content(self) -> str:
@@ -131,6 +133,8 @@ class Cover(NamedTuple):
         """Whether it is this source; `folder` is where the ledger lies."""
         if self.kind == "name":
             return self._registered(source, folder)
+        if self.kind == "folder" and source.kind in ("file", "folder"):
+            return Likeness.SAME if Path(source.place).is_relative_to(self.place) else Likeness.OTHER
         if self.kind != source.kind:
             return Likeness.OTHER
         if source.kind != "file":

@@ -32,7 +32,8 @@ from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
-from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen, placed
+from sulq.service.clerk.ledger_places import placed
+from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts

@@ -12,16 +12,12 @@ import json
 import logging
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal, cast
-from urllib.parse import quote
 
-from sulq.addresses import TableAddress, beside, beside_all, copy_of, is_address, ledger_of
+from sulq.addresses import TableAddress, copy_of, is_address
 from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.opening import covers_in, ledger_folders
-from sulq.curator.ledger.sources import Likeness, Source, covering
 from sulq.curator.ledger.turns import sync_directory
 from sulq.data_files import Files, find_files
 from sulq.errors import SetupError, SulqError
@@ -29,7 +25,8 @@ from sulq.language.domain import Schema
 from sulq.language.facts import Tables
 from sulq.language.privacy import Budget, Unit, delta_share_of
 from sulq.language.rows_choice import check_auto
-from sulq.service.settings import DatasetSettings, Service, TableSettings
+from sulq.service.clerk.ledger_places import beside_tables, rows_of
+from sulq.service.settings import DatasetSettings, TableSettings
 from sulq.service.worker import database
 
 Told = Path | Files | str | tuple[Path, ...]
@@ -80,7 +77,7 @@ def declare(
         tables = (TableSettings(_source(data, name), alone, number, table if _several(data) else None),)
     of_tables = Tables(whole, tuple(item.facts for item in tables))
     check_auto(whole, budget, sum(of_tables.kept_of(item) is not None for item in of_tables.tables))
-    place = str(ledger) if ledger is not None else _beside(tables)
+    place = str(ledger) if ledger is not None else beside_tables(tables)
     return DatasetSettings(
         name=name,
         tables=tables,
@@ -125,14 +122,6 @@ def _source(data: Told, name: str) -> Path | Files | str:
     return data.resolve()
 
 
-def _beside(tables: tuple[TableSettings, ...]) -> str:
-    """Where the ledger lies by default: beside the first data file, or in the database."""
-    first = tables[0]
-    if isinstance(first.data, str):
-        return ledger_of(first.data, first.facts.schema.table if len(tables) == 1 else None)
-    return str(beside(first.files[0]))
-
-
 def _prepared(
     tables: tuple[TableSettings, ...], told: Path | Literal[False] | None, ledger: str, name: str
 ) -> Path | Literal[False] | None:
@@ -153,116 +142,11 @@ def _several(data: Told) -> bool:
     return is_address(data) or (isinstance(data, Path) and data.name.lower().endswith(".duckdb"))
 
 
-def rows_of(declared: DatasetSettings) -> list[str]:
-    """The private tables of a dataset by where their rows lie; a file of several holds several."""
-    return [place for table in declared.tables if not table.facts.public for place in _places(table)]
-
-
 def check_chosen(declared: DatasetSettings, ledger: Ledger) -> None:
     """Refuse, before a worker prepares rows in a database, a number of them that is yet to be chosen."""
     if declared.in_database and ledger.histogram_share is not None:
         why = "How many rows are kept is not chosen yet, and a server makes no second copy in a database."
         raise SetupError("bad-declaration", why, "Run `sulq prepare` once, where the ledger is.")
-
-
-def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]) -> DatasetSettings:
-    """The dataset under the ledger of its rows.
-
-    Args:
-        declared: as an owner declares it.
-        service: where new ledgers are begun: beside the data, or in a folder of their own.
-        noted: the ledgers that rows were ever registered under.
-
-    Raises:
-        SetupError: `bad-declaration`: its tables have several ledgers, or one that this server does not go to.
-    """
-    private = [table for table in declared.tables if not table.facts.public]
-    files = [file for table in private for file in _files(table)]
-    known = {noted[place] for table in private for place in _places(table) if place in noted}
-    known |= {str(new) for own in _owns(private) if (new := _kept(own, service)).exists()}
-    known |= _covering([file for file in files if file.exists()], service)
-    if service.ledgers is not None:
-        _moved(private, known, service)
-    if len(known) > 1:
-        raise SetupError(
-            "bad-declaration",
-            "Some of these tables have ledgers of their own already: no budget would hold for all of them.",
-            "Register them as they were, each with its own budget.",
-        )
-    begun = [_begun(table, service) for table in private]
-    ledger = known.pop() if known else str(_kept(begun[0], service))
-    place = Path(ledger) if service.ledgers is None and "://" not in ledger else files[0]  # no rows among the ledgers
-    return replace(declared, ledger=ledger, prepared=copy_of(place, declared.name))
-
-
-def _covering(files: list[Path], service: Service) -> set[str]:
-    """The ledgers that cover these files by path or inode; what their bytes tell, a worker says later (T98)."""
-    books = covers_in(ledger_folders(files) if service.ledgers is None else [service.ledgers])
-    found = [covering(Source.file(file).unread(), books) for file in files]
-    return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
-
-
-def _moved(private: list[TableSettings], known: set[str], service: Service) -> None:
-    """Refuse to forget a ledger that lies beside the data, or one of which nobody here can say: the owner's to move."""
-    files = [file for table in private for file in _files(table)]
-    books = covers_in(ledger_folders([file for file in files if file.exists()]))
-    for own, file in _owns(private).items():
-        there = own
-        if not there.exists() and file.exists():
-            found = covering(Source.file(file).unread(), books)
-            there = next((place for place in found if isinstance(place, Path)), there)
-        if there.exists() and str(there) not in known:
-            raise SetupError(
-                "bad-declaration",
-                f"There is a ledger beside {file.name}; this server keeps ledgers in a folder of their own.",
-                f"Stop the server and move {there.name} there as {_kept(own, service).name}, or declare the dataset "
-                "in sulq.toml.",
-            )
-
-
-def _owns(private: list[TableSettings]) -> dict[Path, Path]:
-    """Where a ledger of any of these files alone lies by default, or of a whole that they are parts of; and a file."""
-    found = {beside(file): file for table in private for file in _files(table)}
-    for table in private:
-        with contextlib.suppress(SetupError):  # several folders have no such place
-            found.setdefault(beside_all(_files(table)), _files(table)[0])
-    return found
-
-
-def _begun(table: TableSettings, service: Service) -> Path:
-    """Beside which a ledger is begun for a table's rows; in a folder of ledgers it is found from every part."""
-    alone = beside(_files(table)[0])
-    if service.ledgers is not None or len(_files(table)) == 1:
-        return alone
-    try:
-        found = beside_all(_files(table))
-    except SetupError as error:
-        remedy = "Declare the dataset in sulq.toml and name its ledger, or put the files into one folder."
-        raise SetupError(error.code, error.message, remedy) from None
-    inside = service.data_root is None or found.is_relative_to(service.data_root.resolve())
-    return found if inside else alone
-
-
-def _kept(own: Path, service: Service) -> Path:
-    """Where a ledger lies whose place would be beside the data."""
-    if service.ledgers is None or service.data_root is None:
-        return own
-    root = service.data_root.resolve()
-    named = own.relative_to(root) if own.is_relative_to(root) else own  # of all that lies there as one table
-    return service.ledgers.resolve() / quote(str(named), safe="")
-
-
-def _files(table: TableSettings) -> tuple[Path, ...]:
-    """A table's data files: calls register files alone, and an address stands in the server's own configuration."""
-    if isinstance(table.data, str):
-        raise SetupError("bad-declaration", "Tables in PostgreSQL are declared in the server's sulq.toml.")
-    return table.files
-
-
-def _places(table: TableSettings) -> list[str]:
-    """Where a table's rows lie: each part by itself, as it may be registered alone too."""
-    places = [str(path) for path in table.files] or [str(table.data)]
-    return places if table.inside is None else [f"{place}#{table.inside}" for place in places]
 
 
 class Holdings:

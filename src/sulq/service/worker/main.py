@@ -70,7 +70,7 @@ class OpenRows:
         private = [
             (source, given.inside or given.facts.schema.table)
             for given, place in zip(dataset.tables, places, strict=True)
-            for source in given.origin.files or (place,)
+            for source in given.origin.covered or (place,)
             if not given.facts.public
         ]
         self.covers = [source.read().to_json() for source in sources_of(private)]

@@ -8,7 +8,8 @@ import pytest
 
 import sulq
 from sulq.errors import SetupError
-from sulq.service.clerk.registration import declare, placed, rows_of
+from sulq.service.clerk.ledger_places import placed, rows_of
+from sulq.service.clerk.registration import declare
 from sulq.service.settings import DatasetSettings, Service
 
 
