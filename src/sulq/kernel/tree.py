@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 from typing import Any, Final, cast
 
 import duckdb
@@ -102,7 +103,7 @@ def _allowed(kind: str | None, form: str | None) -> tuple[str, ...]:
 def parse(sql: str) -> Node:
     """The one SELECT of a text, as DuckDB parses it."""
     require(len(sql) <= MAX_TEXT_BYTES, "the text is too long")
-    cursor = _parser().cursor()
+    cursor = _parser(os.getpid()).cursor()
     try:
         found = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
         read = json.loads(found[0] if found else "", object_pairs_hook=functools.partial(_interned, {}))
@@ -115,9 +116,9 @@ def parse(sql: str) -> Node:
 
 
 @functools.cache
-def _parser() -> duckdb.DuckDBPyConnection:
-    """A database without rows."""
-    return duckdb.connect(config={"threads": 1, "enable_external_access": False})
+def _parser(_process: int) -> duckdb.DuckDBPyConnection:
+    """A database without rows or threads, one a process: a forked child would wait for a lock that a thread held."""
+    return duckdb.connect(config={"threads": 1, "async_threads": 0, "enable_external_access": False})
 
 
 def _interned(known: dict[Fields, Node], pairs: list[tuple[str, Any]]) -> Node | None:
