@@ -55,11 +55,17 @@ def test_the_prepared_copy_lies_beside_the_ledger(
 
 
 def test_the_copy_of_several_files_lies_beside_the_ledger_too(tmp_path: Path) -> None:
-    """Under a name of its own, as the first file alone may have one; control: frames have theirs in memory."""
+    """Under a name of its own, as the first file alone may have one, and as the same folder told otherwise has.
+
+    Control: frames have theirs in memory.
+    """
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("x\n1\n", encoding="utf-8")
     several = find_files(tmp_path)
-    assert prepared_copy([several], tmp_path / "a.ledger", None, found=True) == tmp_path / "a.a-2.prepared"
-    assert prepared_copy([several], None, None, found=True) == tmp_path / "a.a-2.prepared"
+    assert prepared_copy([several], tmp_path / "a.ledger", None, found=True) == tmp_path / f"a.{several.name}.prepared"
+    whole = tmp_path.parent / f"{tmp_path.name}.{several.name}.prepared"
+    assert prepared_copy([several], None, None, found=True) == whole
+    listed = find_files([tmp_path / "a.csv", tmp_path / "b.csv"])
+    assert prepared_copy([listed], None, None, found=True) == tmp_path / f"a.{listed.name}.prepared" != whole
     assert prepared_copy([several], tmp_path / "a.ledger", False, found=True) is False
     assert prepared_copy([several, object()], tmp_path / "a.ledger", None, found=True) is None
