@@ -155,6 +155,25 @@ def test_a_stored_search_and_answer_are_given_again_free_SR12() -> None:
         assert float(new.spent.exact) == pytest.approx(1)
 
 
+def test_what_is_stored_is_given_where_the_budget_holds_no_second_search_SR12() -> None:
+    """With nothing left the same asks are free, and a sum after a mean needs what is left for its answer alone.
+
+    Control: with fresh=True, or another column, both parts must fit, and do not.
+    """
+    with opened(budget=Epsilon(1.7)) as db:
+        first = db.mean("income", spend=Epsilon(1), bounds="auto")
+        assert float(db.sum("income", spend=Epsilon(1), bounds="auto").spent.exact) == pytest.approx(2 / 3)
+        assert db.mean("income", spend=Epsilon(1), bounds="auto").value == first.value
+        assert db.sql("SELECT SUM(income), AVG(income) FROM data", spend=Epsilon(0.03)).spent.amount > 0
+        assert db.sql("SELECT AVG(income) FROM data", spend=Epsilon(1), bounds="auto").reused
+        for control in (
+            lambda: db.mean("income", spend=Epsilon(1), bounds="auto", fresh=True),
+            lambda: db.mean("income", where=sulq.col("city") == "a", spend=Epsilon(1), bounds="auto"),
+        ):
+            with pytest.raises(BudgetExceeded):
+                control()
+
+
 @pytest.mark.parametrize(
     ("ask", "code"),
     [

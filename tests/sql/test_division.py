@@ -122,6 +122,11 @@ def test_what_is_no_weight_is_refused(weights):
     assert refused.value.code == "bad-question"
 
 
+def test_large_weights_are_as_small_ones():
+    """Only how they stand to each other counts; added up as they are they would be past any double."""
+    assert weights_of([1e308, 1e308, 5e307], 3) == weights_of([2, 2, 1], 3)
+
+
 def test_a_curve_goes_through_what_it_is_fitted_to():
     """By logarithms; one point alone has the usual power, rising errors have none."""
     found = Curve.through([(part, 3 / part**0.7) for part in (0.1, 0.2, 0.5)], 1.0)

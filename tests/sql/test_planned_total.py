@@ -14,7 +14,7 @@ from sulq.language.law import GaussianLaw
 from sulq.language.privacy import Epsilon, Rho
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Lit
-from sulq.sql import forecast
+from sulq.sql import forecast, planned_total
 from sulq.sql.session import Sql
 from tests.api.test_named_asks import PEOPLE, SCHEMA
 from tests.stub import Stub
@@ -72,3 +72,15 @@ def test_a_quantile_weighs_by_its_own_error_and_not_by_its_interval(monkeypatch:
     own = part()
     monkeypatch.setattr(forecast, "value_reach", lambda *_: math.inf)
     assert own < Fraction(9, 10) * part()
+
+
+def test_known_answers_are_read_by_column_whatever_these_are_called() -> None:
+    """A label called low_n is no error bar of n. Control: by its bars an answer that is off counts for more."""
+    sql = Sql(Stub(SCHEMA, PEOPLE, budget=Epsilon(9)))
+    plain, named = (
+        sql.ask(f"SELECT city AS {label}, COUNT(*) AS n FROM people GROUP BY city", spend=Epsilon(1), fresh=True)
+        for label in ("city", "low_n")
+    )
+    assert planned_total._seen(named, 0.05) == planned_total._seen(plain, 0.05) > 0
+    queries = ["SELECT COUNT(*) AS n FROM people"]
+    assert sql.plan(queries, spend=Epsilon(1), known=[named]).queries

@@ -19,7 +19,7 @@ import numpy as np
 
 from sulq.answers.answer import Answers, Clips
 from sulq.answers.noise_sums import added
-from sulq.answers.oracle import ForecastingOracle, Oracle
+from sulq.answers.oracle import ForecastingOracle, KeepingOracle, Oracle
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.errors import BudgetExceeded, QuestionError
@@ -263,10 +263,19 @@ def _figure(number: float) -> str:
     return f"{int(number) if number == int(number) else number:,}"
 
 
-def search(oracle: Oracle, values: Sequence[SearchedValue], spend: Loss, *, reuse: bool) -> FoundBounds:
-    """Buy the noisy histograms, at one debit, and choose the clips from what is released."""
-    answers = cast("Answers", oracle.ask(question_of(values), spend=spend, reuse=reuse))
-    return found_bounds(values, answers)
+def search(
+    oracle: Oracle, values: Sequence[SearchedValue], spend: Loss, rest: Plan | None, *, reuse: bool
+) -> FoundBounds:
+    """Buy the noisy histograms, at one debit, and choose the clips from what is released.
+
+    It is refused, free, where the budget holds the search and not the `rest`. A stored search costs nothing: then the
+    answer is all there is to pay.
+    """
+    question = question_of(values)
+    if reuse and isinstance(oracle, KeepingOracle) and (stored := oracle.stored(question, spend=spend)) is not None:
+        return found_bounds(values, cast("Answers", stored))
+    admit(oracle, *(plan for plan in (oracle.foresee(question, spend=spend), rest) if plan is not None))
+    return found_bounds(values, cast("Answers", oracle.ask(question, spend=spend, reuse=reuse)))
 
 
 def found_bounds(values: Sequence[SearchedValue], answers: Answers) -> FoundBounds:

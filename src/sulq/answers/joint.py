@@ -1,7 +1,7 @@
 """Further readings of released sums: sums of several columns, a mean beside a variance, covariances, correlations.
 
 Post-processing, with intervals that hold the table's bounded statistic except
-with probability beta. Proofs: docs/theory/means.md and docs/theory/quantiles.md.
+with probability beta. Proofs: docs/theory/means.md and docs/theory/intervals.md.
 """
 
 from __future__ import annotations

@@ -96,6 +96,15 @@ class ForecastingOracle(Protocol):
         ...
 
 
+@runtime_checkable
+class KeepingOracle(Protocol):
+    """An Oracle that says whether an answer is stored, so that nothing is bought where it is not."""
+
+    def stored(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers | None:
+        """What `ask(..., reuse=True)` would give free; None where it would be bought. Free, reads no row."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnChoice:
     """Some declared columns of a database, as learners take them: X or y."""

@@ -11,11 +11,9 @@ from dataclasses import replace
 from sulq.answers.answer import Answer
 from sulq.answers.auto_bounds import (
     FoundBounds,
-    admit,
     check_bounds,
     check_most,
     divided_spend,
-    question_of,
     search,
     searched,
     total_spent,
@@ -63,8 +61,7 @@ def bounded_ask(oracle: Oracle, value: tuple[RowFn, Where, Keys], pay: Pay, ask:
 
     rest = nearest(rest, pay.law, lambda: facts.budget, widths) or rest
     oracle.foresee(asked(searching.clipped(searching.narrowest), rest), spend=rest)  # no clip may be refused later
-    admit(oracle, oracle.foresee(question_of([searching]), spend=first), oracle.foresee(asked(fn, rest), spend=rest))
-    found = search(oracle, [searching], first, reuse=pay.reuse)
+    found = search(oracle, [searching], first, oracle.foresee(asked(fn, rest), spend=rest), reuse=pay.reuse)
     law: LawName | None = "gaussian" if isinstance(rest, EpsilonDelta) else None  # as it was admitted
     answer = ask(searching.clipped(found.clips[0]), replace(plain, spend=rest, law=law))
     return told(answer, found, fn)

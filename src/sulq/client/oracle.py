@@ -41,6 +41,11 @@ class RemoteOracle:
         tree = self._http.post(self._http.at("ask"), body, again=True)
         return cast("Answer | Answers", _of(tree, "answer", Answer, Answers))
 
+    def stored(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers | None:
+        """A stored answer that is as accurate; None where it would have to be bought. Free."""
+        tree = self._http.post(self._http.at("ask"), _asked(question, spend) | {"stored": True}, again=True)
+        return _of(tree, "answer", Answer, Answers, NoneType)
+
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free."""
         return _of(self._http.post(self._http.at("foresee"), _asked(question, spend), again=True), "plan", Plan)

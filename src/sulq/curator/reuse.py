@@ -64,6 +64,10 @@ class ReusingOracle:
             lambda flight: self.curator.buy(asked, flight, key=key, reuse=True),
         )
 
+    def stored(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers | None:
+        """What `ask` would give again, free; None where it would have to be bought."""
+        return self._stored(self.curator.plan(question, spend=spend), None)
+
     def _stored(self, asked: PlannedAsk, key: str | None) -> Answer | Answers | None:
         """The strongest stored answer that is as accurate as the plan would be, if any; the first of equals."""
         plan, lines = asked.plan, self.curator.stored(asked, key)

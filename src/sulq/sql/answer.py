@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import importlib
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -78,6 +79,12 @@ class SqlAnswer:
         found = list(self._beside(self._intervals(beta_beside(level), simultaneous=simultaneous)))
         low = [_ends(values, low) for values, low, _ in found]
         return self._whole(low), self._whole([_ends(values, high) for values, _, high in found])
+
+    def bars(self, beta: float) -> Iterator[tuple[object, object, object]]:
+        """Each cell of the columns that have error bars, with the ends of its own."""
+        ends = self._intervals(beta)
+        beside = zip(ends, self._beside(ends), strict=True)
+        return itertools.chain.from_iterable(zip(*each, strict=True) for found, each in beside if found is not None)
 
     def _beside(self, bars: Bars) -> Iterator[tuple[list[object], list[object], list[object]]]:
         """The cells of each column and the ends of their error bars; None for those of cells that have none."""

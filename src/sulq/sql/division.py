@@ -58,6 +58,7 @@ def weights_of(weights: object, queries: int) -> list[float]:
     counted = [_weight(one) for one in listed] if len(listed) == queries else []
     if not 0 < max(counted, default=0.0) < math.inf or not all(weight * 1e6 >= max(counted) for weight in counted):
         raise QuestionError("bad-question", told)
+    counted = [weight / max(counted) for weight in counted]  # first, as the sum of large ones is past any double
     return [weight / math.fsum(counted) for weight in counted]
 
 

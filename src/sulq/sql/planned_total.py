@@ -296,13 +296,11 @@ def _seen(known: SqlAnswer, beta: float) -> float:
 
     A few drowned cells are groups that nobody may be in, and do not count; where most are, the query is far off.
     """
-    table = known.to_dict(1 - beta)
     found = []
-    for name in [name for name in known.columns if f"low_{name}" in table]:
-        for value, low, high in zip(*(table[key] for key in (name, f"low_{name}", f"high_{name}")), strict=True):
-            if isinstance(low, (int, float)) and isinstance(high, (int, float)) and high > low:
-                size = abs(value) if isinstance(value, (int, float)) else 0.0
-                found.append(min((high - low) / 2 / size, DROWNED) if size else DROWNED)
+    for value, low, high in known.bars(beta):
+        if isinstance(low, (int, float)) and isinstance(high, (int, float)) and high > low:
+            size = abs(value) if isinstance(value, (int, float)) else 0.0
+            found.append(min((high - low) / 2 / size, DROWNED) if size else DROWNED)
     seen = [error for error in found if error < 1]
     seen = seen if 2 * len(seen) >= len(found) else found
     return math.fsum(seen) / len(seen) if seen else 0.0

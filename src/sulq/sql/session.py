@@ -16,7 +16,6 @@ from sulq.answers import wire
 from sulq.answers.answer import Answers
 from sulq.answers.auto_bounds import (
     Bounds,
-    admit,
     check_bounds,
     check_most,
     divided_spend,
@@ -231,9 +230,7 @@ class Sql:
             return self._answered(forecast, rest, (NO_SEARCH,), fresh=fresh)
         values = list(asked.values.values())
         replace(forecast, compiled=replace(forecast.compiled, program=asked.narrowest())).plan(rest)  # or is refused
-        plans = (self._oracle.foresee(question_of(values), spend=first), forecast.plan(rest))
-        admit(self._oracle, *(plan for plan in plans if plan is not None))
-        found = search(self._oracle, values, first, reuse=not fresh)
+        found = search(self._oracle, values, first, forecast.plan(rest), reuse=not fresh)
         program = asked.clipped(dict(zip(asked.values, found.clips, strict=True)))
         forecast = replace(forecast, compiled=replace(forecast.compiled, program=program))
         answer, before = self._answered(forecast, rest, (), fresh=fresh), found.answers[0]

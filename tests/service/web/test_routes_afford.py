@@ -16,6 +16,7 @@ from sulq.api.client import Client
 from sulq.curator.ledger.shares import Share
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.privacy import Draw, Event
+from sulq.service.clerk import request
 from tests.client.far import Loop
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -206,3 +207,35 @@ def test_bounds_are_searched_over_http_and_by_a_client(tmp_path: Path) -> None:
             with pytest.raises(BudgetExceeded):
                 far.sum("income", spend=sulq.Epsilon(2), bounds="auto")
         assert ledger.totals.events == 4
+
+
+def test_a_search_for_bounds_is_not_paid_where_the_answer_cannot_be_sent_T45(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second of two asks is looked at before the first is debited. Control: with room for it both are paid."""
+    body = {"sql": "SELECT age, AVG(income) AS m FROM survey GROUP BY age", "spend": {"epsilon": 1}, "bounds": "auto"}
+    with Door(Office(tmp_path, survey=survey())) as door:
+        frames = request.MAX_FRAME_BYTES
+        monkeypatch.setattr(request, "MAX_FRAME_BYTES", 10_000)
+        refused = door.post("/v1/datasets/survey/sql", body, "analyst")
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "too-large")
+        assert door.office.databases["survey"].spent.amount == 0
+        monkeypatch.setattr(request, "MAX_FRAME_BYTES", frames)
+        assert door.post("/v1/datasets/survey/sql", body, "analyst").status_code == 200
+        assert door.office.databases["survey"].spent.amount > 0
+
+
+def test_a_stored_answer_is_given_or_none_and_nothing_is_paid_SR12(tmp_path: Path) -> None:
+    """`stored` gives what `reuse` would give free. Control: `reuse` buys what is not there."""
+    question = wire.to_json(sulq.Sums((sulq.lit(1),)))
+    body = {"question": question, "spend": {"epsilon": 0.5}}
+    path = "/v1/datasets/survey/ask"
+    with Door(Office(tmp_path, survey=survey())) as door:
+        ledger = door.office.databases["survey"]
+        assert door.post(path, body | {"stored": True}, "analyst").json() == {"answer": None}
+        assert ledger.spent.amount == 0
+        bought = wire.from_json(door.post(path, body | {"reuse": True}, "analyst").json()["answer"])
+        spent = ledger.spent
+        assert spent.amount > 0
+        stored = wire.from_json(door.post(path, body | {"stored": True}, "analyst").json()["answer"])
+        assert (stored.value, stored.reused, ledger.spent) == (bought.value, True, spent)

@@ -247,7 +247,7 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
     "facts": ClerkCall(ANYONE, True, requests.facts),
     "foresee": ClerkCall(ASKERS, True, requests.foresee, ("question", "spend")),
     "afford": ClerkCall(ASKERS, True, requests.afford, ("events",)),
-    "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse")),
+    "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse", "stored")),
     "budget": ClerkCall(ANYONE, True, requests.budget),
     "transcript": ClerkCall(ANYONE, True, requests.transcript, ("after", "limit")),
     "receipt": ClerkCall(ANYONE, True, requests.receipt, ("seq",)),

@@ -42,7 +42,8 @@ class IdleWorkers(Generic[W]):
             known = next((each for each in self._waiting if each.wanted is worker), None)
             waiter = known or next((each for each in self._waiting if each.wanted is None), None)
             if waiter is None:
-                self._idle.append(worker)
+                if not self._closed:
+                    self._idle.append(worker)
                 return
             self._waiting.remove(waiter)
             waiter.given = worker

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Final, Protocol, TypeVar, cast
 
 from sulq.answers import wire
-from sulq.answers.oracle import ForecastingOracle, Oracle
+from sulq.answers.oracle import ForecastingOracle, KeepingOracle
+from sulq.answers.plan import Plan
 from sulq.answers.wire import LOSSES
 from sulq.curator.ledger.ledger import Line
 from sulq.curator.ledger.shares import Share
@@ -141,7 +142,10 @@ def facts(request: Request) -> Frame:
 
 def foresee(request: Request) -> Frame:
     """Price and accuracy; free, reads no row."""
-    plan = request.held.oracle(request.who.name).foresee(request.question(), spend=request.spend())
+    question = request.question()
+    plan = request.held.oracle(request.who.name).foresee(question, spend=request.spend())
+    if may_be_long(question):
+        check_length(plan)
     return {"plan": wire.to_json(plan)}
 
 
@@ -155,24 +159,31 @@ def afford(request: Request) -> Frame:
 
 
 def ask(request: Request) -> Frame:
-    """Pay and answer."""
+    """Pay and answer; with `stored` give a stored answer or none, free."""
     question, spend = request.question(), request.spend()
-    key, reuse = request.optional("key"), request.truth("reuse")
+    key, reuse, stored = request.optional("key"), request.truth("reuse"), request.truth("stored")
     oracle = request.held.oracle(request.who.name)
-    check_length(oracle, question, spend)
+    if may_be_long(question):
+        check_length(oracle.foresee(question, spend=spend))
+
+    def answer() -> Frame:
+        if stored:
+            return {"answer": wire.to_json(cast("KeepingOracle", oracle).stored(question, spend=spend))}
+        return {"answer": wire.to_json(oracle.ask(question, spend=spend, key=key, reuse=reuse))}
+
     with request.held.asking():
-        return timed(
-            request.held,
-            request.who.name,
-            lambda: {"answer": wire.to_json(oracle.ask(question, spend=spend, key=key, reuse=reuse))},
-        )
+        return timed(request.held, request.who.name, answer)
 
 
-def check_length(oracle: Oracle, question: Question, spend: Loss | None) -> None:
+def may_be_long(question: Question) -> bool:
+    """Whether an answer to it may be longer than what one frame carries."""
+    return (
+        not isinstance(question, Sums) or bool(question.by) or len(wire.encode(question)) >= SHORT_QUESTION_CHARACTERS
+    )
+
+
+def check_length(plan: Plan) -> None:
     """Refuse, before anything is paid, a question whose answer would be longer than what one frame carries."""
-    if isinstance(question, Sums) and not question.by and len(wire.encode(question)) < SHORT_QUESTION_CHARACTERS:
-        return
-    plan = oracle.foresee(question, spend=spend)
     numbers = sum(part.tally.cells * part.tally.width for part in plan.parts)
     once = len(wire.encode(plan.event))  # the first answer says what all of them cost together
     if once + numbers * MAX_NUMBER_CHARACTERS + len(plan.parts) * SHORT_QUESTION_CHARACTERS > MAX_FRAME_BYTES // 2:

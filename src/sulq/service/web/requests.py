@@ -100,6 +100,12 @@ class ClerkOracle:
         body = {"question": wire.to_json(question), "spend": wire.to_json(spend), "key": key, "reuse": reuse}
         return cast("Answer | Answers", wire.from_json(self.clerk.ask("ask", body, dataset=self.dataset)["answer"]))
 
+    def stored(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers | None:
+        """A stored answer that is as accurate; None where it would have to be bought. Free."""
+        body = {"question": wire.to_json(question), "spend": wire.to_json(spend), "stored": True}
+        found = wire.from_json(self.clerk.ask("ask", body, dataset=self.dataset)["answer"])
+        return cast("Answer | Answers | None", found)
+
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free."""
         body = {"question": wire.to_json(question), "spend": wire.to_json(spend)}

@@ -38,17 +38,19 @@ class AskBody(ForeseeBody):
     """A question and what to pay.
 
     `key`: an idempotency key; a repeat with it is answered alike and charged once.
-    `reuse`: take a stored answer that is as accurate, free.
+    `reuse`: take a stored answer that is as accurate, free. `stored`: take one, or null where there is none; nothing is
+    paid.
     """
 
     key: str | None = None
     reuse: bool = False
+    stored: bool = False
 
 
 class AskReply(BaseModel):
-    """An Answer, or the Answers to questions asked together."""
+    """An Answer, or the Answers to questions asked together; null where `stored` found none."""
 
-    answer: Tree
+    answer: Tree | None
 
 
 class ForeseeReply(BaseModel):
@@ -209,6 +211,7 @@ async def ask(name: str, caller: Asker) -> Json:
     """Pay and answer; the debit is durable before a row is read."""
     body = await caller.body(AskBody, large=True)
     told = {"question": body.question, "spend": await _spend(name, caller, body), "key": body.key, "reuse": body.reuse}
+    told |= {"stored": True} if body.stored else {}
     return await caller.passed_on("ask", told, dataset=name)
 
 
