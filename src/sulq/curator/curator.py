@@ -393,7 +393,7 @@ class Curator:
         return PlannedAsk(plan, name_of(question, self._scope))
 
     def buy(
-        self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, reuse: bool = False, at_once: bool = False
+        self, ask: PlannedAsk, flight: Flight, *, key: str | None = None, at_once: bool = False
     ) -> Answer | Answers:
         """Certify, debit, run and keep, in this order.
 
@@ -401,7 +401,6 @@ class Curator:
             ask: What was planned.
             flight: Told how far the debit is.
             key: An idempotency key.
-            reuse: Whether another process may ask the same next, so that the answer is written soon.
             at_once: Whether the answer is durable before it is given.
         """
         plan, question, event = ask.plan, ask.plan.question, ask.plan.event
@@ -427,7 +426,7 @@ class Curator:
         except BaseException:
             self._ledger.abandon(receipt)
             raise
-        self._ledger.keep(receipt, wire.encode(released), at_once=at_once, soon=reuse)
+        self._ledger.keep(receipt, wire.encode(released), at_once=at_once)
         return self.answer(plan, receipt, released)
 
     def answer(self, plan: Plan, receipt: Receipt, released: tuple[Released, ...]) -> Answer | Answers:

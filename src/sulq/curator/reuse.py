@@ -61,7 +61,7 @@ class ReusingOracle:
         return self._flights.one(
             (asked.name, self.curator.version, asked.plan.guarantee, event.epsilon, event.rho, event.key_delta),
             lambda: self._stored(asked, key),
-            lambda flight: self.curator.buy(asked, flight, key=key, reuse=True),
+            lambda flight: self.curator.buy(asked, flight, key=key),
         )
 
     def stored(self, question: Question, *, spend: Loss | None = None) -> Answer | Answers | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,7 @@ from sulq.curator.ledger.opening import place_of, verify
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.entries import State
+from sulq.kernel.ledger.store import damaged
 from sulq.language.privacy import EpsilonDelta
 from tests.curator.ledger.cases import MECHANISMS, ask, opened, pure
 from tests.curator.ledger.places import STORES, Place, empty
@@ -184,3 +187,47 @@ def test_a_ledger_opened_by_another_process_is_verified_to_its_end(place: Place)
         with Ledger.open(place, mechanisms=MECHANISMS) as other:
             lived(other, 60)
         assert ledger.verify() == verify(place)
+
+
+class SlowStore:
+    """A store whose reader is inside it until told to go on."""
+
+    def __init__(self) -> None:
+        self.inside, self.release = threading.Event(), threading.Event()
+
+    def head(self) -> None:
+        self.inside.set()
+        self.release.wait(60)
+        raise damaged("the end", "is missing")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_fork_waits_for_whoever_reads_T67(monkeypatch: pytest.MonkeyPatch, *, guarded: bool) -> None:
+    """A child would copy locks that a reader holds within SQLite. Control: with a lock that no fork takes it is made.
+
+    `release` is set after a while by a timer: only a fork that waits finds it set.
+    """
+    if not guarded:
+        monkeypatch.setattr(full_check, "_reading", threading.RLock())
+    store = SlowStore()
+    monkeypatch.setattr(full_check, "look", lambda *_: store)
+
+    def read() -> None:
+        with pytest.raises(SetupError):
+            full_check.Verification(Path("a.ledger")).read(whole=True)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    assert store.inside.wait(60)
+    timer = threading.Timer(1.0, store.release.set)
+    timer.start()
+    child = os.fork()
+    if child == 0:  # pragma: no cover - runs in the child
+        os._exit(0)
+    assert store.release.is_set() is guarded
+    os.waitpid(child, 0)
+    reader.join()
+    timer.join()

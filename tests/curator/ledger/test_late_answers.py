@@ -53,24 +53,27 @@ def test_an_ask_is_one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_answer_is_written_where_no_debit_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Soon means after a moment; without it an answer waits for the next transaction."""
-    monkeypatch.setattr(late_answers, "WAIT_SECONDS", 0.01)
-    with memory_folder() as folder, opened(folder / "a.ledger") as ledger:
-        ledger.keep(ask(ledger, pure("0.1")), "1")
-        time.sleep(0.1)
-        assert answers_of(folder / "a.ledger") == 0
-        ledger.keep(ask(ledger, pure("0.1")), "2", soon=True)  # whose debit took the first along
-        until = time.monotonic() + 30
-        while answers_of(folder / "a.ledger") < 2 and time.monotonic() < until:
-            time.sleep(0.01)
-        assert answers_of(folder / "a.ledger") == 2
+    """After a moment. Control: where the moment is longer it waits for the next transaction."""
+    monkeypatch.setattr(late_answers, "WAIT_SECONDS", 60)
+    with memory_folder() as folder:
+        with opened(folder / "a.ledger") as ledger:
+            ledger.keep(ask(ledger, pure("0.1")), "1")
+            time.sleep(0.3)
+            assert answers_of(folder / "a.ledger") == 0
+        monkeypatch.setattr(late_answers, "WAIT_SECONDS", 0.01)
+        with opened(folder / "a.ledger") as ledger:
+            ledger.keep(ask(ledger, pure("0.1")), "2")
+            until = time.monotonic() + 30
+            while answers_of(folder / "a.ledger") < 2 and time.monotonic() < until:
+                time.sleep(0.01)
+            assert answers_of(folder / "a.ledger") == 2
 
 
 def test_a_process_that_ends_without_closing_writes_its_answers() -> None:
     """A script that closes nothing leaves its last answer behind; killed, it loses it and the debit stands."""
     program = (
         "import os, sys; from pathlib import Path; from tests.curator.ledger.cases import ask, opened, pure\n"
-        "ledger = opened(Path(sys.argv[1])); ledger.keep(ask(ledger, pure('0.1')), '1', soon=True)\n"
+        "ledger = opened(Path(sys.argv[1])); ledger.keep(ask(ledger, pure('0.1')), '1')\n"
         "os._exit(0) if len(sys.argv) > 2 else None"
     )
     with memory_folder() as folder:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import threading
 import time
-from collections.abc import Callable, Collection
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,11 +17,40 @@ from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.postgres_place import Address
 from sulq.curator.ledger.turns import opening
 from sulq.errors import SulqError
+from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.store import Store, damaged
 
 DELAY_SECONDS: Final = 2.0  # before it begins: a command that asks once is over by then
 PIECE: Final = 200  # entries between two pauses
+
+# A fork waits until nobody reads, as it waits for writers (kernel.ledger.writer): a child that copied a lock which a
+# reader held within SQLite could never open a ledger of its own.
+_reading = threading.RLock()
+os.register_at_fork(before=_reading.acquire, after_in_parent=_reading.release, after_in_child=_reading.release)
+
+
+@contextmanager
+def _looking(place: Path | Address) -> Iterator[Store]:
+    """A connection to read by, which is opened and closed while no fork is made."""
+    with _reading:
+        store = look(place, 5.0)
+    try:
+        yield store
+    finally:
+        with _reading:
+            store.close()
+
+
+def _in_pieces(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows, some at a time; between two pieces the process may be forked."""
+    each = iter(rows)
+    while True:
+        with _reading:
+            piece = list(itertools.islice(each, PIECE))
+        if not piece:
+            return
+        yield piece
 
 
 class Verification:
@@ -40,15 +71,18 @@ class Verification:
         Raises:
             SetupError: `ledger-damaged`.
         """
-        with self._one, opening(), closing(look(self._place, 5.0)) as store:
+        with self._one, opening(), _looking(self._place) as store:
             passed = None if whole else self._passed
-            state = State((), History(thorough=True)) if passed is None else self._resumed(store, passed)
-            head = store.head()
-            for row in store.rows(state.seq, 0 if head is None else head[0]):
+            with _reading:
+                state = State((), History(thorough=True)) if passed is None else self._resumed(store, passed)
+                head = store.head()
+            for row in itertools.chain.from_iterable(_in_pieces(store.rows(state.seq, 0 if head is None else head[0]))):
                 state.follow(row)
             if state.seq == 0 or head != (state.seq, state.hash):
                 raise damaged("the end", "is missing, or was not written by sulq")
-            if not store.sound(whole=passed is None):
+            with _reading:
+                sound = store.sound(whole=passed is None)
+            if not sound:
                 raise damaged("the file", "is not whole, or holds more or less than a ledger")
             self._passed = history.of(state).checkpoint
             return state
@@ -95,10 +129,7 @@ class FullCheck:
                 with opening():
                     self.check(pausing=True)
             except SulqError as error:
-                if error.code not in (
-                    "ledger-damaged",
-                    "ledger-format",
-                ):  # a place that cannot be read now may be later
+                if error.code not in ("ledger-damaged", "ledger-format"):  # a place may be in reach again later
                     continue
                 self._failed(error)
             except Exception as error:  # noqa: BLE001 - what cannot be read is not what was written
@@ -112,16 +143,13 @@ class FullCheck:
             SetupError: `ledger-damaged`.
         """
         state, seq = State(self._mechanisms, History(self._mechanisms)), self._checkpoint[0]
-        store = look(self._place, 5.0)
-        try:
+        with _looking(self._place) as store:
             began = time.monotonic()
-            for row in store.rows(0, seq):
-                state.follow(row)
-                if row.seq % PIECE == 0:
-                    if self._stopped.wait(time.monotonic() - began if pausing else 0):
-                        return
-                    began = time.monotonic()
-        finally:
-            store.close()
+            for piece in _in_pieces(store.rows(0, seq)):
+                for row in piece:
+                    state.follow(row)
+                if self._stopped.wait(time.monotonic() - began if pausing else 0):
+                    return
+                began = time.monotonic()
         if (state.seq, state.hash.hex()) != self._checkpoint:
             raise damaged(f"entry {seq}", "is not the checkpoint that the ledger was opened at")

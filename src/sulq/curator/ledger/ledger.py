@@ -255,12 +255,11 @@ class Ledger(RegisteringLedger):
             self._keys.settle(name)
         return receipt
 
-    def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False, soon: bool = False) -> None:
+    def keep(self, receipt: Receipt, answer: str, *, at_once: bool = False) -> None:
         """Store the answer to a debit for the transcript.
 
-        It is written with the next debit, at `flush` or at `close`, and lost in a crash before that: asked again it is
-        a new debit (SR24). With `soon` it is also written where no debit comes for a moment. With `at_once`, and where
-        the debit has an idempotency key, it is durable when this returns.
+        It is written with the next debit, or after a moment, and lost in a crash before that: asked again it is a new
+        debit (SR24). With `at_once`, and where the debit has an idempotency key, it is durable when this returns.
         """
         self._writer.guard()
         charge = self._charge(receipt.seq)
@@ -277,14 +276,13 @@ class Ledger(RegisteringLedger):
             if error.code != "ledger-busy":
                 raise
             # The debit stands; the answer waits for the next transaction, and may go out where nobody was promised it.
-            self._late.note()
             if charge.key is not None or at_once:
                 why = "The ledger is busy: the answer is paid for and kept, and not yet written."
-                raise SetupError("ledger-busy", why, "Ask again with the same key: it costs nothing more.") from error
-        else:
-            if soon:
-                self._late.note()
+                again = "Open it again" if charge.key is None else "Ask again with the same key"
+                raise SetupError("ledger-busy", why, f"{again}: it costs nothing more.") from error
         finally:
+            if self._unwritten():
+                self._late.note()
             self._settle(charge)
 
     def abandon(self, receipt: Receipt) -> None:
