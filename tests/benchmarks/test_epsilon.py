@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from benchmarks.epsilon import learners
+from benchmarks.epsilon import learners, marginals
 from benchmarks.epsilon.__main__ import PARTS
 from benchmarks.epsilon.bars import Bar, Section
 from benchmarks.report import put
@@ -45,3 +45,9 @@ def test_every_lost_cell_is_told() -> None:
     assert linear.beside == "diamonds, epsilon 1: 1.2; 0 of 2 cells ahead or level (2 or 3 splits)"
     assert linear.met
     assert all(bar.beside.endswith("(2 or 3 splits)") for bar in learners.monotone(cells))
+
+
+def test_minutes_are_those_of_the_clock() -> None:
+    """Whatever the processor's time; each row by the same rule."""
+    assert not marginals.in_time("pairs", 315.0, 25.0).met
+    assert marginals.in_time("pairs", 299.0, 400.0).met
