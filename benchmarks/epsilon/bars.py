@@ -14,17 +14,17 @@ HEAD: Final = ("| what | sulq | beside | bar | |", "|---|---:|---|---|---|")
 
 @dataclass(frozen=True)
 class Bar:
-    """One figure of ours, what it is compared with, and the bar in words."""
+    """One figure of ours, what it is compared with, and the bar in words; None: the peer was not run."""
 
     what: str
     ours: str
     beside: str
     bar: str
-    met: bool
+    met: bool | None
 
     def line(self) -> str:
         """A row of the page."""
-        verdict = "met" if self.met else "**missed**"
+        verdict = "not run" if self.met is None else "met" if self.met else "**missed**"
         return f"| {self.what} | {self.ours} | {self.beside} | {self.bar} | {verdict} |"
 
 
@@ -39,7 +39,7 @@ class Section:
     @property
     def missed(self) -> int:
         """How many bars are missed."""
-        return sum(not bar.met for bar in self.bars)
+        return sum(bar.met is False for bar in self.bars)
 
     def text(self) -> str:
         """The section as Markdown."""

@@ -37,11 +37,12 @@ RUNS: Final = {1: 20, 10: 5, 100: 2}
 BEFORE: Final = {1: (145, 202), 10: (443, 628), 100: (1_543, 2_180)}
 # The parts of delta that the owner of each table would set: for keys, and of the rest for pairs that are added up.
 SHARES: Final = {1: (0.9, None), 10: (0.5, 0.9), 100: (0.5, 0.9)}
-TIMES: Final = {1: 1.0, 10: 1.5, 100: 2.0}
+TIMES: Final = {10: 1.5, 100: 2.0}
 
 HOW: Final = (
     "The budget is (1, 1e-5), all of it spent in one ask. Laplace noise needs no delta: the owner of the first table "
     "sets key_share=0.9; of the others key_share=0.5 and basic_share=0.9, half and half as PipelineDP divides its own. "
+    "The usual shares, a tenth of delta for keys, are those of the figures before, and of what is beside them. "
     "OpenDP and PipelineDP have the same (1, 1e-5); OpenDP's Gaussian noise and threshold have half of delta each. "
     "PipelineDP's selections are its own, on the exact numbers of people; beside a count they have half of epsilon. "
     "PipelineDP's noise goes on past its threshold: 61.1 with 10 labels for our 60, 207.9 with 100 for our 195, "
@@ -104,10 +105,13 @@ class Shown:
         spread = stdev(groups) / math.sqrt(len(runs)) if len(runs) > 1 else math.sqrt(groups[0]) / 4
         return cls(mean(groups), mean(one.error for one in runs), spread)
 
-    def no_fewer(self, other: Shown) -> bool:
-        """Whether it shows as many groups, within 3 standard errors; what was not measured shows none."""
-        missing = math.isnan(other.groups)
-        return missing or self.groups >= other.groups - 3 * math.hypot(self.deviation, other.deviation)
+    def no_fewer(self, *others: Shown) -> bool | None:
+        """Whether it shows as many groups as each, within 3 standard errors; None where one was not run."""
+        found = [self.groups >= other.groups - 3 * math.hypot(self.deviation, other.deviation) for other in others]
+        return None if any(math.isnan(other.groups) for other in others) else all(found)
+
+    def __str__(self) -> str:
+        return "not run" if math.isnan(self.groups) else f"{self.groups:,.0f}"
 
 
 def ours(labels: Labels, value: str, key_share: float | None, basic_share: float | None, runs: int) -> Shown:
@@ -168,11 +172,10 @@ def pipelinedp(labels: Labels, parts: int, runs: int) -> Shown:
 # -- What is not in the product
 
 
-def policy(labels: Labels) -> float:
-    """Groups that policy Gaussian (Gopi and others, 2020) would show: people in turn, each with a vector of length 1.
+def simulated(labels: Labels) -> str:
+    """What weights would show that the kernel does not certify, with each person's weights a vector of length 1.
 
-    A simulation on the exact rows, for what it would gain: half of delta for noise by the normal law's own curve, half
-    for the threshold; cutoff 5 deviations above it.
+    Simulations on the exact rows: half of delta for noise by the normal law's own curve, half for the threshold.
     """
     each = labels.of.shape[1]
     one = Fraction(1)
@@ -182,14 +185,37 @@ def policy(labels: Labels) -> float:
         middle = (low + high) / 2
         holds = gaussian_holds(one / (2 * Fraction(middle) ** 2), [draw], Fraction(EPSILON), Fraction(DELTA / 2))
         low, high = (low, middle) if holds else (middle, high)
-    above = (1 / math.sqrt(t) + high * -NORMAL.inv_cdf(DELTA / 2 / t) for t in range(1, each + 1))
-    threshold = max(above)
-    cutoff, weights = threshold + 5 * high, np.zeros(LABELS)
+    threshold = max(1 / math.sqrt(t) + high * -NORMAL.inv_cdf(DELTA / 2 / t) for t in range(1, each + 1))
+    noise = np.random.default_rng(SEED).normal(0.0, high, LABELS)
+
+    def shown(weights: npt.NDArray[np.float64]) -> str:
+        return f"{((weights > 0) & (weights + noise > threshold)).sum():,}"
+
+    return (
+        "Simulated, as the kernel certifies no such weights: 1/sqrt(degree) would show "
+        f"{shown(labels.counts / math.sqrt(each))}, policy Gaussian, which gives a person's weight to labels that are "
+        f"not shown yet, {shown(policy(labels, threshold + 5 * high))}, MaxAdaptiveDegree, which moves what labels "
+        f"have too much of to others of the same people, {shown(adaptive(labels, threshold + 2 * high))}."
+    )
+
+
+def policy(labels: Labels, cutoff: float) -> npt.NDArray[np.float64]:
+    """The weights of policy Gaussian (Gopi and others, 2020): people in turn."""
+    weights = np.zeros(LABELS)
     for mine in labels.of:
         gaps = np.maximum(cutoff - weights[mine], 0.0)
         weights[mine] += gaps / max(1.0, float(np.linalg.norm(gaps)))
-    noise = np.random.default_rng(SEED).normal(0.0, high, LABELS)
-    return float(((weights > 0) & (weights + noise > threshold)).sum())
+    return weights
+
+
+def adaptive(labels: Labels, cutoff: float) -> npt.NDArray[np.float64]:
+    """The weights of MaxAdaptiveDegree (Chen and others, 2025), the largest degree being everybody's."""
+    each = labels.of.shape[1]
+    first = labels.counts / each
+    cut = np.minimum(first, cutoff)
+    excess = np.divide(first - cut, first, out=np.zeros(LABELS), where=first > 0)[labels.of].mean(axis=1)
+    moved = np.bincount(labels.of.ravel(), np.repeat(excess / each, each), minlength=LABELS)
+    return np.asarray(cut + moved + labels.counts * (1 / math.sqrt(each) - 1 / each))
 
 
 def run() -> Section:
@@ -206,40 +232,34 @@ def run() -> Section:
         except Missing as error:
             notes.append(f"PipelineDP: {error}")
             selected = with_counts = Shown(math.nan, math.nan)
-        bars += _bars(each, (counted, people), (rival, selected, with_counts))
-        before = BEFORE[each]
-        notes.append(
-            f"Labels a person: {each}, at the usual shares of delta (a tenth for keys): {usual[0].groups:,.0f} groups "
-            f"by COUNT(*) and {usual[1].groups:,.0f} by COUNT(DISTINCT pid); before {before[0]:,} and {before[1]:,}."
-        )
+        bars += _bars(each, (counted, people), (usual[0], usual[1]), (rival, selected, with_counts))
         if each > 1:
             notes.append(
-                f"Policy Gaussian, which gives a person's weight to labels that are not shown yet, would show "
-                f"{policy(labels):,.0f} (a simulation; the kernel certifies no such weights)."
+                f"Labels a person: {each}, with the shares of delta below: {counted} groups by COUNT(*), {people} by "
+                f"COUNT(DISTINCT pid). {simulated(labels)}"
             )
     return Section("Undeclared keys", bars, [*notes, HOW, OFF_BY_ONE])
 
 
-def _bars(each: int, own: tuple[Shown, Shown], peers: tuple[Shown, Shown, Shown]) -> list[Bar]:
+def _bars(
+    each: int, own: tuple[Shown, Shown], usual: tuple[Shown, Shown], peers: tuple[Shown, Shown, Shown]
+) -> list[Bar]:
     (counted, people), (rival, selected, with_counts) = own, peers
-    what, before = f"{PEOPLE:,} people, {each} of {LABELS:,} labels each", BEFORE[each]
-    beside = f"OpenDP {rival.groups:,.0f} (see below), PipelineDP {with_counts.groups:,.0f}"
-    both = people.no_fewer(rival) and people.no_fewer(with_counts)
-    bar = "no fewer than the best, within 3 standard errors"
-    alone = f"PipelineDP {selected.groups:,.0f}"
-    shown = f"{people.groups:,.0f}"
+    what = f"{PEOPLE:,} people, {each} of {LABELS:,} labels each"
+    beside = f"OpenDP {rival} (see below), PipelineDP {with_counts}"
+    bar, both = "no fewer than the best, within 3 standard errors", people.no_fewer(rival, with_counts)
+    alone = people.no_fewer(selected)
     found = [
-        Bar(f"{what}: groups with their numbers of people", shown, beside, bar, both),
-        Bar(f"{what}: groups alone", shown, alone, bar, people.no_fewer(selected)),
+        Bar(f"{what}: groups with their numbers of people", f"{people}", beside, bar, both),
+        Bar(f"{what}: groups alone", f"{people}", f"PipelineDP {selected}", bar, alone),
     ]
     if each == 1:
         near = f"OpenDP {rival.error:.2f}, PipelineDP {with_counts.error:.2f}"
-        found.append(Bar(f"{what}: groups by COUNT(*)", shown, beside, "at least 315", counted.groups >= 315))
+        found.append(Bar(f"{what}: groups by COUNT(*)", f"{people}", beside, "at least 315", counted.groups >= 315))
         off = f"{counted.error:.2f}"
         found.append(Bar(f"{what}: RMSE of the counts", off, near, "at most 1.5", counted.error <= 1.5))
-        return found
-    for value, now, past in (("COUNT(*)", counted, before[0]), ("COUNT(DISTINCT pid)", people, before[1])):
-        bar, shown = f"at least {TIMES[each]:g} times", f"{now.groups:,.0f}"
+    for value, now, past in zip(("COUNT(*)", "COUNT(DISTINCT pid)"), usual, BEFORE[each], strict=True):
+        bar, least = ("at least 315", 315) if each == 1 else (f"at least {TIMES[each]:g} times", TIMES[each] * past)
         beside = f"{past:,} before: {now.groups / past:.2f} times"
-        found.append(Bar(f"{what}: {value}", shown, beside, bar, now.groups >= TIMES[each] * past))
+        found.append(Bar(f"{what}: {value}, usual shares of delta", f"{now}", beside, bar, now.groups >= least))
     return found

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import math
 
-from benchmarks.epsilon import learners, marginals
+import numpy as np
+
+from benchmarks.epsilon import keys, learners, marginals
 from benchmarks.epsilon.__main__ import PARTS
 from benchmarks.epsilon.bars import Bar, Section
 from benchmarks.report import put
@@ -51,3 +54,28 @@ def test_minutes_are_those_of_the_clock() -> None:
     """Whatever the processor's time; each row by the same rule."""
     assert not marginals.in_time("pairs", 315.0, 25.0).met
     assert marginals.in_time("pairs", 299.0, 400.0).met
+
+
+def test_a_peer_that_was_not_run_is_not_passed() -> None:
+    """Neither met nor missed, beside whoever else was run; and an equal share of delta is judged with its like."""
+    own, many, absent = keys.Shown(100, 1.0), keys.Shown(200, 1.0), keys.Shown(math.nan, math.nan)
+    assert own.no_fewer(own) is True
+    assert own.no_fewer(own, many) is False
+    assert own.no_fewer(own, absent) is own.no_fewer(many, absent) is None
+    usual = keys.Shown(keys.BEFORE[10][0] * 1.4, 1.0), keys.Shown(keys.BEFORE[10][1] * 1.6, 1.0)
+    bars = keys._bars(10, (many, many), usual, (own, absent, absent))
+    assert [bar.met for bar in bars] == [None, None, False, True]
+    assert Section("Keys", bars).missed == 1
+    assert "PipelineDP not run" in bars[0].line()
+    assert bars[0].line().endswith("| not run |")
+
+
+def test_weights_that_the_kernel_does_not_certify() -> None:
+    """Nobody's weights are longer than 1; where a label has more than enough, others of its people have more."""
+    of = np.array([[0, 1 + person] for person in range(2_000)])
+    labels = keys.Labels(of, np.bincount(of.ravel(), minlength=keys.LABELS))
+    for weights in (keys.policy(labels, 100.0), keys.adaptive(labels, 100.0)):
+        assert weights[0] < labels.counts[0] / math.sqrt(2)
+        assert weights[1:].max() > 0.85 > 1 / math.sqrt(2)
+    alone = keys.Labels(of[:1], np.bincount(of[:1].ravel(), minlength=keys.LABELS))
+    assert all(math.isclose(np.linalg.norm(own), 1.0) for own in (keys.policy(alone, 100.0), keys.adaptive(alone, 1.0)))
