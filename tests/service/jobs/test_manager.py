@@ -255,6 +255,28 @@ def test_two_prices_or_none_are_refused(several: Jobs, database_asks: NamedAsks)
     assert database_asks.transcript() == []
 
 
+@pytest.mark.parametrize("more", [{"weights": [1, 2]}, {"together": True}, {"together": False}])
+def test_what_divides_a_total_is_refused_beside_spends(
+    several: Jobs, database_asks: NamedAsks, more: dict[str, object]
+) -> None:
+    """Nothing is asked; without it each query is asked at its own spend."""
+    asked = {"queries": [COUNT, COUNT], "spends": [{"epsilon": 0.1}] * 2}
+    job = several.start("alice", "survey", "queries", asked | more, database_asks)
+    until(job, "failed")
+    assert job.error["code"] == "bad-question"
+    assert database_asks.transcript() == []
+    until(several.start("alice", "survey", "queries", asked, database_asks), "done")
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_a_law_is_kept_at_spends_of_their_own(law: str) -> None:
+    """Either, where the price leaves it open."""
+    with survey() as db:
+        body = kinds.QueriesBody(queries=[COUNT], spends=[{"epsilon": 0.5, "delta": 1e-7}], law=law)
+        assert list(kinds._queries(db, body))[-1].done == 1
+        assert {draw.mechanism for draw in db.transcript()[-1]["event"].draws} == {law}
+
+
 def test_an_unexpected_failure_is_a_constant_T31(
     several: Jobs, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,11 @@ class QueriesBody(Body):
 def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
     if (asked.spend is None) == (asked.spends is None):
         raise QuestionError("spend-missing", "Name one total as spend, or one of spends for each query.")
+    law = asked.law
     if asked.spends is not None:
+        if asked.weights is not None or asked.together is not None:
+            text = "Where each query has a spend of its own there is no total: leave out weights and together."
+            raise QuestionError("bad-question", text)
         spends = [loss_of(tree) for tree in asked.spends]
     else:
         if len(asked.queries) > MAX_PLANNED_QUERIES:
@@ -71,8 +75,8 @@ def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
         if total is None:
             spends = []
         else:
-            plan = asks.plan(asked.queries, spend=total, beta=asked.beta, law=asked.law, weights=asked.weights)
-            spends = list(plan.spends)
+            plan = asks.plan(asked.queries, spend=total, beta=asked.beta, law=law, weights=asked.weights)
+            spends, law = list(plan.spends), None  # each part buys the plan's law
             if plan.plan is not None if asked.together is None else asked.together:
                 yield JobStep(0, len(spends), {"answers": []})
                 yield JobStep(len(spends), len(spends), {"answers": list(map(sql_json, plan.ask(together=True)))})
@@ -82,7 +86,7 @@ def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
     answers: list[dict[str, object]] = []
     yield JobStep(0, len(spends), {"answers": []})
     for text, spend in zip(asked.queries, spends, strict=True):
-        answers.append(sql_json(asks.sql(text, spend=spend)))
+        answers.append(sql_json(asks.sql(text, spend=spend, law=law)))
         yield JobStep(len(answers), len(spends), {"answers": list(answers)})
 
 
