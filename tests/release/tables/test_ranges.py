@@ -135,6 +135,23 @@ def test_what_is_no_range_is_refused(labels: tuple[object, ...], wanted: object)
     assert refused.value.code == "bad-parameter"
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.float64, np.int8])
+def test_numbers_of_numpy_are_numbers(kind: type[np.number]) -> None:
+    """As labels and as ends, in arrays too; what is no cell is refused as Python's number is."""
+    intervals, single = [(0.0, 10.0), (10.0, 20.0), (20.0, 30.0)], [1, 2, 5]
+    for ends in ((kind(0), kind(20)), [kind(0), kind(20)], np.array([0, 20], dtype=kind)):
+        assert picked("age", intervals, ends).tolist() == [True, True, False]
+    assert picked("age", intervals, (kind(10), kind(20))).tolist() == [False, True, False]
+    assert picked("size", single, kind(2)).tolist() == [False, True, False]
+    for labels, wanted in ((intervals, kind(3)), (intervals, (kind(0), kind(9))), (single, kind(3))):
+        with pytest.raises(QuestionError) as caught:
+            picked("age", labels, wanted)
+        assert caught.value.code == "bad-parameter"
+        with pytest.raises(QuestionError) as plain:
+            picked("age", labels, wanted.tolist() if isinstance(wanted, np.generic) else tuple(map(float, wanted)))
+        assert str(plain.value) == str(caught.value)
+
+
 def test_ranges_are_of_ordered_attributes_and_of_coefficients() -> None:
     """Others are refused for free; auto takes coefficients. Days are ordered by their texts."""
     db = oracle(1)

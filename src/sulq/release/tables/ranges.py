@@ -51,9 +51,9 @@ def picked(name: str, labels: Sequence[object], wanted: object) -> Truths:
     Raises:
         QuestionError: `bad-parameter`: there are none, the cells have no order, or the range cuts one.
     """
-    if not isinstance(wanted, (tuple, list)) or tuple(wanted) in labels:
-        label = tuple(wanted) if isinstance(wanted, list) else wanted
-        found = [each == label for each in labels]
+    wanted = _plain(wanted)
+    if not isinstance(wanted, tuple) or wanted in labels:
+        found = [each == wanted for each in labels]
         checked(any(found), f"{name} has no cell {text(wanted)}; it has {', '.join(map(text, labels[:20]))}.")
         return np.array(found)
     ends = [(each[0], each[-1]) if isinstance(each, (tuple, list)) else (each, each) for each in labels]
@@ -66,6 +66,12 @@ def picked(name: str, labels: Sequence[object], wanted: object) -> Truths:
     cut = any(not own and first < high and low < last for own, (first, last) in zip(found, ends, strict=True))
     checked(any(found) and not cut, f"A range of {name} holds whole cells; they end at {_ends(ends)}.")
     return np.array(found)
+
+
+def _plain(one: object) -> object:
+    """NumPy's numbers as Python's, which compare with any label, and lists as tuples."""
+    plain = one.tolist() if isinstance(one, (np.generic, np.ndarray)) else one
+    return tuple(map(_plain, plain)) if isinstance(plain, (tuple, list)) else plain
 
 
 def _ends(ends: Sequence[tuple[object, object]]) -> str:
