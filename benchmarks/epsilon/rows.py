@@ -130,9 +130,9 @@ def run() -> Section:
     )
     chosen_on = (
         "The rule's constants were chosen on generated numbers of rows (geometric, lognormal, Pareto, uniform, "
-        "constant, mixed), not on these tables; that it weighs a count of all rows against one of a tenth of them was "
-        "decided after their exact error curves had been seen, and the budget of 5 after a trial at 1, 2, 5 and 10, "
-        "whose other figures are above."
+        "constant and mixed), not on these tables; that it weighs a count of all rows against one of a tenth of them "
+        "was decided after their exact error curves had been seen, and the budget of 5 after a trial at 1, 2, 5 and "
+        "10, whose other figures are above."
     )
     notes = (method, both, f"Other budgets (total, by group): {'; '.join(others)}.", chosen_on)
     return Section("Rows per person, chosen", bars, notes)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks.epsilon import keys, learners, marginals
 from benchmarks.epsilon.__main__ import PARTS
-from benchmarks.epsilon.bars import Bar, Section
+from benchmarks.epsilon.bars import PAGE, Bar, Section
 from benchmarks.report import put
 
 
@@ -79,3 +82,25 @@ def test_weights_that_the_kernel_does_not_certify() -> None:
         assert weights[1:].max() > 0.85 > 1 / math.sqrt(2)
     alone = keys.Labels(of[:1], np.bincount(of[:1].ravel(), minlength=keys.LABELS))
     assert all(math.isclose(np.linalg.norm(own), 1.0) for own in (keys.policy(alone, 100.0), keys.adaptive(alone, 1.0)))
+
+
+def written_by_hand(page: str) -> list[str]:
+    """Lines of the sections with words that no text in the code of the benchmarks has."""
+    root = Path(__file__).parents[2] / "benchmarks"
+    files = [file for folder in ("epsilon", "learning") for file in (root / folder).glob("*.py")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    pieces = sorted((piece for text in texts for piece in re.split(r"{[^{}]*}", text)), key=len, reverse=True)
+    lines = page.partition("\n## ")[2].splitlines()
+    left = "\n".join(lines)
+    for piece in pieces:
+        left = left.replace(piece, "|") if len(piece) > 2 else left
+    return [line for line, rest in zip(lines, left.split("\n"), strict=True) if re.search(r"[A-Za-z]{4}", rest)]
+
+
+def test_the_page_says_what_the_code_says() -> None:
+    """Nobody adds to it by hand: neither a paragraph nor a word in a row."""
+    page = PAGE.read_text(encoding="utf-8")
+    assert not written_by_hand(page)
+    assert written_by_hand(page.replace("| met |", "(not measured again) | met |", 1))
+    assert written_by_hand(page + "\nThe other rows are of an earlier version.\n")
