@@ -173,6 +173,8 @@ def test_a_price_is_divided_over_queries(folder: Path) -> None:
     assert found.returncode == 0, found.stderr
     assert found.stdout.count("spent epsilon") == 2
     assert "left epsilon 1.4" in " ".join(run("budget", "people.parquet", folder=folder).stdout.split())
+    median = ("people.parquet", "SELECT MEDIAN(cost) AS m FROM people", "--epsilon", "0.1")
+    assert "no interval was bought" in run("plan", *median, "--no-interval", "--ask", folder=folder).stdout
     for wrong in (("--weights", "1"), ("--weights", "1,x"), ()):
         words = ("--epsilon", "0.1", *wrong) if wrong else ()
         assert run("plan", *queries, *words, folder=folder).returncode == 2

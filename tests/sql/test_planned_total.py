@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import sulq
 from sulq.answers.released import Noise, Released
+from sulq.errors import QuestionError
 from sulq.language.law import GaussianLaw
 from sulq.language.privacy import Epsilon, Rho
 from sulq.language.question import Sums, Together
@@ -84,3 +87,22 @@ def test_known_answers_are_read_by_column_whatever_these_are_called() -> None:
     assert planned_total._seen(named, 0.05) == planned_total._seen(plain, 0.05) > 0
     queries = ["SELECT COUNT(*) AS n FROM people"]
     assert sql.plan(queries, spend=Epsilon(1), known=[named]).queries
+
+
+@pytest.mark.parametrize("spend", [Epsilon(1), Rho(0.5)], ids=["apart", "at one debit"])
+def test_a_plan_without_intervals_is_nearer(spend: Epsilon | Rho) -> None:
+    """All of a quantile's spend buys its value, in the plan and in its answers; with intervals, one that is bought."""
+    rows = pd.DataFrame({"x": np.random.default_rng(3).integers(0, 1_000, 5_000)})
+    queries = ["SELECT MEDIAN(x) AS m FROM t", "SELECT COUNT(*) AS n FROM t"]
+    columns = {"x": sulq.Int(0, 100_000, missing=False)}
+    with sulq.connect(rows, table="t", columns=columns, budget=type(spend)(9), synthetic=True) as db:
+        bought, bare = (db.plan(queries, spend=spend, interval=each) for each in (True, False))
+        assert bare[0].error < bought[0].error
+        assert bare[1].error == pytest.approx(bought[1].error, rel=0.2)
+        for plan, whole in ((bought, False), (bare, True)):
+            median, _ = plan.ask()
+            told = median.to_dict(0.95)
+            assert (told["low_m"] == [0.0] and told["high_m"] == [100_000.0]) is whole
+            assert any("no interval was bought" in note for note in median.notes) is whole
+        with pytest.raises(QuestionError):
+            db.plan(queries, spend=spend, interval=1)

@@ -86,12 +86,13 @@ class SqlAsks:
         known: Sequence[SqlAnswer | None] = (),
         law: LawName | None = None,
         weights: Sequence[float] | None = None,
+        interval: bool = True,
     ) -> Workload:
         """Divide a total over queries so that their mean relative error is least; spends nothing.
 
         An error is measured by how large a typical answer is, by the declared bounds and size; an answer that is
         `known` already (one, or None, for each query) tells by its own error bars and price, and nothing if it was
         free. No query gets less than half of an even part. `weights`: how much each query's error counts, a positive
-        number for each; then half of what the weights alone would give.
+        number for each; then half of what the weights alone would give. `interval`: as of `sql`, for all queries.
         """
-        return self._sql.plan(queries, spend=spend, beta=beta, known=known, law=law, weights=weights)
+        return self._sql.plan(queries, spend=spend, beta=beta, known=known, law=law, weights=weights, interval=interval)

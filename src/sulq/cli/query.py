@@ -139,6 +139,7 @@ def plan(
     ] = None,
     beta: Annotated[float, typer.Option("--beta", help="Errors are foreseen but for this probability.")] = 0.05,
     law: LawOf = None,
+    interval: IntervalOf = True,
     ask: Annotated[bool, typer.Option("--ask", help="Pay, and print the answers; else nothing is spent.")] = False,
     together: Annotated[
         bool | None,
@@ -155,7 +156,7 @@ def plan(
         if (spend := spend_of(epsilon, rho, delta)) is None:
             raise QuestionError("spend-missing", "Name the price that is divided: --epsilon, or --rho.")
         counted = None if weights is None else [_number(word, "--weights") for word in weights.split(",")]
-        found = db.plan(sql, spend=spend, beta=beta, law=law, weights=counted)
+        found = db.plan(sql, spend=spend, beta=beta, law=law, weights=counted, interval=interval)
         if not ask:
             console.print(repr(found), markup=False)
         for place, answer in enumerate(found.ask(together=together) if ask else ()):

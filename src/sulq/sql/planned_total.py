@@ -226,7 +226,8 @@ class Division:
                 explanation = own.explained(explanation, i, widths)
             shown = tuple((name, width) for name, width in zip(forecast.names, widths, strict=True) if width)
             together = () if own is None else own.places
-            error = errors.relative(i, widths)
+            near = widths if own is not None or forecast.interval else errors.widths(i, part, values=True)
+            error = errors.relative(i, near)
             made.append(Planned(forecast.compiled.text, share, error, shown, explanation, together))
         return cls(total, errors.forecasts, tuple(made), tuple(parts), tuple(joint))
 

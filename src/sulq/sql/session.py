@@ -167,6 +167,7 @@ class Sql:
         known: Sequence[SqlAnswer | None] = (),
         law: LawName | None = None,
         weights: Sequence[float] | None = None,
+        interval: bool = True,
     ) -> Workload:
         """Divide a total over queries so that their mean relative error, by what each counts, is least."""
         facts, beta = self._oracle.facts, probability(beta)
@@ -178,7 +179,7 @@ class Sql:
             raise QuestionError("bad-question", "Give an answer, or None, for each query.")
         if not all(one is None or isinstance(one, SqlAnswer) for one in known):
             raise QuestionError("bad-question", "What is known already is an answer of db.sql, or None.")
-        forecasts = [self._forecast(text, facts, spend=spend) for text in texts]
+        forecasts = [self._forecast(text, facts, spend=spend, interval=interval) for text in texts]
         if any(one.compiled.explain for one in forecasts):
             raise QuestionError(
                 "bad-question", "A plan is made of queries; EXPLAIN asks for none.", "Leave EXPLAIN out."
@@ -199,7 +200,9 @@ class Sql:
         if total not in divisions:
             widths(total)
         return Workload.of(
-            divisions[total], self._oracle, lambda text, share: cast("SqlAnswer", self.ask(text, spend=share))
+            divisions[total],
+            self._oracle,
+            lambda text, share: cast("SqlAnswer", self.ask(text, spend=share, interval=interval)),
         )
 
     # -- what it would cost

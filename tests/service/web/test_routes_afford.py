@@ -17,6 +17,8 @@ from sulq.curator.ledger.shares import Share
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.privacy import Draw, Event
 from sulq.service.clerk import request
+from sulq.service.jobs import kinds
+from sulq.service.jobs.kinds import QueriesBody
 from tests.client.far import Loop
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -151,6 +153,24 @@ def test_a_plan_takes_weights(door: Door) -> None:
     assert parts[2] < parts[0] < parts[1]
     refused = door.post("/v1/datasets/survey/plan", body | {"weights": [1]}, "analyst")
     assert (refused.status_code, refused.json()["error"]["code"]) == (400, "bad-question")
+
+
+def test_a_plan_buys_no_intervals_over_http(door: Door) -> None:
+    """The error of a quantile is then that of its value; the job asks it so, with a total and with spends."""
+    queries, spend = ["SELECT MEDIAN(age) AS m FROM survey"], {"epsilon": 0.5}
+    errors = []
+    for interval in (True, False):
+        body = {"queries": queries, "spend": spend, "interval": interval}
+        reply = door.post("/v1/datasets/survey/plan", body, "analyst").json()
+        errors.append(reply["queries"][0]["error"])
+        for price in ({"spend": spend}, {"spends": [spend]}):
+            asked = QueriesBody(queries=queries, interval=interval, **price)
+            with survey() as db:
+                (answer,) = list(kinds._queries(db, asked))[-1].result["answers"]
+                assert any("no interval was bought" in note for note in answer["notes"]) is not interval
+    assert errors[1] < errors[0]
+    refused = door.post("/v1/datasets/survey/plan", body | {"interval": "no"}, "analyst")
+    assert refused.status_code == 400
 
 
 def test_counts_are_planned_as_one_design_over_http(door: Door) -> None:

@@ -57,6 +57,7 @@ class QueriesBody(Body):
     weights: Annotated[list[float], Field(max_length=MAX_PLANNED_QUERIES)] | None = Field(None, description=COUNTS)
     law: LawName | None = Field(None, description="The noise, where the price leaves it open.")
     together: bool | None = Field(None, description="All at one debit, or one by one; by default as the plan says.")
+    interval: bool = Field(True, description="Buy intervals of chosen quantiles; without, they are nearer.")
 
 
 def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
@@ -75,7 +76,9 @@ def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
         if total is None:
             spends = []
         else:
-            plan = asks.plan(asked.queries, spend=total, beta=asked.beta, law=law, weights=asked.weights)
+            plan = asks.plan(
+                asked.queries, spend=total, beta=asked.beta, law=law, weights=asked.weights, interval=asked.interval
+            )
             spends, law = list(plan.spends), None  # each part buys the plan's law
             if plan.plan is not None if asked.together is None else asked.together:
                 yield JobStep(0, len(spends), {"answers": []})
@@ -86,7 +89,7 @@ def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
     answers: list[dict[str, object]] = []
     yield JobStep(0, len(spends), {"answers": []})
     for text, spend in zip(asked.queries, spends, strict=True):
-        answers.append(sql_json(asks.sql(text, spend=spend, law=law)))
+        answers.append(sql_json(asks.sql(text, spend=spend, law=law, interval=asked.interval)))
         yield JobStep(len(answers), len(spends), {"answers": list(answers)})
 
 

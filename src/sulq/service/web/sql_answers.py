@@ -76,9 +76,15 @@ def _ask(one: AffordAsk) -> object:
 def planned(oracle: Oracle, body: PlanBody) -> dict[str, object]:
     """A total, divided over queries; which counts would be asked as one design stands with each."""
     asks = NamedAsks(oracle)
-    return workload_json(
-        asks.plan(body.queries, spend=body.total(), beta=body.beta, law=body.law, weights=body.weights)
+    plan = asks.plan(
+        body.queries,
+        spend=body.total(),
+        beta=body.beta,
+        law=body.law,
+        weights=body.weights,
+        interval=body.interval,
     )
+    return workload_json(plan)
 
 
 def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str, object]:

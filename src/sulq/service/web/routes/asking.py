@@ -91,13 +91,17 @@ class SqlBody(ExplainBody):
 
 
 class PlanBody(Body):
-    """Queries and the total to divide over them; `weights`: how much each query's error counts."""
+    """Queries and the total to divide over them; `weights`: how much each query's error counts.
+
+    `interval`: whether intervals of chosen quantiles are bought.
+    """
 
     queries: Annotated[list[str], Field(min_length=1, max_length=MAX_PLANNED_QUERIES)]
     spend: Spend
     beta: Level = 0.05
     law: LawName | None = None
     weights: Annotated[list[float], Field(max_length=MAX_PLANNED_QUERIES)] | None = None
+    interval: bool = True
 
     def total(self) -> Loss:
         """What is divided."""
