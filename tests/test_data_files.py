@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import sulq
 from sulq import Epsilon, Unit
 from sulq.data_files import Files, find_files
 from sulq.errors import SetupError
-from sulq.language.domain import Category, Int, Schema
+from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.rowfn import col, each, lit, position
 from sulq.sources.origin import Origin
 from tests.sources.cases import ask, duck, memory, plain_engine, sums
@@ -218,6 +219,51 @@ def test_a_part_that_is_unlike_is_named(name: str, tmp_path: Path) -> None:
     pq.write_table(UNLIKE[name], tmp_path / "strange.parquet")
     with pytest.raises(SetupError, match="strange" if name != "a column less" else "city"):
         duck(tmp_path, None, SCHEMA)
+
+
+def decimals(texts: list[str], digits: int, scale: int) -> pa.Array:
+    """Numbers of one decimal type."""
+    return pa.array([Decimal(text) for text in texts], pa.decimal128(digits, scale))
+
+
+@pytest.mark.parametrize("column", ["who", "pay"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        decimals(["5.51", "5.52", "5.53"], 38, 30),
+        decimals(["5.51", "5.52", "5.53"], 10, 2),
+        pa.array([5.25, 5.5, 5.75], pa.float32()),
+    ],
+    ids=["finer", "shorter", "float"],
+)
+def test_no_part_changes_another_s_persons_and_values_SR25(column: str, other: pa.Array, tmp_path: Path) -> None:
+    """Parts that are read by the same words and have other types are refused: one type for both may round.
+
+    Of DECIMAL(38, 1) and DECIMAL(38, 30) DuckDB makes DECIMAL(38, 1), in which three persons are one. Control: three
+    persons in parts of one type; and floats of both widths, of which each has its value as a double.
+    """
+    schema = Schema.of("data", {"pay": Real(0, 8)})
+    unit = Unit("who") if column == "who" else Unit()
+
+    def put(name: str, cells: pa.Array) -> None:
+        rows = {"who": pa.array(range(len(cells)), pa.int64()), "pay": pa.array([1.0] * len(cells))}
+        pq.write_table(pa.table(rows | {column: cells}), tmp_path / f"{name}.parquet")
+
+    put("b", other)
+    for first in (decimals(["7.0"], 38, 1), decimals(["7.0"], 4, 1)):
+        put("a", first)
+        for opened in (duck, memory):
+            with pytest.raises(SetupError, match=r"'b\.parquet'"):
+                opened(tmp_path, unit, schema)
+    asked = ask(lit(1), col("pay"), schema=schema)
+    put("a", decimals(["7.0"], 38, 30))
+    put("b", decimals(["5.51", "5.52", "5.53"], 38, 30))
+    assert sums(duck(tmp_path, unit, schema), asked)[0][0][0] == 4
+    if column == "pay":
+        put("a", pa.array([0.1], pa.float64()))
+        put("b", pa.array([0.1], pa.float32()))
+        alone = [sums(duck(tmp_path / f"{name}.parquet", unit, schema), asked)[0][0] for name in "ab"]
+        assert sums(duck(tmp_path, unit, schema), asked)[0][0] == [sum(pair) for pair in zip(*alone, strict=True)]
 
 
 def test_parts_with_narrower_numbers_are_read_alike_or_named(tmp_path: Path) -> None:

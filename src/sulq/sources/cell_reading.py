@@ -93,7 +93,7 @@ def places(offered: list[str], schema: Schema, unit: Unit) -> dict[str, int]:
 
 
 MAX_LISTED_CATEGORIES: Final = 64  # so many are looked up in a list, which DuckDB does once for each distinct text
-_WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+WHOLE: Final = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _MOMENTS: Final = {
     "TIMESTAMP": ("TIMESTAMP", ".999999"),
     "TIMESTAMP_S": ("TIMESTAMP_S", ""),
@@ -106,7 +106,7 @@ def plain(kind: str, item: str, name: str) -> tuple[Cell, str]:
     """What a source column of a DuckDB type holds, and how to get at it."""
     if kind == "BOOLEAN":
         return "truth", item
-    if kind in _WHOLE:
+    if kind in WHOLE:
         return "whole", item
     if kind in ("UBIGINT", "HUGEINT"):
         return "wide", item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Self, cast
@@ -34,7 +34,8 @@ class TableSource:
 
     `rows` is an upper bound on the number of rows, where one is known; where places are public, it is their number.
     `person`: how the cell that names the person is read, where one does. `plain`: how a CSV file is read in which every
-    LF ends a record. `coded`: its columns s0, s1, ... are codes already.
+    LF ends a record. `coded`: its columns s0, s1, ... are codes already. `kinds`: of a Parquet file, DuckDB's type of
+    each.
     """
 
     relation: str
@@ -46,6 +47,7 @@ class TableSource:
     person: Person | None = None
     plain: str | None = None
     coded: bool = False
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -237,7 +239,8 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Sha
         place = places[unit.column]
         frames.check_stored(stored[place], kinds[place], unit.column, wide.get(names[place], ANY_BYTES))
     relation = files.parquet_records(path, aliases, places=unit.positions_are_public)
-    return TableSource(relation, columns, rows, files=(path,), person=named)
+    by_alias = dict(zip(aliases, kinds, strict=True))
+    return TableSource(relation, columns, rows, files=(path,), person=named, kinds=by_alias)
 
 
 def _is_read(kind: pa.DataType) -> bool:
@@ -254,6 +257,26 @@ def _is_read(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in (*known, types.is_date, types.is_timestamp, types.is_decimal128))
 
 
+def _needed(source: TableSource) -> list[str]:
+    """The columns s0, s1, ... that the declared ones and the person are read from."""
+    person = () if source.person is None else (source.person.cell,)
+    return sorted(set(re.findall(r"\bs[0-9]+\b", " ".join([*(sql for _, sql in source.columns.values()), *person]))))
+
+
+def _alike(part: TableSource, first: TableSource, needed: Sequence[str]) -> bool:
+    """Whether a part's cells are what they are alone where DuckDB gives both parts' columns one type (SR25).
+
+    Of decimals that type may have a smaller scale: one part's types would round another's numbers, and make one person
+    of several.
+    """
+    if (part.columns, part.person) != (first.columns, first.person):
+        return False
+    return all(
+        len(both) == 1 or both <= set(cell_reading.WHOLE) or both == {"FLOAT", "DOUBLE"}
+        for both in ({source.kinds.get(name) for source in (part, first)} for name in needed)
+    )
+
+
 def _several(found: Files, schema: Schema, unit: Unit) -> TableSource:
     """Parts one after the other, read alike, each with the values of its partitions."""
     inside = [name for name in schema.names if name not in found.names]
@@ -262,14 +285,14 @@ def _several(found: Files, schema: Schema, unit: Unit) -> TableSource:
         raise SetupError("bad-declaration", why)
     own = replace(schema, columns=tuple(item for item in schema.columns if item[0] in inside))
     sources: list[TableSource] = []
+    needed: list[str] = []
     with Shapes() as shapes:
         for path in found.paths:
             sources.append(describe(Origin.of(path), own, unit, None, shapes=shapes))
-            if (sources[-1].columns, sources[-1].person) != (sources[0].columns, sources[0].person):
+            needed = needed or _needed(sources[0])
+            if not _alike(sources[-1], sources[0], needed):
                 raise unlike_part(path, found.paths[0], "columns of other names, types or places")
     first = sources[0]
-    person = () if first.person is None else (first.person.cell,)
-    needed = sorted(set(re.findall(r"\bs[0-9]+\b", " ".join([*(sql for _, sql in first.columns.values()), *person]))))
     partitions = {name: f"s{PARTITION + i}" for i, name in enumerate(found.names)}
 
     def union(relations: Sequence[str]) -> str:
