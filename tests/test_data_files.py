@@ -16,7 +16,7 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Unit
-from sulq.data_files import Files, find_files
+from sulq.data_files import Files, Pattern, find_files
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Int, Real, Schema
 from sulq.language.rowfn import col, each, lit, position
@@ -166,6 +166,82 @@ def test_parts_that_are_written_anew_have_no_second_budget_T98(word: str, tmp_pa
     with sulq.connect(other, columns={"age": Int(0, 120)}, table="t", budget=Epsilon(3)) as db:
         assert db.remaining == Epsilon(3)
         assert db._ledger.path == other.with_suffix(".ledger")
+
+
+def asked(data: object, **more: object) -> tuple[sulq.Epsilon, Path]:
+    """What is left for some data after an ask, and where its ledger lies."""
+    with sulq.connect(data, columns={"age": Int(0, 120)}, table="t", budget=Epsilon(9), renew=True, **more) as db:
+        db.count(spend=Epsilon(1), fresh=True)
+        return db.remaining, db._ledger.path
+
+
+@pytest.mark.parametrize("name", ["clinic.ledger", "people.ledger"])
+@pytest.mark.parametrize("word", ["folder", "pattern"])
+@pytest.mark.parametrize("renamed", [False, True])
+def test_no_part_or_subfolder_has_a_second_budget_T98(name: str, word: str, *, renamed: bool, tmp_path: Path) -> None:
+    """Whatever a folder and its ledger are called, the ledger is found from any part at any depth.
+
+    And from parts that come later, where the folder keeps its name. Control: other data in the same folders.
+    """
+    folder, ledger = tmp_path / "clinic", tmp_path / name
+    for i, part in enumerate(("north", "south/ward")):
+        (folder / part).mkdir(parents=True)
+        pq.write_table(WHOLE.slice(20 * i, 20), folder / part / "a.parquet")
+    data = folder if word == "folder" else folder / "**" / "a.parquet"
+    assert asked(data, ledger=ledger, new_people=True) == (Epsilon(8), ledger)
+    if renamed:
+        folder = folder.rename(tmp_path / "moved")
+    else:
+        (folder / "west").mkdir()
+        pq.write_table(WHOLE.slice(41, 9), folder / "west" / "a.parquet")
+    for i, part in enumerate(sorted(folder.rglob("a.parquet"))):
+        assert asked(part) == (Epsilon(7 - 2 * i), ledger)
+        assert asked(part.parent) == (Epsilon(6 - 2 * i), ledger)
+    other = tmp_path / "other" / "deep" / "a.parquet"
+    other.parent.mkdir(parents=True)
+    pq.write_table(WHOLE.slice(50, 10), other)
+    assert asked(other) == (Epsilon(8), other.with_suffix(".ledger"))
+    with pytest.raises(SetupError, match=name) as refused:  # nor under a ledger that is named
+        asked(part, ledger=tmp_path / "second.ledger")
+    assert refused.value.code == "covered-source"
+
+
+def test_of_a_ledger_above_that_is_damaged_nobody_can_say_whom_it_protects_T98(tmp_path: Path) -> None:
+    """Data far below is refused as what lies beside it is. Control: a ledger that covers the data and is named."""
+    part, own = tmp_path / "a" / "b" / "part.parquet", tmp_path / "own.ledger"
+    part.parent.mkdir(parents=True)
+    pq.write_table(WHOLE, part)
+    assert asked(part, ledger=own, new_people=True) == (Epsilon(8), own)
+    (tmp_path / "bad.ledger").write_bytes(own.read_bytes()[:5000] + bytes(5000))
+    with pytest.raises(SetupError, match=r"bad\.ledger") as refused:
+        asked(part)
+    assert refused.value.code == "ledger-damaged"
+    pq.write_table(WHOLE.slice(1), part)
+    assert asked(part, ledger=own) == (Epsilon(7), own)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "file", "held"),
+    [
+        ("*.csv", "a.csv", True),
+        ("*.csv", "b/a.csv", False),
+        ("**/*.csv", "a.csv", True),
+        ("**/*.csv", "b/c/a.csv", True),
+        ("*/c/a.csv", "b/c/a.csv", True),
+        ("*/c/a.csv", "c/a.csv", False),
+        ("b/[ab].csv", "b/a.csv", True),
+        ("b/[ab].csv", "b/c.csv", False),
+    ],
+)
+def test_a_pattern_holds_what_it_finds(pattern: str, file: str, *, held: bool, tmp_path: Path) -> None:
+    """A file is held if and only if the pattern finds it; through a link to the pattern's folder too."""
+    real, link = tmp_path / "real", tmp_path / "link"
+    (real / file).parent.mkdir(parents=True)
+    (real / file).touch()
+    link.symlink_to(real)
+    for root in (real, link):
+        assert bool([*root.glob(pattern)]) is held
+        assert Pattern(str(root / pattern)).holds(real / file) is held
 
 
 def test_each_list_of_parts_has_a_copy_of_its_own(tmp_path: Path) -> None:

@@ -179,11 +179,6 @@ def beside(data: Path) -> Path:
     return data.with_name(f"{stem(data)}.ledger")
 
 
-def named_after(file: Path) -> set[Path]:
-    """The folders in which the ledger of a folder lies that holds a data file, at whatever depth."""
-    return {folder.parent for folder in file.parents if folder.name and beside(folder).exists()}
-
-
 def beside_all(files: Sequence[Path]) -> Path:
     """Where a ledger of several data files is begun: beside the first, or beside a whole that they are partitions of.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -29,6 +31,22 @@ class Pattern:
     """An owner's pattern, by which a ledger knows the files again that it stands for, whatever they are called."""
 
     told: str
+
+    def holds(self, file: Path) -> bool:
+        """Whether a file is one of those that the pattern stands for, links in the pattern's own folder followed."""
+        root, pattern = _fixed(Path(self.told))
+        with contextlib.suppress(OSError, ValueError, RuntimeError):  # links in a circle
+            return _fits(file.relative_to(root.resolve()).parts, pattern)
+        return False
+
+
+def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether names of folders and a file fit a pattern, in which `**` is any number of folders."""
+    if not parts or not pattern:
+        return not parts and not pattern
+    if pattern[0] == "**":
+        return _fits(parts, pattern[1:]) or _fits(parts[1:], pattern)
+    return fnmatchcase(parts[0], pattern[0]) and _fits(parts[1:], pattern[1:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import apsw
 
-from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, named_after, partition_folders
+from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, partition_folders
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import load
 from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address, ledgers_in, refuse_logged, table_in
 from sulq.curator.ledger.postgres_place import told as told_in
-from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, noted
+from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, covering, noted
 from sulq.curator.ledger.turns import SqliteFile, opening
 from sulq.data_files import Pattern
 from sulq.errors import SetupError
@@ -296,26 +296,44 @@ def ledger_place(
     Raises:
         SetupError: `covered-source`, `several-ledgers`, `bad-declaration`, or a ledger there cannot be read.
     """
-    folders = ledger_folders(data for data, _ in private if isinstance(data, Path))
+    files = [data for data, _ in private if isinstance(data, Path)]
     url = next((str(data) for data, _ in private if is_table_address(data)), None)
     if told is None:
-        if files := [data for data, _ in private if isinstance(data, Path)]:
+        if files:
             beside_all(files)  # refuses those of which a ledger beside one would not be found from another
-        books = [*covers_in(folders), *(covers_of(url) if url is not None else [])]
+        books = [*covers_near(files, sources), *(covers_of(url) if url is not None else [])]
         return choose(sources, books) or begun()
     own = _told(told)
-    if own is not None and all(own.knows(source) for source in sources):
+    # No other can cover them more surely than one that surely does, nor one that cannot be read.
+    same = own is not None and all(noted(source, own) is Likeness.SAME for source in sources)
+    if same or (new_people and own is None):
         return told
-    if new_people and own is None:
-        return told
-    if new_people and any(noted(source, own) is not Likeness.SAME for source in sources):
+    if new_people:
         why = (
             "new_people=True is for a ledger that is yet to be begun; this one is there, and does not cover this data."
         )
         raise SetupError("bad-declaration", why, "Name a new ledger, or leave out new_people=True.")
-    folders |= {told.resolve().parent} if isinstance(told, Path) else set()
-    agree(sources, own, [*covers_in(folders), *(covers_of(url) if url is not None else [])])
+    books = covers_near(files, sources, [told.resolve().parent] if isinstance(told, Path) else [])
+    agree(sources, own, [*books, *(covers_of(url) if url is not None else [])])
     return told
+
+
+def covers_near(data: Collection[Path], sources: Sequence[Source], more: Iterable[Path] = ()) -> list[LedgerCover]:
+    """The ledgers that may cover data files: those near them and in `more`, and of those above what surely does.
+
+    A folder's ledger lies beside it under any name, and the folder may be called otherwise since: from a part it is
+    found in some folder above.
+
+    Raises:
+        SetupError: one cannot be read, and nobody can say what it covers.
+    """
+    near = ledger_folders(data).union(more)
+    above = covers_in({folder for file in data for folder in file.parents} - near)
+    return [*covers_in(near), *(book for book in above if any(_is_sure(source, book) for source in sources))]
+
+
+def _is_sure(source: Source, book: LedgerCover) -> bool:
+    return covering(source, [book]).get(book.opened) is Likeness.SAME
 
 
 def ledger_folders(data: Iterable[Path]) -> set[Path]:
@@ -323,11 +341,10 @@ def ledger_folders(data: Iterable[Path]) -> set[Path]:
 
     In the whole: also beside any other part, as the ledger of one part covers the whole that is asked after it.
     """
-    files = list(data)
-    places = [partition_folders(file) for file in files]
+    places = [partition_folders(file) for file in data]
     wholes = {folders[-1] for folders in places if len(folders) > 1}
     above = {folder for folders in places for folder in folders} | {whole.parent for whole in wholes}
-    return above.union(*map(_partitions, wholes), *map(named_after, files))
+    return above.union(*map(_partitions, wholes))
 
 
 def _partitions(whole: Path) -> list[Path]:
@@ -365,7 +382,7 @@ def _book(path: Path) -> LedgerCover | None:
         raise SetupError(
             error.code,
             f"Whether the ledger {path.name!r} covers this data cannot be seen: {error.message}",
-            "Restore it, or move it elsewhere if it has nothing to do with this data.",
+            "Restore it; if it has nothing to do with this data, move it elsewhere, or name the data's own: ledger=...",
         ) from None
 
 

@@ -6,7 +6,8 @@ name. What a file's size, time and bytes are stands there only as a MAC under th
 ledger's own key (SR25), so that a copy is known again and nobody else learns of it.
 
     path, or device and inode with size and time      the same file, renamed or linked
-    path below a folder that was named                a part of that folder's table, whenever it came there
+    path below a folder, or by a pattern, that was    a part of that table, whenever it came there
+    named
     bytes                                             a copy of it
     device and inode alone                            changed since and renamed, or other data in the same place on
                                                       disk: nobody can tell, so the owner is asked
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from sulq.curator.ledger import checkpoints
+from sulq.data_files import Pattern
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
 from sulq.kernel.ledger.store import Store, damaged
@@ -135,6 +137,8 @@ class Cover(NamedTuple):
             return self._registered(source, folder)
         if self.kind == "folder" and source.kind in ("file", "folder"):
             return Likeness.SAME if Path(source.place).is_relative_to(self.place) else Likeness.OTHER
+        if self.kind == "pattern" and source.kind == "file":
+            return Likeness.SAME if Pattern(self.place).holds(Path(source.place)) else Likeness.OTHER
         if self.kind != source.kind:
             return Likeness.OTHER
         if source.kind != "file":

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sulq.addresses import beside, beside_all, copy_of, ledger_of
-from sulq.curator.ledger.opening import covers_in, ledger_folders, sources_of
+from sulq.curator.ledger.opening import covers_in, covers_near, sources_of
 from sulq.curator.ledger.sources import Likeness, covering
 from sulq.data_files import Pattern
 from sulq.errors import SetupError
@@ -55,15 +55,17 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
 def _covering(named: list[Path | Pattern], service: Service) -> set[str]:
     """The ledgers that cover these by path or inode; what their bytes tell, a worker says later (T98)."""
     paths = [item for item in named if isinstance(item, Path)]
-    books = covers_in(ledger_folders(paths) if service.ledgers is None else [service.ledgers])
-    found = [covering(source.unread(), books) for source in sources_of([(item, "") for item in named])]
+    sources = [source.unread() for source in sources_of([(item, "") for item in named])]
+    books = covers_near(paths, sources) if service.ledgers is None else covers_in([service.ledgers])
+    found = [covering(source, books) for source in sources]
     return {str(place) for each in found for place, likeness in each.items() if likeness is Likeness.SAME}
 
 
 def _moved(private: list[TableSettings], known: set[str], service: Service) -> None:
     """Refuse to forget a ledger that lies beside the data, or one of which nobody here can say: the owner's to move."""
     files = [file for table in private for file in _files(table)]
-    books = covers_in(ledger_folders([file for file in files if file.exists()]))
+    present = [file for file in files if file.exists()]
+    books = covers_near(present, [source.unread() for source in sources_of([(file, "") for file in present])])
     for own, file in _owns(private).items():
         there = own
         if not there.exists() and file.exists():
