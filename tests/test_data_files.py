@@ -342,6 +342,27 @@ def test_no_part_changes_another_s_persons_and_values_SR25(column: str, other: p
         assert sums(duck(tmp_path, unit, schema), asked)[0][0] == [sum(pair) for pair in zip(*alone, strict=True)]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [(pa.float16(), pa.float32()), (pa.decimal256(50, 2), pa.float64())],
+    ids=["half", "long decimals"],
+)
+def test_parts_that_only_arrow_tells_apart_are_refused(one: pa.DataType, other: pa.DataType, tmp_path: Path) -> None:
+    """Where a cell has parts read by Arrow they would be unlike: that is said before. Control: parts of one type."""
+    schema = Schema.of("data", {"pay": Real(0, 8)})
+
+    def put(name: str, kind: pa.DataType) -> None:
+        cells = [Decimal("1.5")] if pa.types.is_decimal(kind) else np.array([1.5], kind.to_pandas_dtype())
+        pq.write_table(pa.table({"pay": pa.array(cells, kind)}), tmp_path / f"{name}.parquet")
+
+    put("a", one)
+    put("b", other)
+    with pytest.raises(SetupError, match=r"'b\.parquet'"):
+        duck(tmp_path, None, schema)
+    put("b", one)
+    assert sums(duck(tmp_path, None, schema), ask(lit(1), schema=schema)) == [[[2]]]
+
+
 def test_parts_with_narrower_numbers_are_read_alike_or_named(tmp_path: Path) -> None:
     """DuckDB reads whole numbers of any width as the same; the memory engine names the part, and no cell."""
     narrow = WHOLE.set_column(1, "age", WHOLE["age"].cast(pa.int16()))

@@ -13,6 +13,7 @@ import gzip
 import random
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ import sulq
 from sulq import Epsilon, Unit, col
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
-from sulq.language.rowfn import lit
+from sulq.language.rowfn import each, lit, position
 from sulq.sources.decode import csv_file
 from sulq.sources.duckdb import engine as duckdb_engine
 from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
@@ -54,7 +55,7 @@ from tests.privacy.families import (
     neighbours,
     within,
 )
-from tests.sources.cases import KEY, ask, duck, memory, sums
+from tests.sources.cases import KEY, ask, duck, memory, plain_engine, sums
 from tests.sources.decode.test_csv_file import MARK, PIECES, reference
 
 ENGINES: dict[str, Opened] = {
@@ -380,6 +381,15 @@ def parquet(table: pa.Table, path: Path) -> Path:
     return path.with_suffix(".parquet")
 
 
+def parquet_parts(table: pa.Table, path: Path) -> Path:
+    """The same rows in three files, one of which may be empty."""
+    path.mkdir(exist_ok=True)
+    for i in range(3):
+        rows = range(i, table.num_rows, 3)
+        pa.parquet.write_table(table.take(pa.array(rows, pa.int64())), path / f"{i}.parquet")
+    return path
+
+
 def old_parquet(table: pa.Table, path: Path) -> Path:
     pa.parquet.write_table(table, path.with_suffix(".parquet"), use_deprecated_int96_timestamps=True)
     return path.with_suffix(".parquet")
@@ -436,6 +446,7 @@ NOT_IN_DUCKDB = (pa.float16(), pa.decimal256(76, 0), pa.timestamp("ms", "UTC"))
 FORMS: dict[str, tuple[Callable[[pa.Table, Path], object], Callable[[pa.DataType], bool]]] = {
     "arrow": (lambda table, _: table, lambda _: True),
     "parquet": (parquet, lambda _: True),
+    "parquet parts": (parquet_parts, lambda _: True),
     "old parquet": (old_parquet, lambda kind: not pa.types.is_timestamp(kind) or kind.unit == "ns"),
     "pandas": (lambda table, _: table.to_pandas(types_mapper=pd.ArrowDtype), lambda _: True),
     "pandas objects": (objects, lambda _: True),
@@ -493,22 +504,41 @@ def test_one_rows_cells_change_at_most_one_persons_rows_T99(
 
 
 @pytest.mark.parametrize("prepared", [None, False, True])
-def test_a_parquet_cell_beyond_microseconds_is_beyond_every_bound_T99(prepared: object, tmp_path: Path) -> None:
-    """Timestamps saturate and texts that are no UTF-8 are missing; with and without a copy."""
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("unit", [Unit(), Unit("n"), Unit(neighbors="replace_one")], ids=["row", "who", "place"])
+def test_a_parquet_cell_beyond_microseconds_is_beyond_every_bound_T99(
+    prepared: object, unit: Unit, *, several: bool, tmp_path: Path
+) -> None:
+    """Timestamps saturate and texts that are no UTF-8 are missing; with and without a copy, in one file and in parts.
+
+    In parts beside a partition's value, and with places that go on.
+    """
     kinds = {"t": pa.timestamp("ms"), "w": pa.string()}
     cells = {"t": [0, FAR - 1, -FAR, None], "w": [b"a", b"\xff", b"b", b"\xfe"]}
-    path = parquet(
-        pa.table({"n": [1, 2, 3, 4]} | {name: made(kinds[name], cells[name]) for name in kinds}), tmp_path / "t"
-    )
+    rows = pa.table({"n": [1, 2, 3, 4]} | {name: made(kinds[name], cells[name]) for name in kinds})
     schema = Schema("data", (NUMBER, ("t", MOMENT), ("w", Text())))
+    if several:
+        for i, (first, size) in enumerate(((0, 1), (1, 3))):
+            (tmp_path / "t" / f"year={i}").mkdir(parents=True)
+            parquet(rows.slice(first, size), tmp_path / "t" / f"year={i}" / "rows")
+        path, schema = tmp_path / "t", replace(schema, columns=(*schema.columns, ("year", Int(0, 9))))
+    else:
+        path = parquet(rows, tmp_path / "t")
     asked = [ask(lit(1), where=col("t") == edge, schema=schema) for edge in (MOMENT.lo, MOMENT.hi)]
     asked += [ask(lit(1), where=col(name).is_missing(), schema=schema) for name in "tw"]
-    engine = duck(path, Unit(), schema, prepared=tmp_path / "t.prepared" if prepared else prepared)
+    want = [[[1]], [[1]], [[1]], [[2]]]
+    if several:
+        asked.append(ask(lit(1), by=(each("year"),), schema=schema))
+        want.append(sums(plain_engine(rows.append_column("year", pa.array([0, 1, 1, 1])), unit, schema), asked[-1])[0])
+    if unit.positions_are_public:
+        asked.append(ask(lit(1), where=(position() == 1) & (col("n") == 2), schema=schema))
+        want.append([[1]])
+    engine = duck(path, unit, schema, prepared=tmp_path / "t.prepared" if prepared else prepared)
     try:
         found = sums(engine, *asked)
     except SulqError as error:
         found = error.code
-    assert found == sums(memory(path, Unit(), schema), *asked) == [[[1]], [[1]], [[1]], [[2]]]
+    assert found == sums(memory(path, unit, schema), *asked) == want
 
 
 @pytest.mark.parametrize("kind", ENGINES)

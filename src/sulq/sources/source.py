@@ -34,8 +34,7 @@ class TableSource:
 
     `rows` is an upper bound on the number of rows, where one is known; where places are public, it is their number.
     `person`: how the cell that names the person is read, where one does. `plain`: how a CSV file is read in which every
-    LF ends a record. `coded`: its columns s0, s1, ... are codes already. `kinds`: of a Parquet file, DuckDB's type of
-    each.
+    LF ends a record. `coded`: its columns s0, s1, ... are codes already. `kinds`: the type of each in a Parquet file.
     """
 
     relation: str
@@ -239,8 +238,14 @@ def _parquet(origin: Origin, path: Path, schema: Schema, unit: Unit, shapes: Sha
         place = places[unit.column]
         frames.check_stored(stored[place], kinds[place], unit.column, wide.get(names[place], ANY_BYTES))
     relation = files.parquet_records(path, aliases, places=unit.positions_are_public)
-    by_alias = dict(zip(aliases, kinds, strict=True))
-    return TableSource(relation, columns, rows, files=(path,), person=named, kinds=by_alias)
+    by_alias = zip(aliases, kinds, shape.types, strict=True)
+    told = {alias: str(by_arrow) if _only_by_arrow(by_arrow) else kind for alias, kind, by_arrow in by_alias}
+    return TableSource(relation, columns, rows, files=(path,), person=named, kinds=told)
+
+
+def _only_by_arrow(kind: pa.DataType) -> bool:
+    """Whether DuckDB reads a type as another one, which Arrow tells from it where it reads the file in its place."""
+    return bool(pa.types.is_float16(kind) or pa.types.is_decimal256(kind))
 
 
 def _is_read(kind: pa.DataType) -> bool:
@@ -292,6 +297,13 @@ def _several(found: Files, schema: Schema, unit: Unit) -> TableSource:
             needed = needed or _needed(sources[0])
             if not _alike(sources[-1], sources[0], needed):
                 raise unlike_part(path, found.paths[0], "columns of other names, types or places")
+    return joined(found, sources, needed, schema, unit)
+
+
+def joined(
+    found: Files, sources: Sequence[TableSource], needed: Sequence[str], schema: Schema, unit: Unit
+) -> TableSource:
+    """The parts one after the other, `needed` columns of each beside the values of its partitions; places go on."""
     first = sources[0]
     partitions = {name: f"s{PARTITION + i}" for i, name in enumerate(found.names)}
 
@@ -313,7 +325,7 @@ def _several(found: Files, schema: Schema, unit: Unit) -> TableSource:
         union([source.relation for source in sources]),
         _checked(columns, schema),
         sum(rows) if len(rows) == len(sources) else None,
-        files=found.paths,
+        files=tuple(file for source in sources for file in source.files),
         person=first.person,
         plain=union(plains) if len(plains) == len(sources) else None,
     )

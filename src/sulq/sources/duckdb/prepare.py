@@ -19,6 +19,7 @@ from typing import Final
 import duckdb
 import pyarrow as pa
 
+from sulq.data_files import Files
 from sulq.errors import SetupError
 from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import MAX_STORED_ROWS
@@ -26,8 +27,8 @@ from sulq.sources.decode import files, frames
 from sulq.sources.duckdb import kept_persons, kept_rows
 from sulq.sources.duckdb.connection import Connection, Stop
 from sulq.sources.duckdb.kept_persons import Part
-from sulq.sources.origin import suffix
-from sulq.sources.source import RegisteredTable, plain, whom
+from sulq.sources.origin import Origin, suffix
+from sulq.sources.source import RegisteredTable, joined, plain, whom
 from sulq.sources.tables import inexact, not_own, not_unique
 from sulq.version import __version__
 
@@ -418,18 +419,28 @@ def rewrite(tables: Sequence[RegisteredTable], folder: Path) -> tuple[Registered
 
 def _parquet(registered: RegisteredTable) -> bool:
     path = registered.origin.path
-    return path is not None and len(registered.origin.files) == 1 and suffix(path) == ".parquet"
+    return path is not None and suffix(path) == ".parquet"
 
 
 def _rewritten(registered: RegisteredTable, folder: Path) -> RegisteredTable:
-    made, schema, unit = folder / f"source{registered.number}.parquet", registered.schema, registered.unit
-    path = registered.origin.path or made
-    table, kinds, named = frames.rewrite(path, made, list(registered.source.columns), unit.column, unit.fold)
-    source = replace(
-        registered.source,
-        relation=files.parquet_records(made, table.schema.names, places=unit.positions_are_public),
-        columns=plain(kinds, schema),
-        files=(made,),
-        person=whom(named, schema, unit),
-    )
+    """A table from copies of its files: all of them, so that parts are read by the same words."""
+    schema, unit, found = registered.schema, registered.unit, registered.origin.data
+    beside = found.names if isinstance(found, Files) else ()
+    own = replace(schema, columns=tuple(item for item in schema.columns if item[0] not in beside))
+    sources, kept = [], []
+    for i, path in enumerate(registered.origin.files):
+        made = folder / f"source{registered.number}.{i}.parquet"
+        table, kinds, named = frames.rewrite(path, made, list(own.names), unit.column, unit.fold)
+        kept = table.schema.names
+        sources.append(
+            replace(
+                registered.source,
+                relation=files.parquet_records(made, kept, places=unit.positions_are_public),
+                columns=plain(kinds, own),
+                rows=Origin.of(made).parquet().rows,
+                files=(made,),
+                person=whom(named, own, unit),
+            )
+        )
+    source = joined(found, sources, kept, schema, unit) if isinstance(found, Files) else sources[0]
     return replace(registered, source=source)
