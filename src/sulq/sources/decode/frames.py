@@ -157,12 +157,13 @@ def _plain(column: pa.ChunkedArray, name: str) -> tuple[str, pa.ChunkedArray]:
 
 def _valid(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Texts; a cell that is no UTF-8 is missing."""
+    kind = column.type if str(column.type) in ("string", "large_string") else pa.large_string()
     try:
-        text = column.cast(pa.large_string())
+        text = column if column.type == kind else column.cast(kind)
         text.validate(full=True)
     except pa.ArrowInvalid:
         cells = column.cast(pa.large_binary()).to_pylist()
-        text = _texts(None if cell is None else _text(cell.decode(errors=_HALVES)) for cell in cells)
+        text = _texts(None if cell is None else _text(cell.decode(errors=_HALVES)) for cell in cells).cast(kind)
     return text
 
 
