@@ -22,6 +22,7 @@ from sulq.kernel.values import FUNCTIONS
 
 PEOPLE: Final = "people"  # the table of all persons of a dataset, while its rows are kept
 POSITION: Final = "place"  # the column of a source that says where a record stands, if that is public
+DIGITS: Final = ", ".join(f"'{code:03}'" for code in range(1000))  # codes as texts are looked up: no arithmetic a row
 _NAMED: Final = re.compile(r"(?:[abc][0-9]+|one)\Z")  # what a projection may call its columns
 _CELL: Final = re.compile(r"(?:[abcs][0-9]+|a|one|who)\Z")  # a column of a source, or of a projection of it
 _ROW_WISE: Final = FUNCTIONS.keys() | {
@@ -120,7 +121,7 @@ def keep(
     as SQL. `stored`: whether types are narrowed and persons numbered (`people`), or else told by their text.
     """
     shown = [*outer(reading, columns, stored=stored)]
-    shown += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for text, code in spelled.items()]
+    shown += [f"list_extract([{DIGITS}], {code} + 1) AS {text}" for text, code in spelled.items()]
     query = f"FROM {cells(reading)}"
     if reading.person is None:
         return f"(SELECT {', '.join(shown)} {query}{present(reading, columns, blanked=blanked)}) AS kept"

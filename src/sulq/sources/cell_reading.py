@@ -8,6 +8,7 @@ a frame's whole column from integers into doubles, changes nobody else's (T26).
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, Literal, cast
 
@@ -147,27 +148,54 @@ def _saturated(item: str, first: str, last: str, inside: str) -> str:
     return f"CASE WHEN {item} >= {first} AND {item} <= {last} THEN {inside} {beyond} END"
 
 
-def value(column: Column, cell: Cell, item: str) -> tuple[Cell, str]:
-    """Text as the number or moment its declaration expects; other cells as they are."""
+def value(column: Column, cell: Cell, item: str, usual: Sequence[str] = ()) -> tuple[Cell, str]:
+    """Text as the number or moment its declaration expects; other cells as they are.
+
+    `usual`: the names of what `usual` reads of the cell; without them it is read twice.
+    """
     if cell != "text" or isinstance(column, (Text, Bool)):
         return cell, item
     if isinstance(column, (Date, Timestamp)):
-        return "moment", _moment(item)
+        return "moment", _moment(item, *(usual or _usual(item)))
     if isinstance(column, Category) and not whole_values(column):
         return cell, item
     # Most numbers have no blanks around them.
-    found = (
+    found = [
         f"WHEN regexp_full_match({text}, '{NUMBER}') THEN TRY_CAST({text} AS DOUBLE)" for text in (item, trimmed(item))
-    )
+    ]
+    if not isinstance(column, Real):  # and most whole ones are such as DuckDB writes them, which needs no pattern
+        whole_number = f"TRY_CAST({item} AS BIGINT)"
+        alike = f"{item} < ':' AND CAST({whole_number} AS VARCHAR) = {item}"
+        found.insert(0, f"WHEN {alike} THEN CAST({whole_number} AS DOUBLE)")
     return "number", f"CASE {' '.join(found)} END"
 
 
-def needs_trim(column: Column, cell: Cell) -> bool:
-    """Whether blanks around a text are to be left out before its value is read: they say nothing there."""
-    return cell == "text" and isinstance(column, (Bool, Date, Timestamp))
+def plainly(column: Column, cell: Cell, item: str) -> str:
+    """A cell without the blanks around it where they say nothing; they do not where a number is looked for."""
+    if cell != "text" or not isinstance(column, (Bool, Date, Timestamp)):
+        return item
+    # A moment has ten letters or more, a day ten: with a blank among ten there is none.
+    return (
+        trimmed(item)
+        if isinstance(column, Bool)
+        else f"CASE WHEN strlen({item}) = 10 THEN {item} ELSE {trimmed(item)} END"
+    )
 
 
-def _moment(item: str) -> str:
+def usual(column: Column, cell: Cell, item: str) -> tuple[str, ...]:
+    """What the usual forms of a moment may be, a day and a time to the second; `value` looks whether they are."""
+    return _usual(item) if cell == "text" and isinstance(column, (Date, Timestamp)) else ()
+
+
+def _usual(item: str) -> tuple[str, str]:
+    day, moment = (
+        f"CASE WHEN strlen({item}) = {length} THEN TRY_CAST({item} AS {kind}) END"
+        for length, kind in ((10, "DATE"), (19, "TIMESTAMP"))
+    )
+    return day, moment
+
+
+def _moment(item: str, usual_day: str, usual_moment: str) -> str:
     def part(group: int) -> str:
         return f"coalesce(TRY_CAST({_group(item, group)} AS BIGINT), 0)"
 
@@ -178,10 +206,9 @@ def _moment(item: str) -> str:
     days = f"CASE WHEN {day} >= DATE '0001-01-01' THEN ({day} - DATE '1970-01-01') END"
     total = f"(({days}) * 86400 + {seconds} - {zone}) * 1000000 + {fraction}"
     # Most moments are a day or, to the second, a time. As DuckDB writes them no group need be looked for.
-    alike = "strlen({0}) = {1} AND CAST(TRY_CAST({0} AS {2}) AS VARCHAR) = {0}"
     hours, minutes, rest = (f"TRY_CAST(substr({item}, {at}, 2) AS BIGINT)" for at in (12, 15, 18))
-    short = f"WHEN {alike.format(item, 10, 'DATE')} THEN (TRY_CAST({item} AS DATE) - DATE '1970-01-01') * {DAY}"
-    plain = f"WHEN {alike.format(item, 19, 'TIMESTAMP')} THEN epoch_us(TRY_CAST({item} AS TIMESTAMP))"
+    short = f"WHEN CAST({usual_day} AS VARCHAR) = {item} THEN ({usual_day} - DATE '1970-01-01') * {DAY}"
+    plain = f"WHEN CAST({usual_moment} AS VARCHAR) = {item} THEN epoch_us({usual_moment})"
     usual = f"((({days}) * 24 + {hours}) * 60 + {minutes}) * 60 + {rest}"
     usual = f"WHEN regexp_full_match({item}, '{TO_THE_SECOND}') THEN ({usual}) * 1000000"
     return f"CASE {short} {plain} {usual} WHEN regexp_full_match({item}, '{MOMENT}') THEN {total} END"

@@ -122,6 +122,34 @@ def test_blocks_change_nothing_T96() -> None:
         assert accepted(data, rng.randrange(1, 9)) == want, data
 
 
+def test_what_is_malformed_is_found_among_blocks_that_are_not_T96(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its line, in whatever block it stands: one of plain records is looked at less closely.
+
+    Control: where a block is taken for plain by its number of commas alone, what is malformed passes.
+    """
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 64)
+    path, good, lines = tmp_path / "t.csv", b"12,abc,7\n", 50
+    for bad in (b"1,2\n,3,4,5\n", b'1,"2,3\n', b"1,2\r,3\n", b"1,\0,3\n", b"1,\xff,3\n", b"\n", b"1,2,3\r\n"):
+        for place in range(1, lines):
+            path.write_bytes(good * place + bad + good * (lines - place))
+            with pytest.raises(SetupError, match=f"Line {place + 1} ") as refused:
+                csv_file.check(path)
+            assert refused.value.code == "malformed-csv"
+    path.write_bytes(good * lines)
+    assert csv_file.check(path) == (lines - 1, True)
+
+    def commas(checker: csv_file._Checker, data: bytes) -> bool:
+        found = data.count(b",") == 2 * data.count(b"\n")
+        checker.records += found * data.count(b"\n")
+        return found
+
+    monkeypatch.setattr(csv_file._Checker, "_alike", commas)
+    path.write_bytes(good * 9 + b"1,2\n,3,4,5\n" + good * 9)
+    assert csv_file.check(path) == (19, True)
+
+
 def test_every_reader_finds_the_same_records_T96(tmp_path: Path) -> None:
     """What is accepted, Python's reader and DuckDB's read as the grammar does; what it refuses, none reads."""
     rng = generator("readers of CSV files")

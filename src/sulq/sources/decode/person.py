@@ -23,13 +23,7 @@ number; double, single, half: floating point of 64, 32 and 16 bits, as doubles; 
 ISO form, in UTC, of the years 1 to 9999; nothing: all cells are missing.
 """
 
-KINDS: Final = {
-    "truth": "truth values",
-    "text": "texts",
-    "uuid": "UUIDs",
-    "date": "dates",
-    "time": "times",
-}  # else numbers
+KINDS: Final = {"truth": "truth values", "text": "texts", "uuid": "UUIDs", "date": "dates", "time": "times"}
 EXACT: Final[dict[str, int]] = {"double": 2**53, "single": 2**24, "half": 2**11}  # rounded from there on
 BLANKS: Final = " \t\n\x0b\x0c\r"
 FIGURES: Final = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"

@@ -17,13 +17,7 @@ from sulq.sources.decode.person import WHO, Form, figures
 
 BATCH_ROWS: Final = 1000
 MAX_CELL_BYTES: Final = 1 << 16  # of a text that is not cut; a longer one is missing
-_TEXTS: Final = (
-    "text",
-    "character varying",
-    "character",
-    "name",
-    "citext",
-)  # the last in a schema of its owner's choice
+_TEXTS: Final = ("text", "character varying", "character", "name", "citext")  # the last in a schema of any name
 _DAY, _CLOCK = "[0-9]{4}-[0-9]{2}-[0-9]{2}", r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?"
 _TYPES: Final[dict[str, tuple[Form, str]]] = {  # by type; what is past the years 1 to 9999 names nobody
     "boolean": ("truth", WHO),

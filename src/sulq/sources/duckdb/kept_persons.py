@@ -123,7 +123,7 @@ def _shown(registered: RegisteredTable, reading: keep.Reading, *, spell: bool) -
     columns, found = stored_types(registered.schema), spelled(registered.schema) if spell else {}
     shown = keep.outer(reading, columns, stored=True)
     shown[len(columns)] = kept_table.PERSON
-    shown += [f"lpad(CAST({code} AS VARCHAR), 3, '0') AS {text}" for code, text in found.items()]
+    shown += [f"list_extract([{keep.DIGITS}], {code} + 1) AS {text}" for code, text in found.items()]
     return ", ".join([*shown, OWNER])
 
 

@@ -17,11 +17,12 @@ from sulq.language.rowfn.writer import KeptRows
 from sulq.sources import cell_reading, tables
 from sulq.sources.cell_reading import Cell
 from sulq.sources.decode.files import literal
-from sulq.sources.decode.person import Form, Person, trimmed
+from sulq.sources.decode.person import Form, Person
 from sulq.sources.source import RegisteredTable
 
 HEAVY = "heavy"
 LOOKED_UP = 1_000_000  # from here on columns of a source are codes of categories, by the column's place
+USUAL = 1_000_000  # and of the first layer what a cell may usually be
 TEXT = "u"
 ORDER = "r"
 OWNER_DIGITS = 32  # of a person's name in a table that is prepared piece by piece: 128 bits, so no two are alike
@@ -59,7 +60,7 @@ def _records(registered: RegisteredTable, *plain: str) -> str:
             continue
         first, value, cell = _cell(registered, i)
         text = cell_reading.listed(cast("Category", column), cell, f"b{i}")
-        layers = f"(SELECT *, {value} FROM (SELECT *, {first} FROM {found}))"
+        layers = f"(SELECT *, {value} FROM (SELECT *, {', '.join(first)} FROM {found}))"
         texts = f"(SELECT * EXCLUDE (a{i}, b{i}), {text} AS t{i} FROM {layers})"
         codes = f"categories{registered.first + i}"
         found = (
@@ -69,13 +70,14 @@ def _records(registered: RegisteredTable, *plain: str) -> str:
     return found
 
 
-def _cell(registered: RegisteredTable, place: int) -> tuple[str, str, Cell]:
+def _cell(registered: RegisteredTable, place: int) -> tuple[tuple[str, ...], str, Cell]:
     """A column's first two layers of projections, and what its cells are then."""
     name, column = registered.schema.columns[place]
     cell, item = registered.source.columns[name]
-    plain = f"{trimmed(item) if cell_reading.needs_trim(column, cell) else item} AS a{place}"
-    cell, item = cell_reading.value(column, cell, f"a{place}")
-    return plain, f"{item} AS b{place}", cell
+    usual = {f"a{USUAL * i + place}": sql for i, sql in enumerate(cell_reading.usual(column, cell, item), 1)}
+    plain = {f"a{place}": cell_reading.plainly(column, cell, item)} | usual
+    cell, item = cell_reading.value(column, cell, f"a{place}", tuple(usual))
+    return tuple(f"{sql} AS {a}" for a, sql in plain.items()), f"{item} AS b{place}", cell
 
 
 def people(tables: Sequence[RegisteredTable]) -> KeptRows | None:
@@ -149,7 +151,8 @@ def twice(registered: RegisteredTable) -> KeptRows | None:
         there = "k <> ''"
     else:
         plain, value, code = _layers(registered, registered.schema.names.index(name), parameters, exact=True)
-        item = f"SELECT {code} AS k FROM (SELECT {value} FROM (SELECT {plain} FROM {_records(registered, plain)}))"
+        records = f"SELECT {', '.join(plain)} FROM {_records(registered, *plain)}"
+        item = f"SELECT {code} AS k FROM (SELECT {value} FROM ({records}))"
         there = "k IS NOT NULL"
     found = f"(SELECT k FROM ({item}) WHERE {there} GROUP BY k HAVING count(*) > 1 LIMIT 1)"
     return KeptRows(found, parameters, frames=registered.frames)
@@ -171,13 +174,13 @@ def _named(registered: RegisteredTable, name: str, parameters: dict[str, object]
     """A column's codes `k` beside the persons' texts `u`."""
     plain, value, code = _layers(registered, registered.schema.names.index(name), parameters, exact=True)
     _, cell, text = _person(registered)
-    inner = f"SELECT {plain}, {cell} AS a FROM {_records(registered, plain)}"
+    inner = f"SELECT {', '.join(plain)}, {cell} AS a FROM {_records(registered, *plain)}"
     return f"SELECT {code} AS k, {text} AS u FROM (SELECT {value}, a FROM ({inner}))"
 
 
 def _layers(
     registered: RegisteredTable, place: int, parameters: dict[str, object] | None, *, exact: bool
-) -> tuple[str, str, str]:
+) -> tuple[tuple[str, ...], str, str]:
     """A column's three layers of projections, without the last one's name.
 
     Its list of categories is bound, or without parameters written out.
@@ -185,7 +188,7 @@ def _layers(
     _, column = registered.schema.columns[place]
     plain, value, cell = _cell(registered, place)
     if cell_reading.looked_up(column, cell):
-        plain, value = f"s{LOOKED_UP + place} AS a{place}", f"a{place} AS b{place}"
+        plain, value = (f"s{LOOKED_UP + place} AS a{place}",), f"a{place} AS b{place}"
     listed = registered.first + place
     code = cell_reading.code(column, cell, f"b{place}", listed, exact=exact)
     if isinstance(column, Category) and f"$categories{listed}" in code:  # DuckDB refuses what it does not need
@@ -294,5 +297,6 @@ def layers_of(
     """A source's cells as codes: the layers of projections."""
     stored = [(i, name) for i, name in enumerate(registered.schema.names) if only is None or name in only]
     layers = [_layers(registered, i, parameters, exact=integers) for i, _ in stored]
-    plain, value = (("1 AS one", *(each[0] for each in layers)), ("one", *(each[1] for each in layers)))
+    plain = ("1 AS one", *(sql for each in layers for sql in each[0]))
+    value = ("one", *(each[1] for each in layers))
     return plain, value, ("one", *(f"{each[2]} AS c{i}" for each, (i, _) in zip(layers, stored, strict=True)))
