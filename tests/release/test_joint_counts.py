@@ -10,11 +10,16 @@ import pytest
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
+from sulq.answers.estimators import Plain
+from sulq.answers.released import Released
 from sulq.release.joint_counts import joint_designs
 from sulq.release.tables.strategy import strategy
 from sulq.sql.joint import counts_of
 from sulq.sql.session import Sql
+from tests.answers.test_estimators import covers, noise
 from tests.counts import count
+
+BLOCK = 1_000  # draws at once
 
 COLUMNS = {
     "age": sulq.Int(0, 60),
@@ -126,6 +131,45 @@ def test_what_is_foreseen_of_a_design_is_what_comes_out() -> None:
         assert len(plan.queries[0].together) == len(SMALL)
         assert abs(squares.mean() - 1) < near + 0.05  # a group's bar is that of its noisiest count
         assert abs(squares.mean() * 1.5**2 - 1) > near + 0.05
+
+
+@pytest.mark.parametrize(
+    ("queries", "rho"),
+    [(SMALL, 0.02), (SMALL, 0.5), (SMALL, 8), (LARGE[1:], 0.02)],
+    ids=["strategy", "strategy, nearer", "strategy, nearly exact", "interactions"],
+)
+def test_error_bars_of_counts_that_are_planned_together_hold_T28(queries: list[str], rho: float) -> None:
+    """Of every count, by draws of the plan's own noise; where it is wide half of a bar does not (the control)."""
+    draws, rng = count("coverage of joint counts", short=20_000, long=200_000), np.random.default_rng(29)
+    with opened(Rho(1000)) as db:
+        exact = sulq.testing.exact(db)
+        forecasts = [Sql(db)._forecast(query, db.facts, spend=Rho(1)) for query in queries]
+        asked = {i: counts_of(each, Rho(1)) for i, each in enumerate(forecasts)}
+        ((places, design),) = next(iter(joint_designs(asked, dict.fromkeys(asked, 1.0), db.facts)))
+        true = [exact.ask(asked[place], spend=Rho(1)).released.units.ravel() for place in places]
+        sums = [answer.released.values() for answer in exact.ask(design.question, spend=Rho(1))]
+        noises = [part.noise for part in db.foresee(design.question, spend=Rho(rho)).parts]
+    off: list[list[np.ndarray]] = [[] for _ in places]
+    for first in range(0, draws, BLOCK):
+        drawn = [
+            np.concatenate(
+                [noise(one.law, rng, (BLOCK, len(own), one.width)) * float(one.step) for one in each], axis=2
+            )
+            for own, each in zip(sums, noises, strict=True)
+        ]
+        for at in range(min(BLOCK, draws - first)):
+            read = design.read([(own + one[at], each) for own, one, each in zip(sums, drawn, noises, strict=True)])
+            for own, found, exactly in zip(off, read, true, strict=True):
+                own.append(found.units.ravel() - exactly)
+    for own, found in zip(off, read, strict=True):
+        for beta in (0.5, 0.05, 0.01):
+            low, high = Plain().interval(Released(np.zeros((1, 1), dtype=np.int64), found.noise), beta)
+            for shrink in (1.0, 0.5):
+                missed = (np.abs(own) > shrink * (high - low).item() / 2 + 1e-9).sum(axis=0)
+                if shrink == 1.0:
+                    assert all(covers(int(each), draws, beta) for each in missed), (found.noise, beta)
+                elif rho == 0.02:
+                    assert not any(covers(int(each), draws, beta) for each in missed), (found.noise, beta)
 
 
 def test_only_gaussian_noise_and_plain_counts_are_planned_together() -> None:
