@@ -9,7 +9,16 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, Unit, col
 from sulq.answers.auto_bounds import Bounds
 from sulq.language.privacy import Loss
-from sulq.learn import LEARNERS, KMeans, LinearRegression, LogisticRegression, NaiveBayes
+from sulq.learn import (
+    LEARNERS,
+    DecisionList,
+    HillClimbing,
+    KMeans,
+    LinearRegression,
+    LogisticRegression,
+    MonotoneConjunction,
+    NaiveBayes,
+)
 from sulq.learn.base import Learner
 from sulq.learn.clipped import ClippedOracle
 from tests.learn.cases import opened, refused
@@ -108,7 +117,17 @@ def test_every_question_is_of_clipped_columns_and_nothing_else_changes() -> None
         assert answer.value == pytest.approx(np.minimum(X, 1024).sum(), abs=200)
 
 
-def test_every_learner_takes_the_setting() -> None:
-    """It is a word of `fit`, not of one learner."""
-    for learner in LEARNERS:
-        assert "bounds" in learner.fit.__annotations__
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.__name__)
+def test_every_learner_takes_the_setting(learner: type[Learner]) -> None:
+    """A fit tells the bounds of the numbers it searched, within what is declared; without, or of none, nothing."""
+    label = {"classifier": "rich", "regressor": "cost"}.get(learner.kind)
+    truths = learner in (DecisionList, HillClimbing, MonotoneConjunction)
+    columns = ["old"] if truths else ["income", "age"]
+    with opened(COLUMNS | {"old": sulq.Bool()}, DATA | {"old": DATA["age"] > 50}) as db:
+        x, y = db[columns], label and db[label]
+        plain, searched = (learner().fit(x, y, spend=Epsilon(5), bounds=bounds) for bounds in (None, "auto"))
+    assert not hasattr(plain, "bounds_")
+    found = getattr(searched, "bounds_", {})
+    assert found.keys() == (set() if truths else {"income", "age", *(["cost"] if label == "cost" else [])})
+    for name, (low, high) in found.items():
+        assert COLUMNS[name].lo <= low < high <= min(COLUMNS[name].hi, 2**20)

@@ -122,7 +122,7 @@ def test_a_ratio_is_one_statistic_and_its_parts_others() -> None:
 
 @pytest.mark.parametrize("spend", [Epsilon(0.05), Rho(0.002)], ids=str)
 def test_intervals_of_ratios_hold_them_T28(spend: object) -> None:
-    """By many draws of the plan's own noise; two thirds of the interval does not (the control)."""
+    """By many draws of the plan's own noise; three fifths of the interval does not (the control)."""
     rng = np.random.default_rng(81)
     for text in ("SUM(x) * 1.0 / SUM(y)", "SUM(x) * 1.0 / COUNT(*)", "100.0 * COUNT(*) FILTER (WHERE f) / COUNT(*)"):
         joint = origin(f"SELECT {text} AS s FROM data", spend).joint
