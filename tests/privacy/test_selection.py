@@ -94,6 +94,17 @@ def test_choices_are_told_apart_by_noise_alone_SR5(kind: str) -> None:
     assert seen == set(SCORES)
 
 
+def test_ranks_that_are_replayed_are_shifted() -> None:
+    """By less than a row, by some, and past the last of the few rows of a table, to either side."""
+    rng = np.random.default_rng(23)
+    drawn = [score for score in (Drawer(rng).choose().score for _ in range(1_000)) if isinstance(score, Rank)]
+    rows = {score.shift / score.denominator for score in drawn}
+    assert min(rows) < -8
+    assert max(rows) > 8
+    assert any(0 < abs(own) < 1 for own in rows)
+    assert 0 in rows
+
+
 BY_CITY = Sums((Lit(1),), None, (Col("city"),))
 TIGHT: dict[type, Score] = {  # of each kind one that some row moves by more than half of what is planned
     Rank: Rank(1, 2),

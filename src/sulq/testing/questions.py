@@ -62,7 +62,7 @@ class Drawer:
         counts = Sums((value,), where, (*outer, *keys))
         matrix = tuple(tuple(row) for row in self.rng.integers(-3, 4, (int(self.rng.integers(1, 5)), 3)).tolist())
         whole = int(self.rng.integers(1, 20))
-        ranked = Rank(int(self.rng.integers(whole + 1)), whole, int(self.rng.integers(-3, 4)))
+        ranked = Rank(int(self.rng.integers(whole + 1)), whole, self._one((-400, -20, -1, 0, 1, 20, 400)))
         contrast = Contrast((matrix, matrix) if outer else (matrix,))
         own = Diagonal(tuple(self.rng.integers(-3, 4, 3).tolist()), bool(self.rng.integers(2)))
         scores: tuple[Score, ...] = (ranked, Linear(matrix), NegAbs(matrix), own, contrast, *self._aimed(matrix))
