@@ -45,11 +45,26 @@ def run() -> Section:
                 held = cells.setdefault((task, name, epsilon), {})
                 held["sulq"] = (*held.get("sulq", ()), score)
         print(f"{split + 1} of {RUNS} splits", flush=True)
-    said = peers(cells)
-    return section(cells, (time.monotonic() - started) / 60, missing, said)
+    looked_at = additive()
+    said = peers(cells | looked_at)
+    return section(cells, (time.monotonic() - started) / 60, missing, said, looked_at)
 
 
-def section(cells: Cells, minutes: float, missing: Sequence[str] = (), said: str = "") -> Section:
+def additive() -> Cells:
+    """Our additive models on the tables that they were looked at on, where these are there."""
+    found: Cells = {}
+    loaded = {name: second.load(name) for name in second.LOOKED_AT}
+    for name, split in itertools.product((name for name in loaded if loaded[name]), range(RUNS)):
+        for task, epsilon, score in ours(*loaded[name], split):
+            if task == "additive":
+                held = found.setdefault((task, name, epsilon), {})
+                held["sulq"] = (*held.get("sulq", ()), score)
+    return found
+
+
+def section(
+    cells: Cells, minutes: float, missing: Sequence[str] = (), said: str = "", looked_at: Cells | None = None
+) -> Section:
     """The section of these cells."""
     notes = [
         (
@@ -70,7 +85,8 @@ def section(cells: Cells, minutes: float, missing: Sequence[str] = (), said: str
         *([said] if said else []),
         table(cells),
     ]
-    return Section("Supervised learners", [*monotone(cells), *unbeaten(cells)], notes)
+    bars = [*monotone(cells), *unbeaten(cells), *level(looked_at or {})]
+    return Section("Supervised learners", bars, notes)
 
 
 def ours(held: sets.Labelled, bounds: sets.Domain, split: int) -> Iterator[tuple[str, float, float]]:
@@ -180,6 +196,23 @@ def unbeaten(cells: Cells) -> Iterator[Bar]:
         yield Bar(f"{task}: worst cells beside a peer", f"{worst:.1f}", "; ".join(told), bar, worst <= LIMIT)
 
 
+def level(cells: Cells) -> Iterator[Bar]:
+    """The additive models beside DP-EBM on the tables that they were looked at on; not run without table or peer."""
+    for name in second.LOOKED_AT:
+        own = {e: by for (_, held, e), by in sorted(cells.items()) if held == name}
+        figures = ", ".join(_told(Scores("", by["sulq"])) for by in own.values()) or "the table is not here"
+        beside = {e: by for e, by in own.items() if len(by) > 1}
+        theirs = ", ".join(_told(_best(by)) for by in beside.values()) or "not run"
+        met = all(_errors(by) <= LIMIT for by in beside.values()) if beside else None
+        bar = f"behind by at most {LIMIT:g} standard errors"
+        epsilons = ", ".join(f"{e:g}" for e in tasks.EPSILONS)
+        yield Bar(f"additive: {name}, epsilon {epsilons}", figures, f"DP-EBM {theirs}", bar, met)
+
+
+def _told(scores: Scores) -> str:
+    return f"{scores.mean:.3f} ± {scores.slack:.3f}"
+
+
 def _best(by: dict[str, tuple[float, ...]]) -> Scores:
     return max((Scores(who, runs) for who, runs in by.items() if who != "sulq"), key=lambda found: found.mean)
 
@@ -196,6 +229,6 @@ def table(cells: Cells) -> str:
     for (task, name, epsilon), by in sorted(cells.items()):
         own = Scores("sulq", by["sulq"])
         peer = _best(by) if len(by) > 1 else None
-        theirs = f"{peer.mean:.3f} ± {peer.slack:.3f} ({peer.who})" if peer else ""
-        rows.append(f"| {task} | {name} | {epsilon:g} | {own.mean:.3f} ± {own.slack:.3f} | {theirs} |")
+        theirs = f"{_told(peer)} ({peer.who})" if peer else ""
+        rows.append(f"| {task} | {name} | {epsilon:g} | {_told(own)} | {theirs} |")
     return "\n".join(rows)

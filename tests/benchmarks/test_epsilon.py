@@ -9,10 +9,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pytest
 
 from benchmarks.epsilon import keys, learners, marginals
 from benchmarks.epsilon.__main__ import PARTS
 from benchmarks.epsilon.bars import PAGE, Bar, Section
+from benchmarks.learning import sets
 from benchmarks.report import put
 
 
@@ -51,6 +54,23 @@ def test_every_lost_cell_is_told() -> None:
     assert linear.beside == "diamonds, epsilon 1: 1.2; 0 of 2 cells ahead or level (2 or 3 splits)"
     assert linear.met
     assert all(bar.beside.endswith("(2 or 3 splits)") for bar in learners.monotone(cells))
+
+
+def test_tables_that_were_looked_at_have_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the table or the peer it is said that nothing was run; with both the peer's lead is judged."""
+    monkeypatch.setattr(sets, "folder", lambda: tmp_path)
+    assert [(bar.ours, bar.met) for bar in learners.level(learners.additive())] == [("the table is not here", None)] * 2
+    random = np.random.default_rng(8)
+    size = random.random(300)
+    frame = pd.DataFrame({"sex": random.choice(["F", "M"], 300), "size": size, "rings": np.rint(20 * size).astype(int)})
+    frame.to_csv(tmp_path / "abalone.csv", index=False)
+    monkeypatch.setattr(learners, "RUNS", 2)
+    cells = learners.additive()
+    assert {(task, name) for task, name, _ in cells} == {("additive", "abalone")}
+    assert [bar.met for bar in learners.level(cells)] == [None, None]
+    for lead, met in ((0.0, True), (1.0, False)):
+        beside = {key: by | {"DP-EBM": tuple(one + lead for one in by["sulq"])} for key, by in cells.items()}
+        assert [bar.met for bar in learners.level(beside)] == [None, met]
 
 
 def test_minutes_are_those_of_the_clock() -> None:
