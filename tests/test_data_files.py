@@ -381,6 +381,79 @@ def test_a_home_that_nobody_has_holds_no_file() -> None:
                 duck(given, None, SCHEMA)
 
 
+def test_no_rows_are_left_out_unseen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link that leads elsewhere or nowhere, and a folder that may not be looked into, are refused by name.
+
+    Control: without them, and with links to what is read anyway, hidden ones and a pattern that names the folder,
+    all rows count.
+    """
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    for folder in (root, root / "near", elsewhere):
+        folder.mkdir()
+    pq.write_table(WHOLE.slice(0, 30), root / "near" / "a.parquet")
+    pq.write_table(WHOLE.slice(30), elsewhere / "b.parquet")
+    link = root / "far"
+
+    def rows(data: Path) -> int:
+        return sums(duck(data, None, SCHEMA), ask(lit(1), schema=SCHEMA))[0][0][0]
+
+    for target, name in ((elsewhere, "far"), (tmp_path / "nowhere", "far"), (link, "far"), (tmp_path, "far")):
+        link.symlink_to(target)
+        for words in (root, root / "**" / "*.parquet"):
+            with pytest.raises(SetupError, match=f"{name!r}.*'root'.*leads") as refused:
+                duck(words, None, SCHEMA)
+            assert refused.value.code == "unreadable-data"
+        link.unlink()
+    (root / "c.parquet").symlink_to(elsewhere / "none.parquet")
+    for words in (root, root / "*", root / "*.parquet"):
+        with pytest.raises(SetupError, match=r"'c\.parquet'.*leads nowhere"):
+            duck(words, None, SCHEMA)
+    (root / "c.parquet").unlink()
+    (root / "_hidden").symlink_to(elsewhere)
+    (root / "latest").symlink_to(root / "near")
+    (root / "around").symlink_to(root)
+    assert rows(root) == rows(root / "**" / "*.parquet") == rows(root / "near" / "*") == 30
+    link.symlink_to(elsewhere)
+    assert rows(root / "[fn]*" / "*.parquet") == 60
+    link.unlink()
+    (root / "latest").unlink()
+    looked = Path.iterdir
+
+    def listed(folder: Path) -> object:
+        if folder.name == "near":
+            raise PermissionError
+        return looked(folder)
+
+    monkeypatch.setattr(Path, "iterdir", listed)
+    for words in (root, root / "*" / "*.parquet"):
+        with pytest.raises(SetupError, match="'near' cannot be seen") as refused:
+            duck(words, None, SCHEMA)
+        assert refused.value.code == "unreadable-data"
+
+
+def test_what_a_pattern_finds_is_what_glob_finds(tmp_path: Path) -> None:
+    """In a tree of folders, each pattern, links that a name or * stands for followed; but nothing that is hidden."""
+    for folder in (".", "a", "a/b", "a/b/c", "d", "d/b"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for name in ("x.csv", "y.csv.gz", "z.txt", "_w.csv"):
+            (tmp_path / folder / name).touch()
+    (tmp_path / "d" / "e").symlink_to(tmp_path / "a")
+    for pattern in (
+        "*",
+        "*.csv",
+        "*/*",
+        "*/b/x.csv",
+        "**/*",
+        "**/b/*",
+        "**/b/**/*",
+        "d/*/*.csv",
+        "?/[bc]/*.gz",
+        "a/b/[x]*",
+    ):
+        want = {path for path in tmp_path.glob(pattern) if path.suffix in (".csv", ".gz") and path.name[0] != "_"}
+        assert set(find_files(tmp_path / pattern).paths) == {path.resolve() for path in want} != set()
+
+
 def test_a_file_that_stands_twice_is_refused(tmp_path: Path) -> None:
     """Its rows would count twice: by another word, and by another name of the same file. So are kinds that differ."""
     found = parts(tmp_path)
@@ -457,7 +530,7 @@ def test_files_travel_between_processes(tmp_path: Path) -> None:
         Origin.of(found)
 
 
-def test_no_part_leads_out_of_a_folder_T70(tmp_path: Path) -> None:
+def test_no_part_leads_out_of_a_folder_T70(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not at first, and not when found again: a link that comes later is refused. Control: without `within`."""
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()
@@ -481,3 +554,13 @@ def test_no_part_leads_out_of_a_folder_T70(tmp_path: Path) -> None:
         with pytest.raises(SetupError, match="no such data file"):
             find_files(words, within=root)
     assert len(find_files(root).paths) == 2
+    (root / "part1.csv").unlink()
+    (root / "away").symlink_to(outside)
+    looked, listed = Path.iterdir, []
+    monkeypatch.setattr(Path, "iterdir", lambda folder: [listed.append(folder.resolve()), looked(folder)][1])
+    for words in (root, root / "*" / "*.csv", root / "away" / "*.csv", root / "**" / "*.csv", root / "away"):
+        with pytest.raises(SetupError, match="no such data file"):
+            find_files(words, within=root)
+    assert outside not in listed
+    assert len(find_files(root / "a*" / "*.csv").paths) == 2
+    assert outside in listed

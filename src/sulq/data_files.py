@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -159,7 +160,7 @@ def _files(told: list[str], within: Path | None = None) -> Files:
     if within is not None:
         for item in told:
             _below(_path(item).absolute(), within)
-    found = [each for item in told for each in _expanded(_path(item))]
+    found = [each for item in told for each in _expanded(_path(item), within)]
     if not found and within is not None:  # what a link leads to elsewhere is no more there than what is nowhere
         raise not_below()
     if not found:
@@ -175,7 +176,7 @@ def _files(told: list[str], within: Path | None = None) -> Files:
     same = {(stat.st_dev, stat.st_ino): path for path, stat in ((path, path.stat()) for path in paths)}
     if len(same) != len(paths):  # its rows would count twice
         raise SetupError("bad-declaration", "One file stands twice among the parts.", "Name each file once.")
-    _agree(paths, "another kind of file", [_kind(path) for path in paths])
+    _agree(paths, "another kind of file", [_kind(path.name) for path in paths])
     partitions = [dict(values) for _, values in found]
     twice = next((path for path, values in found if len(dict(values)) < len(values)), None)
     if twice is not None:
@@ -201,11 +202,7 @@ def not_below() -> SetupError:
 def _below(path: Path, within: Path) -> None:
     """Refuse a word that looks elsewhere, before any folder is looked into; a part may still be a link that does."""
     root, pattern = _fixed(path) if _WILD.search(str(path)) and not _is(path, folder=False) else (path, ())
-    try:
-        inside = root.resolve().is_relative_to(within)
-    except (OSError, ValueError, RuntimeError):  # links in a circle
-        inside = False
-    if not inside or ".." in pattern or pattern.count("**") > MAX_DEEP:
+    if not _inside(root, within) or ".." in pattern or pattern.count("**") > MAX_DEEP:
         raise not_below()
 
 
@@ -215,33 +212,105 @@ def _fixed(path: Path) -> tuple[Path, tuple[str, ...]]:
     return Path(*path.parts[:place]), path.parts[place:]
 
 
-def _expanded(path: Path) -> Iterable[tuple[Path, list[tuple[str, str | None]]]]:
+def _expanded(path: Path, within: Path | None) -> Iterable[tuple[Path, list[tuple[str, str | None]]]]:
     """The files of one word, each with its partitions; what is hidden, and what is no data file, is none of them."""
     path = path.absolute()
     if _is(path, folder=False):
-        if not _kind(path):
+        if not _kind(path.name):
             raise SetupError("unreadable-data", f"{path.name!r} ends in none of {', '.join(KINDS)}.")
         return [(path, [])]
     if _is(path, folder=True):
-        root, pattern = path, "**/*"
+        root, pattern = path, ("**", "*")
     else:
-        root, rest = _fixed(path)
-        if not rest:
+        root, pattern = _fixed(path)
+        if not pattern:
             raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.")
-        pattern = str(Path(*rest))
+        if any("**" in part and part != "**" for part in pattern):
+            raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.", "Is it a pattern?")
     found = []
-    for each in _matching(root, pattern):
-        within = each.relative_to(root).parts
-        if _is(each, folder=False) and _kind(each) and not any(part.startswith(_HIDDEN) for part in within):
-            found.append((each, [_partition(part) for part in within[:-1] if "=" in part]))
+    for each in sorted(set(_matching(root, pattern, root, within))):
+        folders = each.relative_to(root).parts[:-1]
+        found.append((each, [_partition(part) for part in folders if "=" in part]))
     return found
 
 
-def _matching(root: Path, pattern: str) -> list[Path]:
+def _matching(folder: Path, pattern: Sequence[str], root: Path, within: Path | None) -> Iterator[Path]:
+    """The files of a folder that fit a pattern; no file is left out unseen, but for what is hidden.
+
+    A linked folder is entered where the pattern has a name for it. Where it has `**`, one that leads to a folder below
+    the root is passed over, which is read anyway, and one that leads elsewhere is refused, as its later files would not
+    lie below the folder that a ledger covers.
+
+    Raises:
+        SetupError: a folder cannot be listed, or a link leads nowhere or elsewhere; `missing-file` out of `within`.
+    """
+    first, rest = pattern[0], pattern[1:]
+    deep = first == "**"
+    if deep and rest:
+        yield from _matching(folder, rest, root, within)
+    for name in _names(folder) if _WILD.search(first) else [first]:
+        if name.startswith(_HIDDEN) or not (deep or (fnmatchcase(name, first) and (rest or _kind(name)))):
+            continue
+        path = folder / name
+        mode, is_link = _mode(path, within)
+        if not stat.S_ISDIR(mode):
+            if stat.S_ISREG(mode) and not deep and not rest:
+                yield path
+        elif not deep and rest:
+            yield from _matching(path, rest, root, within)
+        elif deep and not is_link:
+            yield from _matching(path, pattern, root, within)
+        elif deep and not _is_walked(path.resolve(), root.resolve()):
+            why = f"The folder {name!r} (in {folder.name!r}) is a link that leads elsewhere."
+            raise SetupError("unreadable-data", why, "Name the folders, or a pattern with a name or * for each.")
+
+
+def _names(folder: Path) -> list[str]:
+    """The names in a folder; none where there is no such folder."""
     try:
-        return sorted(root.glob(pattern))
-    except (OSError, ValueError):
-        raise SetupError("missing-file", f"There is no data file {pattern[:200]!r}.", "Is it a pattern?") from None
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return []
+    except OSError:
+        raise _unseen(folder) from None
+
+
+def _mode(path: Path, within: Path | None) -> tuple[int, bool]:
+    """What a path leads to, 0 for nothing, and whether it is a link."""
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return 0, False
+    except OSError:
+        raise _unseen(path.parent) from None
+    if not stat.S_ISLNK(mode):
+        return mode, False
+    if within is not None and not _inside(path, within):
+        raise not_below()
+    try:
+        return path.stat().st_mode, True
+    except OSError:
+        why = f"The link {path.name!r} (in {path.parent.name!r}) leads nowhere, or where this user may not look."
+        raise SetupError("unreadable-data", why, "Remove it, or put back what it leads to.") from None
+
+
+def _unseen(folder: Path) -> SetupError:
+    why = f"What lies in the folder {folder.name[:200]!r} cannot be seen by this user."
+    return SetupError("unreadable-data", why, "Its rows would be left out: check its permissions.")
+
+
+def _is_walked(folder: Path, root: Path) -> bool:
+    """Whether a folder is one of those below another that are read by themselves."""
+    inside = folder.relative_to(root).parts if folder.is_relative_to(root) else _HIDDEN
+    return not any(part.startswith(_HIDDEN) for part in inside)
+
+
+def _inside(path: Path, within: Path) -> bool:
+    """Whether a path leads into a folder, links followed."""
+    try:
+        return path.resolve().is_relative_to(within)
+    except (OSError, ValueError, RuntimeError):  # links in a circle
+        return False
 
 
 def _partition(folder: str) -> tuple[str, str | None]:
@@ -249,9 +318,8 @@ def _partition(folder: str) -> tuple[str, str | None]:
     return unquote(name), None if value == NOBODY else unquote(value)
 
 
-def _kind(path: Path) -> str:
-    name = path.name.lower()
-    return next((kind.removesuffix(".gz") for kind in KINDS if name.endswith(kind)), "")
+def _kind(name: str) -> str:
+    return next((kind.removesuffix(".gz") for kind in KINDS if name.lower().endswith(kind)), "")
 
 
 def _agree(paths: Iterable[Path], what: str, facts: Iterable[object]) -> None:
