@@ -155,7 +155,9 @@ def plan(
     with asked(dataset, config) as db:
         if (spend := spend_of(epsilon, rho, delta)) is None:
             raise QuestionError("spend-missing", "Name the price that is divided: --epsilon, or --rho.")
-        counted = None if weights is None else [_number(word, "--weights") for word in weights.split(",")]
+        counted = (
+            None if weights is None else [_number(word, "--weights", "bad-question") for word in weights.split(",")]
+        )
         found = db.plan(sql, spend=spend, beta=beta, law=law, weights=counted, interval=interval)
         if not ask:
             console.print(repr(found), markup=False)
@@ -216,11 +218,11 @@ def within_of(words: list[str] | None) -> float | dict[str, float] | None:
     return {name: _number(width, "--within") for name, _, width in pairs}
 
 
-def _number(text: str, option: str) -> float:
+def _number(text: str, option: str, code: str = "bad-loss") -> float:
     try:
         return float(text)
     except ValueError:
-        raise QuestionError("bad-loss", f"{option} needs a number, not {text[:40]!r}.") from None
+        raise QuestionError(code, f"{option} needs a number, not {text[:40]!r}.") from None
 
 
 def _table(answer: SqlAnswer) -> None:
@@ -258,6 +260,8 @@ def _csv(answer: SqlAnswer) -> None:
     writer.writerow([_plain_text(name) for name in columns])
     for row in zip(*columns.values(), strict=True):
         writer.writerow([_plain_text(cell) for cell in row])
+    for note in answer.notes:  # beside the rows, which a program reads
+        print(note, file=sys.stderr)
 
 
 def _plain_text(cell: object) -> object:
