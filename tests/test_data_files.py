@@ -16,6 +16,9 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Unit
+from sulq.cli.config import find
+from sulq.cli.open import address as address_of
+from sulq.cli.open import asked as asked_of
 from sulq.data_files import Files, Pattern, find_files
 from sulq.errors import SetupError
 from sulq.language.domain import Category, Int, Real, Schema
@@ -454,6 +457,28 @@ def test_what_a_pattern_finds_is_what_glob_finds(tmp_path: Path) -> None:
         assert set(find_files(tmp_path / pattern).paths) == {path.resolve() for path in want} != set()
 
 
+def test_an_empty_name_is_not_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a name hold a NUL, in a configuration; and what is not there may have been meant as a folder."""
+    monkeypatch.chdir(tmp_path)
+    parts(tmp_path)
+    for data in ("", [""], ["part0.parquet", ""], {"a": ""}):
+        declared = {"age": Int(0, 120)}
+        with pytest.raises(SetupError, match="is empty"):
+            sulq.connect(data, columns={"a": declared} if isinstance(data, dict) else declared, budget=Epsilon(1))
+    for line in ('data = ""', 'data = ["part0.parquet", ""]', r'data = "a\u0000.csv"', r'ledger = "a\u0000.ledger"'):
+        more = 'data = "part0.parquet"\n' if line.startswith("ledger") else ""
+        told = f"[dataset.a]\n{more}{line}\nbudget = {{ epsilon = 1 }}\n[dataset.a.columns]\nage = {{ int = [0, 9] }}\n"
+        Path("sulq.toml").write_text(told, encoding="utf-8")
+        with pytest.raises(SetupError, match=r"not empty and holds no NUL") as refused:
+            find("a", None)
+        assert refused.value.code == "bad-config"
+    with pytest.raises(SetupError, match="no file or folder 'nosuch'") as refused:
+        sulq.connect("nosuch", columns=declared, budget=Epsilon(1))
+    assert refused.value.code == "missing-file"
+    with sulq.connect(".", columns=declared, table="t", budget=Epsilon(9)) as db:
+        assert abs(db.count(spend=Epsilon(9)).value - 60) < 30
+
+
 def test_a_file_that_stands_twice_is_refused(tmp_path: Path) -> None:
     """Its rows would count twice: by another word, and by another name of the same file. So are kinds that differ."""
     found = parts(tmp_path)
@@ -513,8 +538,30 @@ def test_connect_takes_several_files_under_one_ledger_T98(tmp_path: Path) -> Non
         new_people=True,
     ) as db:
         db.sql("SELECT COUNT(*) FROM one", spend=Epsilon(1))
+
+
+@pytest.mark.parametrize(
+    "address", ["https://example.org/rows.parquet", "HTTPS://example.org/rows.csv?v=1#top", "s3://a/b.duckdb"]
+)
+def test_a_file_behind_an_address_is_no_curator_at_any_door(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone, as one of several tables, in a list, in a configuration and on the command line. Control: a curator is."""
+    columns = {"age": sulq.Int(0, 120)}
+    for data, declared in ((address, columns), ([address], columns), ({"a": address}, {"a": columns})):
+        with pytest.raises(SetupError, match="Download it") as refused:
+            sulq.connect(data, columns=declared, budget=Epsilon(1))
+        assert refused.value.code == "engine-not-available"
+    monkeypatch.chdir(tmp_path)
+    declared_too = "budget = { epsilon = 1 }\n[dataset.a.columns]\nage = { int = [0, 9] }\n"
+    for data in (f'"{address}"', f'["{address}"]'):
+        Path("sulq.toml").write_text(f"[dataset.a]\ndata = {data}\n{declared_too}", encoding="utf-8")
+        with pytest.raises(SetupError, match="Download it"):
+            find("a", None)
     with pytest.raises(SetupError, match="Download it"):
-        sulq.connect("https://example.org/rows.parquet", columns=columns, budget=Epsilon(1))
+        asked_of(address, None)
+    Path("sulq.toml").write_text(f'[dataset.a]\ndata = "https://example.org/rows"\n{declared_too}', encoding="utf-8")
+    assert address_of("a", None) == address_of("https://example.org/rows", None) == "https://example.org/rows"
 
 
 def test_files_travel_between_processes(tmp_path: Path) -> None:

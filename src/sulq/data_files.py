@@ -126,6 +126,8 @@ def find_files(data: object, *, within: Path | None = None) -> Files | None:
     """
     if isinstance(data, Files):
         return data
+    if isinstance(data, str) and not data:  # a path of no letters is the folder that the process runs in
+        raise SetupError("missing-file", "The name of the data is empty.", "Name a file or a folder; '.' is this one.")
     if isinstance(data, (list, tuple)) and all(isinstance(item, (str, os.PathLike)) for item in data):
         return _files([os.fspath(item) for item in data], within)
     if isinstance(data, (str, os.PathLike)) and "://" not in str(data):
@@ -154,9 +156,10 @@ def _is(path: Path, *, folder: bool) -> bool:
 
 
 def _files(told: list[str], within: Path | None = None) -> Files:
+    if not all(told):
+        raise SetupError("missing-file", "The name of a data file is empty.", "Name each file, pattern or folder.")
     if any("://" in item for item in told):
-        why = "A file behind an address is not read: nothing is fetched while data is opened."
-        raise SetupError("engine-not-available", why, "Download it, and connect to its path.")
+        raise not_fetched()
     if within is not None:
         for item in told:
             _below(_path(item).absolute(), within)
@@ -192,6 +195,12 @@ def _named(told: list[str], paths: Sequence[Path]) -> None:
         "".join([*told, *map(str, paths)]).encode()
     except UnicodeEncodeError:
         raise SetupError("unreadable-data", "The name of a data file is not UTF-8.", "Rename it.") from None
+
+
+def not_fetched() -> SetupError:
+    """What is told of a data file behind an address."""
+    why = "A file behind an address is not read: nothing is fetched while data is opened."
+    return SetupError("engine-not-available", why, "Download it, and connect to its path.")
 
 
 def not_below() -> SetupError:

@@ -52,3 +52,13 @@ def test_a_value_that_stands_twice_is_refused_with_its_place(tmp_path: Path) -> 
     path.write_text(CONFIG, encoding="utf-8")
     with pytest.raises(SetupError, match="column 'code'"):
         read(path)
+
+
+def test_a_name_with_a_nul_is_no_file(tmp_path: Path) -> None:
+    """It is refused by its place in a configuration, and by name where it is read."""
+    with pytest.raises(SetupError, match="cannot be read"):
+        read_values(tmp_path / "a\0.txt")
+    path = tmp_path / "survey.sulq.toml"
+    path.write_text(CONFIG.replace("codes.txt", r"codes\u0000.txt"), encoding="utf-8")
+    with pytest.raises(SetupError, match="holds no NUL"):
+        read(path)

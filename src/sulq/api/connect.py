@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, overload
 
 from sulq.addresses import begun, is_address
 from sulq.api.declarations import (
-    SUFFIXES,
     OwnedTable,
     declare_table,
     declare_tables,
     in_spark,
-    lies_elsewhere,
+    is_curator,
     prepared_copy,
     warn_of_shared_database,
 )
@@ -138,12 +137,12 @@ def connect(
     for name, told in {"synthetic": synthetic, "renew": renew, "new_people": new_people, "insecure": insecure}.items():
         if not isinstance(told, bool):
             raise SetupError("bad-declaration", f"{name} is True or False.")
-    if isinstance(data, str) and "://" in data and not lies_elsewhere(data):
+    if is_curator(data):
         declared = (table, columns, unit, budget, size, ledger, anchor, prepared, progress, keys, public, persons)
         changed = synthetic or renew or new_people or engine != "duckdb"
         more = (references, graph, estimators, basic_share, key_share)
         declares = changed or any(item is not None for item in (*declared, *more))
-        return _remote(data, token, insecure=insecure, told=declares)
+        return _remote(str(data), token, insecure=insecure, told=declares)
     if token is not None or insecure:
         raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
     whole = Unit() if unit is None else unit
@@ -202,9 +201,6 @@ def connect(
 def _remote(url: str, token: str | None, *, insecure: bool, told: bool) -> Client:
     """A client of the curator at a URL; `told`: whether the caller declared anything else."""
     scheme = url.split("://", 1)[0].lower()
-    if url.partition("?")[0].lower().endswith(SUFFIXES):
-        why = "A file behind an address is not read: nothing is fetched while data is opened."
-        raise SetupError("engine-not-available", why, "Download it, and connect to its path.")
     if scheme not in ("http", "https"):
         raise SetupError("engine-not-available", f"Connecting to {scheme}:// is not in this version.")
     if told:

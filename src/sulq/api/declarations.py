@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, cast
 
 from sulq.addresses import TableAddress, beside, beside_all, copy_of, is_address, same_database, stem
-from sulq.data_files import Files, find_files
+from sulq.data_files import Files, find_files, not_fetched
 from sulq.errors import QuestionError, SetupError, SetupWarning
 from sulq.language.domain import Category, Schema, Text, joinable
 from sulq.language.estimator import Declaration, Estimator, Property, Utility
@@ -217,15 +217,17 @@ def data_file(data: object) -> Path | None:
     """A data file's place; None for a frame, and for what lies elsewhere."""
     if not isinstance(data, (str, os.PathLike)) or lies_elsewhere(data):
         return None
+    if "://" in str(data):
+        raise not_fetched()
     path = Path(data)
-    if not path.name.lower().endswith(SUFFIXES):
-        raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
     try:
         found = path.is_file()
     except OSError:  # a name longer than any file's
         found = False
     if not found:
-        raise SetupError("missing-file", f"There is no file {path.name[:200]!r}.")
+        raise SetupError("missing-file", f"There is no file or folder {path.name[:200]!r}.")
+    if not path.name.lower().endswith(SUFFIXES):
+        raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
     return path.resolve()
 
 
@@ -235,8 +237,21 @@ def in_spark(data: object) -> bool:
 
 
 def lies_elsewhere(data: object) -> bool:
-    """Whether data is named by an address at which this process asks itself; any other is a curator's."""
+    """Whether data is named by an address at which this process asks itself."""
     return is_address(data) or in_spark(data)
+
+
+def is_curator(data: object) -> bool:
+    """Whether data is named by the address of a curator.
+
+    Raises:
+        SetupError: `engine-not-available`: it is a file's address, and nothing is fetched.
+    """
+    if not isinstance(data, str) or "://" not in data or lies_elsewhere(data):
+        return False
+    if re.split("[?#]", data)[0].lower().endswith(SUFFIXES):
+        raise not_fetched()
+    return True
 
 
 def table_name(data: object, path: Path | None) -> str:

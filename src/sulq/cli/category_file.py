@@ -17,7 +17,7 @@ def read_values(path: Path) -> tuple[str, ...]:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise SetupError("bad-config", f"The file of values {path} is longer than {MAX_FILE_BYTES >> 20} MiB.")
         text = path.read_bytes().decode().removeprefix(BOM)
-    except (OSError, UnicodeDecodeError):
+    except (OSError, ValueError):  # bytes that are no UTF-8, a name with a NUL
         raise SetupError("missing-file", f"The file of values {path} cannot be read as UTF-8.") from None
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     empty = next((number for number, line in enumerate(lines, 1) if not line), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sulq.addresses import begun, copy_of
 from sulq.api.connect import connect
-from sulq.api.declarations import in_spark, lies_elsewhere
+from sulq.api.declarations import in_spark, is_curator
 from sulq.cli.config import DatasetConfig, covered, find
 from sulq.errors import AccessDenied, SetupError
 
@@ -22,10 +22,8 @@ TOKEN: Final = "SULQ_TOKEN"  # noqa: S105 - the variable's name
 
 def address(dataset: str, config: Path | None) -> str | None:
     """The URL of a curator, where a command names one; else None."""
-    if "://" in dataset:
-        return dataset
-    data = find(dataset, config).data
-    return data if isinstance(data, str) and not lies_elsewhere(data) else None
+    data = dataset if "://" in dataset else find(dataset, config).data
+    return str(data) if is_curator(data) or data is dataset else None
 
 
 def remote(url: str) -> Client:
@@ -45,7 +43,7 @@ def asked(dataset: str, config: Path | None) -> Database | Client:
 def declared(dataset: str, config: Path | None) -> DatasetConfig:
     """The owner's declarations of a dataset; no data file is opened."""
     found = None if "://" in dataset else find(dataset, config)
-    if found is None or (isinstance(found.data, str) and not lies_elsewhere(found.data)):
+    if found is None or is_curator(found.data):
         raise SetupError("bad-config", "This is done where the data is; a URL names a curator elsewhere.")
     return found
 

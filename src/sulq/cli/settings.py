@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
 
 from sulq.addresses import is_address, tells_a_password
-from sulq.api.declarations import lies_elsewhere
+from sulq.api.declarations import is_curator
 from sulq.cli.category_file import read_values
+from sulq.data_files import not_fetched
 from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
 from sulq.language.estimator import BOUNDS, CERTIFIES, Certificate, Declaration, Property, Stated, Utility
@@ -126,11 +127,19 @@ def _truth(value: object, place: ConfigPlace) -> bool:
 
 
 def _file(value: object, place: ConfigPlace) -> Path:
-    return place.folder / place.of(str, value, "a path in quotes")
+    return place.folder / _path(value, place)
+
+
+def _path(value: object, place: ConfigPlace) -> str:
+    """A path as it is written; an empty one would be the folder of the configuration, and all that lies in it."""
+    text = place.of(str, value, "a path in quotes")
+    if not text or "\0" in text:
+        raise place.bad("must be a path in quotes, which is not empty and holds no NUL")
+    return text
 
 
 def _address(value: object, place: ConfigPlace) -> Path | str:
-    text = place.of(str, value, "a path in quotes")
+    text = _path(value, place)
     return text if "://" in text else place.folder / text
 
 
@@ -141,16 +150,23 @@ def _prepared(value: object, place: ConfigPlace) -> Path | bool:
 def _source(value: object, place: ConfigPlace) -> Path | str | tuple[Path, ...]:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
     if isinstance(value, list):  # several files as one table
+        if any("://" in each for each in value if isinstance(each, str)):
+            place.declared(_refuse_address)
         return tuple(_file(each, place) for each in value)
     found = _address(value, place)
+    place.declared(lambda: is_curator(found))
     if is_address(found) and tells_a_password(str(found)):
         raise place.bad("must not hold a password: put it into PGPASSWORD or a passfile")
     return found
 
 
+def _refuse_address() -> NoReturn:
+    raise not_fetched()
+
+
 def _table_source(value: object, place: ConfigPlace) -> Path | str | tuple[Path, ...]:
     found = _source(value, place)
-    if isinstance(found, str) and not lies_elsewhere(found):
+    if is_curator(found):
         raise place.bad("must be a file, a postgresql:// address, or a table of Spark")
     return found
 
