@@ -292,7 +292,7 @@ MISTAKES: dict[str, tuple[str, str]] = {  # a piece of the statement of kept row
     "hashes of more bits": ("sha256(u), 1, 15", "sha256(u), 1, 16"),
 }
 SPELLED = {  # in files alone
-    "a code spelled wrong": ("lpad(CAST(c1 AS VARCHAR)", "lpad(CAST(c1 + 1 AS VARCHAR)"),
+    "a code spelled wrong": ("c1 + 1) AS d1", "c1 + 2) AS d1"),
 }
 
 

@@ -353,7 +353,10 @@ def _write(
     recorded: dict[str, str],
     progress: Progress | None,
 ) -> None:
+    # Rows have no order but where places are public: each thread fills its own row groups, and none is written twice.
+    ordered = any(item.unit.positions_are_public for item in tables)
     try:
+        connection.root.execute(f"SET GLOBAL preserve_insertion_order = {str(ordered).lower()}")
         connection.attach(made, "data", writable=True)
         fill(connection, tables, into="data.", progress=progress, spell=True)
         connection.root.register("recorded", pa.table({"name": list(recorded), "value": list(recorded.values())}))
