@@ -8,12 +8,12 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.service.clerk import main
 
 _seq = itertools.count(10**6)
-ENTRY = bytes(32)
+ENTRY = bytes(32).hex()
 
 
-def debit(self, _event, *, plan_digest, **_):
+def debit(self, event, *, plan_digest, **_):
     """A receipt for nothing."""
-    return self._writer.seal.stamp(next(_seq), ENTRY, plan_digest)
+    return self._writer.seal.stamp(next(_seq), ENTRY, plan_digest, event)
 
 
 if __name__ == "__main__":
