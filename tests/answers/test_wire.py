@@ -111,7 +111,10 @@ released = st.builds(
         lambda cells: np.array(cells, dtype=np.int64)
     ),
     st.lists(noises, max_size=2).map(tuple),
-    st.none() | st.lists(st.tuples(texts | st.none(), st.booleans() | st.integers() | st.floats(0, 1))).map(tuple),
+    st.none()
+    | st.lists(st.tuples(texts | st.none(), st.booleans() | st.integers() | st.floats(0, 1)), min_size=1).map(
+        lambda rows: tuple(zip(*rows, strict=True))
+    ),
 )
 readings = st.one_of(
     st.just(Plain()),
@@ -444,6 +447,37 @@ def test_what_has_no_text_has_none_in_a_row_either(row):
             object.__setattr__(value, "by", row)
         with pytest.raises(QuestionError, match="Not a sulq value"):
             wire.encode(value)
+
+
+LABELS = [
+    ((), "[]"),
+    ((("a", "b"),), '[["a"],["b"]]'),
+    ((("a", None, "\u00e9"), (1, True, (0, 5))), '[["a",1],[null,true],["\\u00e9",[0,5]]]'),
+]
+
+
+@pytest.mark.parametrize(("labels", "rows"), LABELS)
+def test_labels_are_written_row_by_row(labels: tuple[tuple[object, ...], ...], rows: str) -> None:
+    """As texts of earlier versions have them. Control: the columns themselves are another text."""
+    units = np.zeros((len(labels[0]) if labels else 0, 1), dtype=np.int64)
+    text = wire.encode(Released(units, (), labels))
+    assert f'"labels":{rows},' in text
+    assert json.loads(text) == wire.to_json(Released(units, (), labels))
+    back = wire.decode(text)
+    assert isinstance(back, Released)
+    assert back.labels == labels
+    assert wire.encode(back) == text
+    assert not labels or wire.encode(labels) != rows
+
+
+@pytest.mark.parametrize("rows", ['[["a"],["b",1]]', "[[]]", "[[],[]]", '["ab","cd"]', '"ab"', "[1]", '[["a"],"b"]'])
+def test_labels_that_are_no_table_are_refused_T51(rows: str) -> None:
+    """Rows of other lengths, of nothing, and what is no row. Control: the text of a table is read."""
+    text = wire.encode(Released(np.zeros((1, 1), dtype=np.int64), (), (("a",),)))
+    assert wire.decode(text).labels == (("a",),)  # type: ignore[attr-defined]
+    with pytest.raises(QuestionError) as refusal:
+        wire.decode(text.replace('[["a"]]', rows))
+    assert refusal.value.code == "wire-format"
 
 
 def answered(number: int) -> Answers:

@@ -221,10 +221,11 @@ def moved(law: Any, a: Any, b: Any) -> Iterator[tuple[Any, list, list, int]]:
     if not isinstance(law, tuple):
         yield law, a.ravel().tolist(), b.ravel().tolist(), 0
         return
-    both = [key for key in a.keys if key in b.keys]
-    one_sided = len(set(a.keys) ^ set(b.keys))
+    keys = [list(zip(*side.keys, strict=True)) for side in (a, b)]
+    both = [key for key in keys[0] if key in keys[1]]
+    one_sided = len(set(keys[0]) ^ set(keys[1]))
     columns = [np.column_stack([side.persons, side.sums]) for side in (a, b)]
-    shared = [np.array([c[side.keys.index(k)] for k in both]) for c, side in zip(columns, (a, b), strict=True)]
+    shared = [np.array([c[own.index(k)] for k in both]) for c, own in zip(columns, keys, strict=True)]
     start = 0
     for item in law:
         sides = [s[:, start : start + item.width].ravel().tolist() if both else [] for s in shared]

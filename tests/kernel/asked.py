@@ -503,7 +503,8 @@ def moved(law: Any, one: Any, other: Any) -> Iterator[tuple[Any, list[list[int]]
         yield law, gaps.reshape(len(gaps), -1).tolist(), Fraction(0)
         return
     sides = [
-        dict(zip(each.keys, np.column_stack([each.persons, each.sums]).tolist(), strict=True)) for each in (one, other)
+        dict(zip(zip(*each.keys, strict=True), np.column_stack([each.persons, each.sums]).tolist(), strict=True))
+        for each in (one, other)
     ]
     both = [key for key in sides[0] if key in sides[1]]
     single = [numbers for a, b in (sides, sides[::-1]) for key, numbers in a.items() if key not in b]

@@ -10,6 +10,7 @@ import pytest
 
 from sulq.kernel import layout
 from sulq.kernel.layout import assemble, groups_of
+from sulq.kernel.private import Groups
 from sulq.kernel.request import Combined, Key, Looked, Part, Scan, Statement
 
 
@@ -71,18 +72,43 @@ def test_tables_of_some_keys_are_read_by_sums_over_the_others() -> None:
 
 def test_the_sign_of_a_zero_is_no_key() -> None:
     """DuckDB shows it as the first row of the group had it. Control: other numbers keep their signs."""
-    found = groups_of(Statement(Scan(""), 1, (Part((), 0, None),), 0), [(-0.0, 3), (-1.5, 2), (None, 1)])
-    assert [repr(key) for key in found.keys] == ["(0.0,)", "(-1.5,)", "(None,)"]
+    columns = [(np.array([-0.0, -1.5, -0.0]), np.array([False, False, True])), (np.array([3, 2, 1]), None)]
+    found = groups_of(Statement(Scan(""), 1, (Part((), 0, None),), 0), columns)
+    assert [list(map(repr, cells)) for cells in found.keys] == [["0.0", "-1.5", "None"]]
     assert found.persons.tolist() == [3, 2, 1]
 
 
 def test_groups_that_are_found_saturate_and_keep_the_order_of_their_blocks_T5() -> None:
     """Blocks by their places, whatever order they are written in; a missing sum is 0; no rows, no group."""
     blocks = (Combined((0, 1), (((0, 2**40),), ((1, -1),))), Combined((0, 0), (((1, 1),),)))
-    statement = Statement(Scan(""), 0, (Part((), 0, None, blocks),), 1)
-    assert groups_of(statement, [(2**30, 7)]).sums.tolist() == [[7, 2**62, -7]]
-    assert groups_of(statement, [(None, 7)]).sums.tolist() == [[7, 0, -7]]
-    assert groups_of(statement, [(None, 0)]).sums.shape == (0, 3)
+    statement = Statement(Scan(""), 1, (Part((), 0, None, blocks),), 1)
+
+    def found(total: int, people: int, *most: int) -> Groups:
+        """As a runner gives it: what is missing is filled with 0."""
+        rows = slice(None if people else 0)
+        return groups_of(statement, [(np.array([n])[rows], None) for n in (1, total, people)], most)
+
+    assert found(2**30, 7).sums.tolist() == found(2**30, 7, 2**30, 7).sums.tolist() == [[7, 2**62, -7]]
+    assert found(0, 7).sums.tolist() == [[7, 0, -7]]
+    assert found(0, 0).sums.shape == (0, 3)
+    assert found(2**30, 7, 1, 7).sums.tolist() != [[7, 2**62, -7]]  # the control: totals past what was certified
+
+
+@pytest.mark.parametrize(
+    ("cells", "missing", "wanted"),
+    [
+        (np.array(["b", None, "a"], dtype=object), [False, True, False], ["b", None, "a"]),
+        (np.array([3, 0, -1], dtype=np.int8), [False, True, False], [3, None, -1]),
+        (np.array([True, False, False]), [False, False, True], [True, False, None]),
+        (np.array([1.5, 2.0, 0.0]), None, [1.5, 2.0, 0.0]),
+    ],
+)
+def test_keys_of_every_type_are_pythons_own(cells: np.ndarray, missing: list[bool] | None, wanted: list) -> None:
+    """A number of NumPy's is written otherwise. Control: the column's own cells are such numbers."""
+    columns = [(cells, None if missing is None else np.array(missing)), (np.array([1, 1, 1]), None)]
+    found = groups_of(Statement(Scan(""), 1, (Part((), 0, None),), 0), columns)
+    assert repr(found.keys) == repr([wanted])
+    assert cells.dtype == object or repr(list(cells)) != repr(wanted)
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.int64, object])

@@ -176,10 +176,12 @@ class Suppressed(Rows):
     def _with_hidden(reveal: Callable[..., Shown]) -> Callable[..., Shown]:
         def revealed(noise: tuple[object, ...], exact: Private[Groups]) -> Shown:
             shown, groups = reveal(noise, exact), exact.open()
-            hidden = [i for i, key in enumerate(groups.keys) if key not in (shown.labels or ())]
+            keys, known = zip(*groups.keys, strict=True), set(zip(*shown.labels, strict=True))
+            hidden = [i for i, key in enumerate(keys) if key not in known]
             rest = np.append(groups.persons[hidden].sum(), groups.sums[hidden].sum(axis=0))
-            label = tuple("(other)" if isinstance(key, str) else None for key in groups.keys[0])  # a code has no name
-            return Shown(np.vstack([shown.units, rest]), (*(shown.labels or ()), label))
+            label = ["(other)" if isinstance(cells[0], str) else None for cells in groups.keys]  # a code has no name
+            labels = [[*cells, other] for cells, other in zip(shown.labels, label, strict=True)]
+            return Shown(np.vstack([shown.units, rest]), labels)
 
         return revealed
 

@@ -256,7 +256,7 @@ def test_the_rest_is_one_more_question_at_the_same_debit_SR14() -> None:
         low, high = found.interval(1 - 1e-9)
         assert low[-1][1] <= 0 <= high[-1][1]
         assert len(found.answers) == 2
-        assert [answer.released.labels for answer in found.answers] == [(("ann",), ("bob",)), None]
+        assert [answer.released.labels for answer in found.answers] == [(("ann", "bob"),), None]
         words = "SELECT AVG(age), COUNT(*) + 1, name FROM people GROUP BY name ORDER BY 2 DESC"
         again = db.sql(words, spend=KEYS, other="all else")
         assert again.reused

@@ -139,7 +139,7 @@ class Answer:
 
     def _labels(self) -> list[object]:
         if self.released.labels is not None:  # open keys: those that were found
-            found = list(self.released.labels)
+            found = list(zip(*self.released.labels, strict=True))
         elif self.pairs:
             found = list(itertools.combinations(self.keys[0][1], 2))
         else:

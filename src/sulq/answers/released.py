@@ -38,14 +38,14 @@ class Noise:
 class Released:
     """Noisy whole units, a row for each cell; every number shown is computed from these alone (T1, T2).
 
-    `labels`: where keys were open, the label of each row's group, ascending. Of a
-    choice the one column holds the number of the chosen candidate. `exact`: no noise
-    was added, as only made-up data may have it (SR9).
+    `labels`: where keys were open, of each key the labels of the rows' groups, which
+    ascend; written row by row. Of a choice the one column holds the number of the
+    chosen candidate. `exact`: no noise was added, as only made-up data may have it (SR9).
     """
 
     units: Integers
     noise: tuple[Noise, ...]
-    labels: tuple[tuple[object, ...], ...] | None = None
+    labels: tuple[tuple[object, ...], ...] | None = field(default=None, metadata={"wire": "rows"})
     exact: bool = field(default=False, metadata={"wire": "set"})
 
     @property

@@ -14,6 +14,7 @@ import hashlib
 import itertools
 import json
 import math
+import operator
 import types
 import typing
 from decimal import Decimal
@@ -53,6 +54,8 @@ _PLAIN: typing.Final = frozenset({types.NoneType, bool, int, str})  # written as
 _LEAVES: typing.Final = _PLAIN | {float}  # read as they are
 _ROW: typing.Final = frozenset({tuple})
 _WHOLE: typing.Final = frozenset({int})
+_TEXT: typing.Final = frozenset({str})
+_quoted: typing.Final[typing.Callable[[typing.Any], str]] = json.encoder.encode_basestring_ascii
 _JSON: typing.Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -92,7 +95,7 @@ class Writer:
         """A value's canonical JSON."""
         kind: type = type(value)
         if kind is str:
-            return json.encoder.encode_basestring_ascii(typing.cast("str", value))
+            return _quoted(value)
         if kind in _LEAVES:
             return repr(value) if kind is int else _constants(value)
         if kind is Fraction:
@@ -108,14 +111,24 @@ class Writer:
             fields, end = layout
             return "".join([before + self.text(getattr(value, name)) for before, name in fields]) + end
         if kind is not Answers and KINDS.get(kind.__name__) is kind:
-            usual = _optional(kind)
+            usual, tables = _optional(kind), _tables(kind)
             told = [name for name in hints(kind) if name not in usual or getattr(value, name) != usual[name]]
-            texts = {"kind": _JSON.encode(kind.__name__)} | {name: self.text(getattr(value, name)) for name in told}
+            made = {name: (self._rows if name in tables else self.text)(getattr(value, name)) for name in told}
+            texts = {"kind": _JSON.encode(kind.__name__)} | made
             return f"{{{','.join([f'{_JSON.encode(name)}:{texts[name]}' for name in sorted(texts)])}}}"
         if kind is tuple or kind is list:
             items = typing.cast("typing.Sequence[object]", value)
             return _constants(items) if _constant(items) else f"[{','.join(map(self.text, items))}]"
         return _JSON.encode(to_json(value))
+
+    def _rows(self, found: tuple[tuple[object, ...], ...] | None) -> str:
+        """The text of a table's rows, from its columns."""
+        if found is None:
+            return "null"
+        plain = [_TEXT.issuperset(map(type, cells)) for cells in found]
+        texts = [map(_quoted if one else self.text, cells) for one, cells in zip(plain, found, strict=True)]
+        rows = "],[".join(map(",".join, zip(*texts, strict=True)))
+        return f"[[{rows}]]" if rows else "[]"
 
 
 def _constant(items: typing.Sequence[object]) -> bool:
@@ -149,12 +162,28 @@ def _optional(cls: type) -> dict[str, object]:
 
 
 @functools.cache
+def _tables(cls: type) -> frozenset[str]:
+    """Fields that hold a table by columns and are written row by row, as texts always had them."""
+    return frozenset(f.name for f in dataclasses.fields(cls) if f.metadata.get("wire") == "rows")
+
+
+def _columns(rows: object) -> object:
+    """A table's columns from its rows; what is no table as it is."""
+    if not isinstance(rows, tuple) or not rows or not _ROW.issuperset(map(type, rows)):
+        return rows
+    width = len(rows[0])
+    if not width or set(map(len, rows)) != {width}:
+        raise refuse("the rows of a table differ in length, or are empty")
+    return tuple(tuple(map(operator.itemgetter(i), rows)) for i in range(width))
+
+
+@functools.cache
 def _layout(cls: type) -> tuple[tuple[tuple[str, str], ...], str] | None:
     """What stands in the text of every value of a kind: before each of its fields, in their order, and at the end.
 
     None where not all its values are written with the same fields.
     """
-    if cls is Answers or KINDS.get(cls.__name__) is not cls or _optional(cls):
+    if cls is Answers or KINDS.get(cls.__name__) is not cls or _optional(cls) or _tables(cls):
         return None
     fields: list[tuple[str, str]] = []
     before = "{"
@@ -191,7 +220,9 @@ def to_json(value: object, known: dict[int, object] | None = None) -> object:
         usual = _optional(kind)
         for name in hints(kind):
             if name not in usual or getattr(value, name) != usual[name]:
-                tree[name] = to_json(getattr(value, name), known)
+                found = getattr(value, name)
+                turned = found is not None and name in _tables(kind)
+                tree[name] = to_json(tuple(zip(*found, strict=True)) if turned else found, known)
         if known is not None:
             known[id(value)] = tree
         return tree
@@ -271,6 +302,8 @@ def from_json(tree: object, depth: int = 0) -> object:
     }
     if kind == "array":
         return _array(given)
+    if kind == "Released":
+        given |= {name: _columns(given[name]) for name in _tables(Released) & given.keys()}
     return built(kind, given, KINDS)
 
 

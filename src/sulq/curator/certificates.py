@@ -50,7 +50,7 @@ class Certifying(Protocol):
         """As `sources`, of groups that are found in the data."""
         ...
 
-    def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:
+    def labelled(self, tally: Tally, keys: Sequence[list[object]]) -> tuple[list[list[object]], Integers | slice]:
         """Labels for the stored keys of groups that were released, ascending, and the places of these in that order."""
         ...
 

@@ -192,11 +192,11 @@ class Rows:
         """What the kernel released, in the shape of a part's answer."""
         if isinstance(found, np.ndarray):
             return Released(found if part.whole is None else found.reshape(part.cells, -1), part.noise)
-        labels, units = list(found.labels), found.units
+        labels, units = found.labels, found.units
         if isinstance(asked.source, Proposed):  # keys as they are stored: their labels are of what was released alone
             labels, order = cast("certificates.Certifying", self._engine).labelled(part.tally, labels)
             units = units[order]
-        return Released(units, part.noise, tuple(labels))
+        return Released(units, part.noise, tuple(map(tuple, labels)))
 
     def close(self) -> None:
         """Let go of the rows."""

@@ -193,26 +193,26 @@ def assemble(statement: Statement, columns: Sequence[Stored], most: Sequence[int
         here: Any = slice(None) if part.mark is None else columns[statement.keys][0] == part.mark
         own = [(values[here], None if missing is None else missing[here]) for values, missing in columns]
         codes = [_codes(own[key.column], key) for key in part.keys]
-        # Sums of doubles are whole, and are not multiplied as doubles; a missing one is filled with 0.
-        totals = [values if values.dtype == object else values.astype(np.int64) for values, _ in own[statement.first :]]
-        found |= _combined(part, codes, totals, most)
-        found |= _looked(part, codes, totals[0], most[0])
+        totals = _totals(own[statement.first :])
+        found |= _combined(part, codes, totals, most) | _looked(part, codes, totals[0], most[0])
     return found
 
 
-def groups_of(statement: Statement, rows: list[tuple[Any, ...]]) -> Groups:
+def _totals(columns: Sequence[Stored]) -> Totals:
+    """Sums of doubles are whole, and are not multiplied as doubles; a missing one is filled with 0."""
+    return [values if values.dtype == object else values.astype(np.int64) for values, _ in columns]
+
+
+def groups_of(statement: Statement, columns: Sequence[Stored], most: Sequence[int] = ()) -> Groups:
     """The groups that occur, their keys as they are stored, with their sums and how many people each has."""
-    (part,), keys, people = statement.parts, statement.keys, cast("int", statement.people)
-    rows = rows if keys or rows[0][people] else []  # without keys SQL gives one row even of nothing
-    width = len(rows[0]) - keys if rows else people + 1
-    totals = [np.array([int(row[keys + i] or 0) for row in rows], dtype=object) for i in range(width)]
+    (part,), totals = statement.parts, _totals(columns[statement.keys :])
+    people = totals[cast("int", statement.people)].astype(np.int64)
     weights = [each for block in sorted(part.combined, key=lambda block: block.at) for each in block.weights]
-    sums = np.zeros((len(rows), len(weights)), dtype=np.int64)
-    for i, each in enumerate(weights if rows else ()):
-        sums[:, i] = _weighted(totals, each, [WORD] * width)
+    found = [_weighted(totals, each, most or [WORD] * len(totals)) for each in weights]
     # Without the sign of a zero, which DuckDB shows as the first row of the group had it: it tells of a row.
-    parts = [[row[i] + 0.0 if isinstance(row[i], float) else row[i] for row in rows] for i in range(keys)]
-    return Groups(tuple(zip(*parts, strict=True)) if keys else ((),) * len(rows), sums, totals[people].astype(np.int64))
+    keys = [(values + 0.0 if values.dtype.kind == "f" else values, gone) for values, gone in columns[: statement.keys]]
+    cells = [(values if gone is None else np.where(gone, cast("Any", None), values)).tolist() for values, gone in keys]
+    return Groups(cells, np.array(found, dtype=np.int64).reshape(len(found), len(people)).T, people)
 
 
 def _codes(column: Stored, key: Key) -> Integers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NoReturn, TypeVar
 
@@ -65,10 +65,10 @@ class Private(Generic[T]):
 class Groups:
     """Exact sums of the groups that occur, where the keys are not listed in advance (SR14).
 
-    `keys`: of each group, as they are stored; None: a missing key is a key like any other. `sums`: of shape (groups,
+    `keys`: of each the groups' cells as they are stored; None: a missing one is a label too. `sums`: of shape (groups,
     width), saturated at +-2^62. `persons`: how many people each group has; how many rows, where they are nobody's.
     """
 
-    keys: tuple[tuple[object, ...], ...]
+    keys: Sequence[list[object]]
     sums: Integers
     persons: Integers

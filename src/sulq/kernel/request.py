@@ -135,8 +135,8 @@ class Asking(Protocol):
     def columns(self, statements: Sequence[Statement]) -> Sequence[Sequence[Stored]]:
         """The result of each statement as columns of whole numbers, and where they are missing."""
 
-    def groups(self, asked: Statement) -> list[tuple[object, ...]]:
-        """The rows of a statement whose groups are found in the data."""
+    def groups(self, asked: Statement) -> Sequence[Stored]:
+        """The columns of a statement whose groups are found in the data."""
 
     def fold(self, asked: Fold) -> Sequence[Integers]:
         """The sums of a program over its rows (kernel/matrix.py)."""

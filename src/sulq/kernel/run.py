@@ -208,7 +208,8 @@ def _run(source: Proposed, checked: Checked) -> list[Private[Any]]:
     proposal, known = source.proposal, checked.layouts.get(id(source.proposal))
     with source.place() as asking:
         if source.groups:
-            return [Private(layout.groups_of(proposal.statements[0], asking.groups(proposal.statements[0])))]
+            (statement,), most = proposal.statements, known.totals[0] if known else ()
+            return [Private(layout.groups_of(statement, asking.groups(statement), most))]
         return [*map(Private, layout.joined(proposal, layout.summed(proposal, asking, known.totals if known else ())))]
 
 

@@ -256,33 +256,37 @@ def group(tally: Tally, rows: RowBatch) -> Groups:
     if rows.owner is not None:  # each person once in a group
         persons = groups[np.unique(numbered(rows.size, [(groups, None), (rows.owner, None)]), return_index=True)[1]]
     counts = np.bincount(persons, minlength=len(first)).astype(np.int64)
-    cells = [_group_cells(values[first], None if missing is None else missing[first]) for values, missing in keys]
-    stored = tuple(zip(*cells, strict=True)) or ((),) * len(counts)
+    stored = tuple(_group_cells(values[first], None if missing is None else missing[first]) for values, missing in keys)
     totals = saturate(cast("Integers | Objects", np.concatenate(sums, axis=1)))
     return in_order([key.fn for key in tally.by], rows.schema, Groups(stored, totals, counts))
 
 
 def in_order(keys: Sequence[RowFn], schema: Schema, groups: Groups) -> Groups:
     """Groups whose keys are as they are stored, with their labels, in the order of these."""
-    labels, order = labelled(keys, schema, groups.keys)
+    columns = [_labels(fn.kind(schema), cells) for fn, cells in zip(keys, groups.keys, strict=True)]
+    labels, order = _in_order(columns)
     return Groups(tuple(labels), groups.sums[order], groups.persons[order])
 
 
 def labelled(
-    keys: Sequence[RowFn], schema: Schema, stored: Sequence[tuple[object, ...]]
-) -> tuple[list[tuple[object, ...]], Integers]:
-    """Labels for the stored keys of groups, ascending, and the places of these in that order."""
+    keys: Sequence[RowFn], schema: Schema, stored: Sequence[list[object]]
+) -> tuple[list[list[object]], Integers | slice]:
+    """The labels of each key, ascending, for keys as the kernel stores and sorts them, and which group each is of."""
     kinds = [fn.kind(schema) for fn in keys]
-    columns = [_labels(kind, [key[i] for key in stored]) for i, kind in enumerate(kinds)] if stored else []
-    relabelled = any(not isinstance(kind, Words) for kind in kinds)
-    labels = list(zip(*columns, strict=True)) if columns and relabelled else list(stored)
-    # The first key decides, which NumPy takes last.
-    order = np.lexsort([_ranks(column) for column in reversed(columns)]) if columns else np.arange(len(labels))
-    ascending = bool((order[1:] > order[:-1]).all())  # as the kernel mostly gives them
-    return labels if ascending else [labels[i] for i in order.tolist()], order
+    if all(isinstance(kind, Words) for kind in kinds):  # texts are their own labels
+        return list(stored), slice(None)
+    return _in_order(list(map(_labels, kinds, stored)))
 
 
-def _labels(kind: Kind, cells: Sequence[object]) -> Sequence[object]:
+def _in_order(columns: list[list[object]]) -> tuple[list[list[object]], Integers | slice]:
+    """The labels of each key, ascending, and which group each is of."""
+    if not columns:
+        return [], slice(None)
+    order = np.lexsort([_ranks(cells) for cells in reversed(columns)])  # the first key decides, which NumPy takes last
+    return [[cells[i] for i in order.tolist()] for cells in columns], order
+
+
+def _labels(kind: Kind, cells: list[object]) -> list[object]:
     """The labels of a key's cells; texts are their own."""
     return cells if isinstance(kind, Words) else [_value(kind, value) for value in cells]
 

@@ -167,9 +167,10 @@ class StoredEngine(abc.ABC):
         return self._once(tallies, lambda: self.proposer(tallies[0].over).propose(tallies), Proposal)
 
     def propose_groups(self, tally: Tally) -> Statement:
-        """As `propose`, of groups that are found in the data."""
-        owned = shape(tally.over, self._facts).owned
-        return self._once((tally,), lambda: self.proposer(tally.over).groups(tally, owned=owned), Statement)
+        """As `propose`, of groups that are found in the data; where a person has one row, rows are people."""
+        found = shape(tally.over, self._facts)
+        several = found.owned and found.rows > 1
+        return self._once((tally,), lambda: self.proposer(tally.over).groups(tally, owned=several), Statement)
 
     def listing(self, tally: Tally) -> Scan | None:
         """The statement that lists the rows of a tally over one table; None where they are read by hand.
@@ -230,7 +231,7 @@ class StoredEngine(abc.ABC):
         proposal = Proposal(((0, (1, *(block.width for block in tally.blocks))),), (groups,))
         return Proposed(proposal, partial(self._asking, [tally]))
 
-    def labelled(self, tally: Tally, keys: Sequence[tuple[object, ...]]) -> tuple[list[tuple[object, ...]], Integers]:
+    def labelled(self, tally: Tally, keys: Sequence[list[object]]) -> tuple[list[list[object]], Integers | slice]:
         """Labels for the stored keys of groups, ascending, and the places of these in that order."""
         return labelled([key.fn for key in tally.by], shape(tally.over, self._facts).schema, keys)
 

@@ -128,8 +128,8 @@ def _part(part: Part, facts: Facts, rows: int, lean: str, fold: int) -> Released
     if part.people is None:
         return Released(np.tile(sums, (part.cells // fold, 1)), part.noise)
     people = max(rows, part.people.threshold + 1)
-    label = tuple(None for _ in tally.by)
-    return Released(np.array([[people, *sums[0].tolist()]], dtype=np.int64), part.noise, (label,))
+    labels = tuple((None,) for _ in tally.by)
+    return Released(np.array([[people, *sums[0].tolist()]], dtype=np.int64), part.noise, labels)
 
 
 def _candidate(score: object, candidates: int, rows: int, lean: str) -> int:

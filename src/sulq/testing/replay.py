@@ -222,7 +222,9 @@ def record(
         elif isinstance(old, GroupsCall) and old.noise == noise:
             shown = old.shown
         else:
-            shown = Shown(np.zeros((0, sum(item.width for item in noise)), dtype=np.int64), ())
+            shown = Shown(
+                np.zeros((0, sum(item.width for item in noise)), dtype=np.int64), tuple([] for _ in given.keys)
+            )
         run.calls.append(GroupsCall(ledger.totals.events - 1, noise, given, shown))
         return shown
 
@@ -355,11 +357,12 @@ def _inputs(
     if isinstance(first, ReleaseCall) and isinstance(second, ReleaseCall):
         yield first.law, first.given, second.given
     elif isinstance(first, GroupsCall) and isinstance(second, GroupsCall):
-        keys = list(dict.fromkeys((*first.given.keys, *second.given.keys)))
+        sides = [list(zip(*call.given.keys, strict=True)) for call in (first, second)]
+        keys = list(dict.fromkeys((*sides[0], *sides[1])))
         tables = []
-        for groups in (first.given, second.given):
+        for own, groups in zip(sides, (first.given, second.given), strict=True):
             table = np.zeros((len(keys), 1 + groups.sums.shape[1]), dtype=np.int64)
-            places = [keys.index(key) for key in groups.keys]
+            places = [keys.index(key) for key in own]
             table[places] = np.column_stack([groups.persons, groups.sums])
             tables.append(table)
         start = 0

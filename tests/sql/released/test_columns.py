@@ -45,7 +45,7 @@ def test_coarser_groups_are_sums_with_the_noise_of_sums():
 def test_the_rest_of_a_leaf_is_a_total_less_its_rows_SR14():
     """One row: the total's column minus the sum of the leaf's, with the noise of both."""
     noise = (Noise(GaussianLaw(Fraction(8)), ONE, 1),)
-    shown, total = Released(GRID.units[:3, :1], noise, (("a",), ("b",), ("c",))), Released(np.array([[50]]), noise)
+    shown, total = Released(GRID.units[:3, :1], noise, (("a", "b", "c"),)), Released(np.array([[50]]), noise)
     leaf = StatColumn((AnswerSlice(0, (0,)),), Plain())
     left = StatColumn((AnswerSlice(1, (0,)),), Plain(), less=leaf)
     assert left.values([shown, total]).tolist() == [50 - (0 + 4 + 8)]

@@ -93,8 +93,9 @@ def kept(released: Sequence[Released], labels: set[tuple[object, ...]]) -> list[
         if one.labels is None:
             found.append(one)
             continue
-        places = [i for i, label in enumerate(one.labels) if label in labels]
-        found.append(Released(one.units[places], one.noise, tuple(one.labels[i] for i in places)))
+        places = [i for i, label in enumerate(zip(*one.labels, strict=True)) if label in labels]
+        columns = tuple(tuple(cells[i] for i in places) for cells in one.labels)
+        found.append(Released(one.units[places], one.noise, columns))
     return found
 
 
@@ -104,7 +105,9 @@ def passed(released: Sequence[Released]) -> set[tuple[object, ...]]:
     for one in released:
         if one.labels is not None and isinstance(one.noise[0].law, PassedGaussianLaw):
             threshold = one.noise[0].law.threshold
-            found |= {label for label, n in zip(one.labels, one.units[:, 0], strict=True) if n > threshold}
+            found |= {
+                label for label, n in zip(zip(*one.labels, strict=True), one.units[:, 0], strict=True) if n > threshold
+            }
     return found
 
 

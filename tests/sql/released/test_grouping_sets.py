@@ -117,7 +117,7 @@ def test_labels_are_read_and_sorted():
     keys = (Col("visit"), OrMissing(Bins(Col("age"), (0, 60, 120))))
     (found,) = ask(asking, GroupStatistics(Table(), None, keys, (), (ROWS,)))
     known = found.labels([], 2)
-    rows = [(known[0][place], known[1][place]) for place in found.order([]).tolist()]
+    rows = [(known[0][place], known[1][place]) for place in found.order(known).tolist()]
     assert rows[0] == (datetime.date(2020, 1, 1), "[0, 60)")
     assert rows[2] == (datetime.date(2020, 1, 1), None)
     assert len(rows) == 366 * 3

@@ -46,10 +46,10 @@ def by_hand(source: GroupColumns, node: Node, places: np.ndarray) -> list[NoisyV
     return [one_cell(source.asked.columns[node.index], source.answers, i, groups) for i in places.tolist()]
 
 
-def order_by_hand(asked: GroupingSet, answers: Sequence[Released]) -> np.ndarray:
+def order_by_hand(asked: GroupingSet, labels: Sequence[Sequence[object]]) -> np.ndarray:
     """The groups by their labels, sorted one by one."""
-    columns = asked.labels(answers, max(asked.keys, default=-1) + 1)
-    size = asked.size(answers)
+    columns = [labels[key] for key in sorted(asked.keys)]
+    size = len(columns[0]) if columns else asked.listed
     return np.array(sorted(range(size), key=lambda i: [ascending(column[i]) for column in columns]), dtype=np.int64)
 
 

@@ -221,7 +221,10 @@ class Proposer:
         raise NotInSql(type(fn).__name__)
 
     def groups(self, tally: Tally, *, owned: bool) -> Statement:
-        """The SELECT of groups that are not listed in advance; NotInSql where SQL does not say a part."""
+        """The SELECT of groups that are not listed in advance; NotInSql where SQL does not say a part.
+
+        `owned`: whether a group's people are counted by their owners; else its rows are.
+        """
         emitter = self.emitter()
         where = None if tally.where is None else emitter.truth(tally.where)
         query = Query(emitter, [Keyed(_key(emitter, key.fn)) for key in tally.by], [])

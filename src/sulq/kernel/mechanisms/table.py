@@ -6,6 +6,7 @@ T20; tests/kernel/mechanisms/test_table.py). Groups found in the data: docs/theo
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -122,10 +123,10 @@ class Columns(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """The groups that passed: noisy numbers, a row for each, and its label, ascending."""
+    """The groups that passed, their labels ascending: noisy numbers, a row for each, and of each key the labels."""
 
     units: Integers
-    labels: tuple[tuple[object, ...], ...]
+    labels: Sequence[list[object]]
 
 
 def reveal(noise: Sequence[Columns], exact: Private[Groups]) -> Shown:
@@ -138,27 +139,29 @@ def reveal(noise: Sequence[Columns], exact: Private[Groups]) -> Shown:
 
 
 def _revealed(noise: Sequence[Columns], groups: Groups) -> Shown:
-    people, keys, size = noise[0].law, groups.keys, len(groups.keys)
+    people, size = noise[0].law, len(groups.persons)
     shaped = groups.sums.shape == (size, sum(item.width for item in noise[1:])) and groups.persons.shape == (size,)
-    if not shaped or not isinstance(people, laws.Passed) or len(set(keys)) != size:
+    alike = isinstance(people, laws.Passed) and {laws.BESIDE[people.kind]} >= {item.law.kind for item in noise[1:]}
+    if not shaped or not alike or {size} != set(map(len, groups.keys)):
         raise ValueError
     seen = release(people, Private(groups.persons))
-    kept = np.flatnonzero(seen).tolist()
-    parts = [[keys[i][at] for i in kept] for at in range(len(keys[0]) if kept else 0)]
-    alike = all(set(map(type, part)) in ({str}, {int}) for part in parts)
-    kept.sort(key=keys.__getitem__ if alike else lambda i: _placed(keys[i]))  # in the same order
+    labels = [list(itertools.compress(cells, seen.tolist())) for cells in groups.keys]
+    parts = [cells if set(map(type, cells)) in ({str}, {int}) else list(map(_placed, cells)) for cells in labels]
+    places: list[Any] = parts[0] if len(parts) == 1 else list(zip(*parts, strict=True))
+    order = sorted(range(len(places)), key=places.__getitem__)  # in which the rows have no part
+    if any(places[i] == places[j] for i, j in itertools.pairwise(order)):  # a map has each label once
+        raise ValueError
+    kept = np.flatnonzero(seen)[order]
     columns, start = [seen[kept, None]], 0
     for item in noise[1:]:
-        if item.law.kind != laws.BESIDE[people.kind]:
-            raise TypeError
         columns.append(release(item.law, Private(groups.sums[kept, start : start + item.width])))
         start += item.width
-    return Shown(np.concatenate(columns, axis=1), tuple(map(keys.__getitem__, kept)))
+    return Shown(np.concatenate(columns, axis=1), [[cells[i] for i in order] for cells in labels])
 
 
-def _placed(label: tuple[object, ...]) -> list[tuple[int, object]]:
-    """Where a label stands among others, NaN and None last: an order that the rows have no part in."""
-    return [(2, 0) if part is None else (0, part) if part == part else (1, 0) for part in label]  # noqa: PLR0124
+def _placed(cell: object) -> tuple[int, object]:
+    """Where a label stands among others, NaN and None last."""
+    return (2, 0) if cell is None else (0, cell) if cell == cell else (1, 0)  # noqa: PLR0124
 
 
 def released(exact: Private[Integers], add: Callable[[Integers], Integers]) -> Integers:

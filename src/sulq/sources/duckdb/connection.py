@@ -218,9 +218,8 @@ def numpy_column(column: pa.ChunkedArray | pa.Array) -> tuple[np.ndarray, Truths
     So are whole numbers of 128 bits, which Arrow has as decimals: Python's own.
     """
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        values = np.array(column.to_pylist(), dtype=object) if len(column) else np.empty(0, dtype=object)
-        missing = np.array([item is None for item in values], dtype=np.bool_) if column.null_count else None
-        return values, missing
+        missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+        return column.to_numpy(zero_copy_only=False), missing
     if pa.types.is_decimal128(column.type) and column.type.scale == 0:
         return _wide(column)
     if not column.null_count:
@@ -239,9 +238,10 @@ def _wide(column: pa.ChunkedArray | pa.Array) -> tuple[Objects, Truths | None]:
     return (high << 64) + words[::2].astype(object), missing
 
 
-def arrow_table(cursor: object, statement: str, parameters: dict[str, object]) -> pa.Table:
-    """A statement's whole result."""
-    return _asked(cursor, statement, parameters).to_arrow_table()
+def arrow_table(cursor: object, statement: str, parameters: dict[str, object], order: Iterable[int] = ()) -> pa.Table:
+    """A statement's whole result, in the order of columns at these places."""
+    asked, by = _asked(cursor, statement, parameters), ", ".join(str(place + 1) for place in order)
+    return (asked.order(by) if by else asked).to_arrow_table()
 
 
 def streamed(

@@ -62,7 +62,8 @@ class CursorRunner:
         scan = statement.scan
         if sum(part.cells for part in statement.parts) > MAX_PLAIN_CELLS:
             return self.rows(scan)[0]
-        rows = cast("list[tuple[int | None, ...]]", self._tuples(scan))
+        self.statements.append(scan.sql)
+        rows: list[tuple[int | None, ...]] = self.cursor.execute(scan.sql, scan.bound).fetchall()
         columns = [[row[i] for row in rows] for i in range(len(self.cursor.description or ()))]
         return [(np.array([int(cell or 0) for cell in each], object), _missing(each)) for each in columns]
 
@@ -72,13 +73,11 @@ class CursorRunner:
         table = arrow_table(self.cursor, scan.sql, scan.bound)
         return [numpy_column(column) for column in table.columns], table.num_rows
 
-    def groups(self, asked: Statement) -> list[tuple[object, ...]]:
-        """The rows of a statement whose groups are not listed in advance."""
-        return self._tuples(asked.scan)
-
-    def _tuples(self, scan: Scan) -> list[tuple[object, ...]]:
-        self.statements.append(scan.sql)
-        return self.cursor.execute(scan.sql, scan.bound).fetchall()
+    def groups(self, asked: Statement) -> list[Stored]:
+        """The columns of a statement whose groups are not listed in advance, in the order that the kernel sorts by."""
+        self.statements.append(asked.scan.sql)
+        table = arrow_table(self.cursor, asked.scan.sql, asked.scan.bound, range(asked.keys))
+        return [numpy_column(column) for column in table.columns]
 
     def fold(self, asked: Fold) -> list[Integers]:
         """The sums of a program over its rows."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from sulq.compile.statements import kept_table
@@ -240,7 +241,7 @@ def columns(parts: Sequence[pa.Table]) -> list[Stored]:
     return [numpy_column(column) for column in pa.concat_tables(parts).columns]
 
 
-def groups(parts: Sequence[pa.Table], keys: int) -> list[tuple[object, ...]]:
+def groups(parts: Sequence[pa.Table], keys: int) -> list[Stored]:
     """Groups found in several parts: those of the same keys are one, their sums and their people added."""
     found: dict[tuple[object, ...], list[int]] = {}
     for part in parts:
@@ -249,7 +250,8 @@ def groups(parts: Sequence[pa.Table], keys: int) -> list[tuple[object, ...]]:
             sums = [0 if cell is None else int(cell) for cell in row[keys:]]
             before = found.setdefault(key, [0] * len(sums))
             found[key] = [a + b for a, b in zip(before, sums, strict=True)]
-    return [(*key, *sums) for key, sums in found.items()]
+    rows = [(*key, *sums) for key, sums in found.items()]
+    return [(np.array([row[i] for row in rows], dtype=object), None) for i in range(parts[0].num_columns)]
 
 
 def added(parts: Sequence[Sequence[Integers]]) -> list[Integers]:

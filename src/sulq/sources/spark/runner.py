@@ -53,7 +53,7 @@ class PartitionRunner:
         found = self._run([each.scan for each in asked]) if asked else []
         return [chunks.columns(parts) for parts in found]
 
-    def groups(self, asked: Statement) -> list[tuple[object, ...]]:
+    def groups(self, asked: Statement) -> list[Stored]:
         """Groups found in the parts, those of the same keys added."""
         (parts,) = self._run([asked.scan], owned=True)
         return chunks.groups(parts, asked.keys)

@@ -42,7 +42,7 @@ class GroupingSet:
 
     def size(self, answers: Sequence[Released]) -> int:
         """How many groups there are."""
-        return len(answers[self.question].labels or ()) if self.groups is None else self.listed
+        return answers[self.question].cells if self.groups is None else self.listed
 
     def labels(self, answers: Sequence[Released], width: int) -> list[list[object]]:
         """The labels of all keys, group by group as they were asked; missing for a key that is left out."""
@@ -52,14 +52,14 @@ class GroupingSet:
     def _own(self, answers: Sequence[Released]) -> list[list[object]]:
         """The labels of this set's keys."""
         if self.groups is None:
-            found = answers[self.question].labels or ()
-            return [_shown([one[i] for one in found], clock) for i, clock in enumerate(self.clocks)]
+            found = answers[self.question].labels or ((),) * len(self.keys)
+            return [_shown(labels, clock) for labels, clock in zip(found, self.clocks, strict=True)]
         return [[known[i] for i in code.tolist()] for known, code in zip(self.groups, self._codes(), strict=True)]
 
-    def order(self, answers: Sequence[Released]) -> Integers:
-        """The groups' places, their labels ascending, missing labels last."""
+    def order(self, labels: Sequence[Sequence[object]]) -> Integers:
+        """The groups' places by the `labels` of all keys: ascending, missing labels last."""
         if self.groups is None:
-            own = [ranks(labels) for labels in self._own(answers)]
+            own = [ranks(labels[key]) for key in self.keys]
         else:
             own = [ranks(known)[code] for known, code in zip(self.groups, self._codes(), strict=True)]
         given = dict(zip(self.keys, own, strict=True))

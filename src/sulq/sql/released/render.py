@@ -256,7 +256,7 @@ class Reader:
         for one in self._asked.sets[id(groups)]:
             left = frozenset(range(len(groups.keys))) - frozenset(one.keys)
             source, found = GroupColumns(one, self._answers, len(groups.keys)), one.groups is None
-            order = one.order(self._answers)
+            order = one.order(source.labels)
             keys = [source.figures(KeyLabel(i), order) for i in range(len(groups.keys))]
             stats = [source.figures(StatAt(i), order) for i in range(len(one.columns))]
             for i in range(len(order)):

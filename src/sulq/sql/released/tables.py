@@ -278,7 +278,7 @@ class GroupColumns:
 
     def ordered(self, by: Sequence[tuple[Node, bool, bool]]) -> Integers | None:
         """The groups' places in the order of expressions, else of their labels; None where one is no column here."""
-        order = self.asked.order(self.answers)
+        order = self.asked.order(self.labels)
         for node, down, nulls_first in reversed(by):
             column = self.column(node, order)
             if column is None:
