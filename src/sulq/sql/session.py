@@ -94,7 +94,7 @@ class Sql:
     ) -> SqlAnswer | Explanation:
         """Answer a query at one debit, two with a search for bounds; of EXPLAIN SELECT the explanation, free."""
         facts, beta = self._oracle.facts, probability(beta)
-        forecast = self._forecast(text, facts, other, spend=spend, interval=interval)
+        forecast = self._forecast(text, facts, other, spend=spend, within=within, interval=interval)
         pay = SqlPay(spend, within, beta, at_most, law, bounds)
         if forecast.compiled.explain:
             return self._explained(forecast, pay)
@@ -141,7 +141,7 @@ class Sql:
     ) -> Explanation:
         """What a query would ask, cost and be worth; spends nothing, reads no row."""
         facts, beta = self._oracle.facts, probability(beta)
-        forecast = self._forecast(text, facts, other, spend=spend, interval=interval)
+        forecast = self._forecast(text, facts, other, spend=spend, within=within, interval=interval)
         return self._explained(forecast, SqlPay(spend, within, beta, at_most, law, bounds))
 
     def foresee(
@@ -208,7 +208,14 @@ class Sql:
     # -- what it would cost
 
     def _forecast(
-        self, text: str, facts: Facts, other: str | None = None, *, spend: Loss | None, interval: bool = True
+        self,
+        text: str,
+        facts: Facts,
+        other: str | None = None,
+        *,
+        spend: Loss | None,
+        within: Within = None,
+        interval: bool = True,
     ) -> ErrorForecast:
         if not isinstance(interval, bool):
             raise QuestionError("bad-question", "interval is True or False.")
@@ -222,7 +229,8 @@ class Sql:
             return known[text]
 
         compiled = compiled_of(text, facts, self._read)
-        pure = isinstance(spend, (Epsilon, Rho)) or isinstance(facts.budget, SubLinear)  # no delta would find groups
+        # No delta would find groups: a price that is worked out has none.
+        pure = isinstance(spend, (Epsilon, Rho)) or within is not None or isinstance(facts.budget, SubLinear)
         compiled = replace(compiled, program=listing(compiled.program, pure=pure))
         return ErrorForecast(compiled, facts, foresee, other, interval)
 

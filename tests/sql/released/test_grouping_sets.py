@@ -77,18 +77,22 @@ def test_what_is_worked_out_group_by_group_has_fewer_of_them_T74():
         "SELECT DISTINCT COUNT(*) FROM data GROUP BY k",
         "SELECT MAX(n) FROM (SELECT k, COUNT(*) AS n FROM data GROUP BY k) AS each",
     ):
-        with pytest.raises(QuestionError) as refusal:
-            wide(f"EXPLAIN {sql}", Epsilon(1))
-        assert refusal.value.code == "open-keys"
+        for paid in ({"spend": Epsilon(1)}, {"spend": Rho(1)}, {"within": 10}):
+            with pytest.raises(QuestionError, match=r"computes with the statistics .* 65,536 groups; .*,001") as why:
+                wide(f"EXPLAIN {sql}", **paid)
+            assert (why.value.code, "in a frame" in str(why.value)) == ("too-large", True)
+    with pytest.raises(QuestionError, match="over several grouping sets has at most 65,536 groups") as why:
+        wide("SELECT k, COUNT(*) AS n FROM data GROUP BY ROLLUP (k)", Epsilon(1))
+    assert wide("SELECT k, COUNT(*) * 2 FROM data GROUP BY k", EpsilonDelta(1, 1e-6)).table.size < 10
     assert wide("SELECT k + 1 AS next, COUNT(*) FROM data GROUP BY k ORDER BY 2, k", Epsilon(9)).table.size == 100_001
 
 
-def wide(text: str, spend: object, **more: object) -> object:
+def wide(text: str, spend: object = None, within: float | None = None, **more: object) -> object:
     """An answer over a column of 100,000 whole numbers, some of them missing."""
     rows = pa.table({"k": [7, 7, None, 99_999, *range(50, 90)], "g": [True] * 44})
     columns = {"k": sulq.Int(0, 99_999, **more), "g": sulq.Bool(missing=False)}
     with sulq.connect(rows, columns=columns, budget=EpsilonDelta(900, 1e-3), synthetic=True) as db:
-        return db.sql(text, spend=spend)
+        return db.sql(text, spend=spend, within=within)
 
 
 def test_a_pure_spend_lists_up_to_a_million_declared_keys_SR14():

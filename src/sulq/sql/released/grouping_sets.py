@@ -19,7 +19,7 @@ from sulq.language.rowfn import OrMissing, RowFn
 from sulq.language.shape import shape
 from sulq.sql.released.columns import RowGroups, StatColumn, SumCollector, labels
 from sulq.sql.released.functions import moment, number
-from sulq.sql.released.program import MAX_LISTED_GROUPS, MAX_WORKED_CELLS, GroupStatistics, Stat
+from sulq.sql.released.program import MAX_LISTED_GROUPS, MAX_PURE_GROUPS, MAX_WORKED_CELLS, GroupStatistics, Stat
 from sulq.sql.released.questions import columns_of
 
 
@@ -132,9 +132,16 @@ def ask(asking: SumCollector, groups: GroupStatistics, *, rest: bool = False) ->
     sizes = [_size(key, schema) for key in groups.keys]
     words = [isinstance(key.kind(schema), Words) for key in groups.keys]
     most, cells = (groups.most, groups.cells) if len(sets) == 1 else (MAX_LISTED_GROUPS, MAX_WORKED_CELLS)
-    opened = [any(words[i] for i in keys) or math.prod(sizes[i] for i in keys) > most for keys in sets]
+    many = [math.prod(sizes[i] for i in keys) for keys in sets]
+    declared = [number for keys, number in zip(sets, many, strict=True) if not any(words[i] for i in keys)]
+    if groups.pure and most < max(declared, default=0) <= MAX_PURE_GROUPS:
+        several = "A query over several grouping sets"
+        what = several if len(sets) > 1 else "A query that computes with the statistics of each group"
+        remedy = "Show and order the groups as they are, and compute or filter in a frame."
+        raise QuestionError("too-large", f"{what} has at most {most:,} groups; this one has {max(declared):,}.", remedy)
+    opened = [any(words[i] for i in keys) or number > most for keys, number in zip(sets, many, strict=True)]
     listed = [i for i, is_open in enumerate(opened) if not is_open]
-    if sum(math.prod(sizes[key] for key in sets[i]) for i in listed) * max(len(groups.stats), 1) > cells:
+    if sum(many[i] for i in listed) * max(len(groups.stats), 1) > cells:
         raise QuestionError("too-large", f"An answer in SQL has at most {cells:,} cells.")
     source = dict(zip(listed, sources([sets[i] for i in listed], sizes, gaussian=asking.gaussian), strict=True))
     adding = [i for i, stat in enumerate(groups.stats) if adds(stat)]

@@ -60,7 +60,7 @@ class GroupStatistics:
 
     `sets` names the keys of each grouping set by their places; () is one set of all keys.
     `most`: groups that are all returned; past that only those of enough people are (SR14).
-    `cells`: of these groups together.
+    `cells`: of these groups together. `pure`: no spend with a delta was named, which could find groups.
     """
 
     over: Relation
@@ -70,6 +70,7 @@ class GroupStatistics:
     stats: tuple[Stat, ...] = ()
     most: int = MAX_LISTED_GROUPS
     cells: int = MAX_WORKED_CELLS
+    pure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +327,7 @@ def pruned(program: TableProgram) -> TableProgram:
 
 def listing(program: TableProgram, *, pure: bool) -> TableProgram:
     """A program that is read by columns with the room these have; of `pure` spends all declared groups are returned."""
+    program = with_sources(program, lambda groups: replace(groups, pure=pure))
     source = program.source
     if not isinstance(source, GroupStatistics) or not _by_columns(program):
         return program
