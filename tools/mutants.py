@@ -6,8 +6,8 @@ A copy of src and tests is made in a temporary folder, never touched otherwise; 
 the named tests must pass as they stand, and at least one of each mutant's must fail once
 its line is changed: by an assertion, or since what must be refused was not. A test that breaks down, or
 cannot be set up, has noticed that something is wrong and not what: that is no kill. A line that no longer
-stands in its file is an error: the list must be mended, not the count. A run of all of them
-writes docs/mutants.md, which says when the list was last run and what noticed each bug.
+stands in its file is an error: the list must be mended, not the count. A run writes docs/mutants.md,
+which says when the list was last run and what noticed each bug; of some alone it writes their rows.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ TABLE: Final = ROOT / "docs" / "mutants.md"
 COPIED: Final = ("src", "tests", "tools", "benchmarks", "examples", "docs", "README.md", "pyproject.toml")
 SECONDS: Final = 300.0  # of one mutant's tests: what hangs has not noticed
 NOTICED: Final = ("assert ", "AssertionError", "Failed: DID NOT RAISE")  # how a test says that a check did not hold
+MISSED: Final = "**not noticed**"
 NOT_A_TEST: Final = {2: "interrupted", 3: "an error inside pytest", 4: "a test of that name is missing", 5: "no test"}
 
 
@@ -81,30 +82,32 @@ def main() -> int:
         with ThreadPoolExecutor(options.jobs) as pool:
             outcomes = list(pool.map(one, chosen))
     killed = sum(outcome.killed for outcome in outcomes)
-    if not options.only:
-        TABLE.write_text(page(outcomes, datetime.datetime.now(tz=datetime.UTC).date()), encoding="utf-8")
+    before = TABLE.read_text(encoding="utf-8") if options.only else ""
+    TABLE.write_text(page(outcomes, datetime.datetime.now(tz=datetime.UTC).date(), before), encoding="utf-8")
     print(f"{killed} of {len(outcomes)} mutants are noticed, in {time.monotonic() - start:,.0f} s")
     return 0 if killed == len(outcomes) else 1
 
 
-def page(outcomes: list[Outcome], day: datetime.date) -> str:
-    """The table of a whole run: when it was, and which test noticed each bug."""
-    killed = sum(outcome.killed for outcome in outcomes)
-    rows = [
-        f"| {found.mutant.bug} | {found.mutant.what} | `{found.mutant.file}` "
-        f"| {f'`{found.noticed}`' if found.killed else f'**not noticed**: {found.fault}'} |"
+def page(outcomes: list[Outcome], day: datetime.date, before: str = "") -> str:
+    """The table of a run: when it was, and what noticed each bug; of those that were not run the rows `before`."""
+    run = {
+        found.mutant.bug: f"{_begin(found.mutant)}"
+        f"{f'`{found.noticed}`' if found.killed else f'{MISSED}: {found.fault}'} |"
         for found in outcomes
-    ]
+    }
+    rows = [run.get(mutant.bug) or _row(mutant, before) for mutant in MUTANTS if before or mutant.bug in run]
+    killed = sum(f"| {MISSED}" not in row for row in rows)
+    alone = f", {len(outcomes)} of them alone" if before else ""
     return "\n".join(
         [
             "# Planted bugs",
-            "<!-- Written by `make mutants`; edit tools/mutants_{others,own,proposers}.py. -->",
+            "<!-- Written by `make mutants`; edit tools/mutants_{others,own,proposers,paths}.py. -->",
             "",
             "Each row is a privacy bug as a change of one line of our code: those of other systems first, then the",
-            "faults that were found in our own, then mistakes in what plans and proposes. The last column is the test",
-            "that fails once the line is changed.",
+            "faults that were found in our own, then mistakes in what plans and proposes, then mistakes on the paths",
+            "that make things fast. The last column is the test that fails once the line is changed.",
             "",
-            f"Last run: {day.isoformat()}, sulq {__version__}: {killed} of {len(outcomes)} noticed.",
+            f"Last run: {day.isoformat()}, sulq {__version__}{alone}: {killed} of {len(rows)} noticed.",
             "",
             "| bug | what goes wrong | planted in | noticed by |",
             "|---|---|---|---|",
@@ -112,6 +115,17 @@ def page(outcomes: list[Outcome], day: datetime.date) -> str:
             "",
         ]
     )
+
+
+def _begin(mutant: Mutant) -> str:
+    """The columns of a row that are known before it is run."""
+    return f"| {mutant.bug} | {mutant.what} | `{mutant.file}` | "
+
+
+def _row(mutant: Mutant, page: str) -> str:
+    """A mutant's row of an earlier page, if it was run as it stands."""
+    begin = _begin(mutant)
+    return next((row for row in page.splitlines() if row.startswith(begin)), f"{begin}{MISSED}: not run |")
 
 
 def collect(place: Path, names: Iterable[str]) -> str:

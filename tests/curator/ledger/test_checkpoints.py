@@ -437,6 +437,9 @@ def test_the_kernel_writes_no_checkpoint_that_is_wrong_T52(said: dict[str, objec
         before = ledger.head
         with pytest.raises(SetupError):
             ledger._writer.transact(propose(wrong))
+        Draft(ledger._writer.state).note(canonical(right))
+        with pytest.raises(SetupError):  # by the kernel itself, whoever follows the entries
+            Draft(ledger._writer.state).note(canonical(wrong))
     with opened(None) as ledger:
         assert before
         ask(ledger, pure("0.1"))

@@ -44,6 +44,7 @@ def test_an_ask_is_one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
             for number in range(5):
                 db.count(spend=Epsilon(1 + number / 9), fresh=True)
             assert len(commits) == 5
+            assert answers_of(db._ledger.path) == 5  # each went with the next debit; the last one waits
             assert db.count(spend=Epsilon(1)).reused  # of the answer that waits, or was written
             assert len(commits) == 5
             db.ask(Sums((lit(1),)), spend=Epsilon(1), key="k")
