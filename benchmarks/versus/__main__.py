@@ -1,4 +1,4 @@
-"""Sulq beside every peer: queries, accuracy, learning, marginals, noise, the service, growing tables, open keys.
+"""Sulq beside every peer: queries, accuracy, learning, marginals, noise, service, growing tables, keys, shapes.
 
     python -m benchmarks.versus [--workloads A B ...] [--rows 10000000] [--keep FILE] [--only PEER] [--page]
 
@@ -18,7 +18,7 @@ from benchmarks.versus import page, parts
 from benchmarks.versus.cast import OTHERS, OURS
 from benchmarks.versus.measure import ROUNDS, SECONDS, Bench
 
-WORKLOADS = ("A", "B", "C", "D", "E", "F", "G", "H")
+WORKLOADS = ("A", "B", "C", "D", "E", "F", "G", "H", "I")
 ROWS = 10_000_000
 
 
@@ -33,6 +33,7 @@ def run(bench: Bench, workloads: tuple[str, ...] = WORKLOADS, *, rows: int = ROW
         "F": lambda: parts.service(bench),
         "G": lambda: parts.scaling(bench, sizes),
         "H": lambda: parts.open_keys(bench),
+        "I": lambda: parts.shapes(bench),
     }
     for name in workloads:
         steps[name]()

@@ -24,11 +24,11 @@ class Contender:
 
 
 FLOATS = "sums of doubles, whose rounding may move farther than the sensitivity says"
-OURS = Contender("sulq", "main", "ours", "ABCDEGH")
-RAW = Contender("raw DuckDB", "raw", "raw_duckdb", "AG", private=False)
+OURS = Contender("sulq", "main", "ours", "ABCDEGHI")
+RAW = Contender("raw DuckDB", "raw", "raw_duckdb", "AGI", private=False)
 OTHERS = (
     RAW,
-    Contender("raw Polars", "raw", "raw_polars", "A", private=False),
+    Contender("raw Polars", "raw", "raw_polars", "AI", private=False),
     Contender("NumPy, scikit-learn", "raw", "numpy_memory", "CE", private=False),
     Contender("OpenDP", "opendp", "opendp_polars", "ABEH", 5),
     Contender(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import tempfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ QUESTIONS = ("filtered count", "sum and mean", "groups", "histogram", "person gr
 ANSWERS = ("count", "sum", "mean", "histogram")
 SHARP, DRAWS = 100_000, 100_000  # rows of the table of accuracy; draws of noise
 KERNEL_ROWS, MANY_ROWS = 1_000_000, 4_000_000
+WIDE_ROWS = 1_500_000  # of 20 columns and 20 centres
 CELLS, SCALE = 1_000_000, 1000
 SIZES = (10**5, 10**6, 10**7, 10**8)
 SPARK_ROWS, SPARK_ROUNDS = 2_000_000, 5
@@ -32,6 +34,8 @@ GROWN = (10**7, 10**8)  # between them time has to grow as rows do: asked in tur
 MEMORY = 4 << 30
 EACH, RUNS = (1, 10), 5  # labels a person of the table of open keys; answers a contender
 PREPARING_SECONDS, PREPARING_ROUNDS = 1800.0, 3
+SHAPES = ("declared keys", "one sum of many columns", "a copy of CSV")
+SHAPED = {"keys": 1_000_000, "rows": 5_000_000, "width": 200, "wide": 1_000_000, "text": 3_000_000}
 MANY = 5_000  # draws an answer: what is drawn when a contender's time is over counts
 
 
@@ -61,8 +65,9 @@ def kernels(bench: Bench) -> None:
     """C: what learners ask, against the same on numbers in memory."""
     asked = [("covariance", 100, 2, KERNEL_ROWS)]
     asked += [("k-means round", 10, threads, rows) for rows in (KERNEL_ROWS, MANY_ROWS) for threads in (1, 2)]
+    asked.append(("k-means round", 20, 2, WIDE_ROWS))
     for question, width, threads, rows in asked:
-        centres = np.random.default_rng(2).uniform(-1, 1, (10, width)).tolist()
+        centres = np.random.default_rng(2).uniform(-1, 1, (min(width, 20), width)).tolist()
         told = {
             "part": "C", "question": question, "path": str(tables.matrix(rows, width)), "width": width,
             "threads": threads, "centres": centres,
@@ -139,6 +144,19 @@ def open_keys(bench: Bench) -> None:
         for who in (OURS, *_in("H")):
             if bench.wants(who):
                 repeated(bench, ["H", "undeclared keys", each], who, told)
+
+
+def shapes(bench: Bench, sizes: Mapping[str, int] = SHAPED) -> None:
+    """I: tables of other shapes than few columns and few groups."""
+    for question in SHAPES:
+        if question == "one sum of many columns":
+            rows, path = sizes["wide"], tables.matrix(sizes["wide"], sizes["width"])
+        elif question == "a copy of CSV":
+            rows, path = sizes["text"], tables.text(sizes["text"])
+        else:
+            rows, path = sizes["rows"], tables.keys(sizes["rows"], sizes["keys"])
+        told = {"part": "I", "question": question, "path": str(path), "declared": rows} | sizes
+        with_ours(bench, ["I", question, rows], _in("I"), told)
 
 
 def spark(bench: Bench) -> None:

@@ -352,4 +352,14 @@ def _slack(line: Line) -> float:
     return statistics.stdev(line["scores"]) / many**0.5 if many > 1 else 0.0
 
 
-SECTIONS = (queries, accuracy, kernels, marginals, noise, service, scaling, open_keys)
+def shapes(lines: Sequence[Line]) -> Section:
+    """I."""
+    return timed(
+        of(lines, "I"),
+        "## I. Many keys, many columns, text",
+        "A count by a million declared keys; one sum of a table of 200 columns; a copy of a CSV file, read strictly,"
+        " into a file. The first two sulq asks of its prepared copy, and others of the original.",
+    )
+
+
+SECTIONS = (queries, accuracy, kernels, marginals, noise, service, scaling, open_keys, shapes)

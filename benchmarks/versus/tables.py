@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,25 @@ def labels(each: int) -> Path:
         from benchmarks.epsilon.keys import Labels
 
         pq.write_table(Labels.drawn(each).table(), unfinished := path.with_suffix(".unfinished"))
+        unfinished.rename(path)
+    return path
+
+
+def keys(rows: int, many: int) -> Path:
+    """Rows with one of so many keys."""
+    path = folder() / f"keys-{rows}-{many}.parquet"
+    if not path.exists():
+        drawn = np.random.default_rng([rows, many]).integers(0, many, rows)
+        pq.write_table(pa.table({"k": drawn}), unfinished := path.with_suffix(".unfinished"))
+        unfinished.rename(path)
+    return path
+
+
+def text(rows: int) -> Path:
+    """The queries' table as CSV."""
+    path = folder() / f"survey-{rows}.csv"
+    if not path.exists():
+        pyarrow.csv.write_csv(pq.read_table(survey(rows)), unfinished := path.with_suffix(".unfinished"))
         unfinished.rename(path)
     return path
 

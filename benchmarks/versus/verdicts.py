@@ -18,6 +18,9 @@ LIMIT = {  # sulq's time over that of who protects nobody
     ("A", ""): 1.0,
     ("C", "covariance"): 2.0,
     ("C", "k-means round"): 1.3,
+    ("I", "declared keys"): 3.0,
+    ("I", "one sum of many columns"): 1.2,
+    ("I", "a copy of CSV"): round(4 / 3, 2),
 }
 LARGE = 10_000_000  # rows; over fewer, what an ask costs whatever it reads is most of its time
 FASTER = {("E", "OpenDP"): 10}  # instead of the contender's own bar
@@ -84,7 +87,7 @@ def title(line: Line) -> str:
 def wrong(line: Line) -> bool:
     """Whether a contender's answers are not those of the question."""
     limit = RIGHT.get(line["key"][1], NEAR)
-    return bool(line["scores"]) and line["key"][0] in "AG" and not line.get("off", 0.0) <= limit
+    return bool(line["scores"]) and line["key"][0] in "AGI" and not line.get("off", 0.0) <= limit
 
 
 def compared(line: Line) -> Verdict:

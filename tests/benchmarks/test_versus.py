@@ -122,6 +122,23 @@ def test_ours_beside_raw_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert 0 < kept.lines[0]["off"] < 0.05 < kept.lines[1]["off"]  # noise; rows that a person has too many of
 
 
+def test_tables_of_other_shapes_beside_raw_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many keys, many columns, text: both answer, and the answers are near."""
+    monkeypatch.setenv("SULQ_BENCH_DATA", str(tmp_path))
+    monkeypatch.setattr(environments, "python", lambda _name: Path(sys.executable))
+    kept = Kept()
+    sizes = {"keys": 2_000, "rows": 50_000, "width": 30, "wide": 20_000, "text": 20_000}
+    parts.shapes(measure.Bench(kept, rounds=1, only=(RAW.name,), scratch=str(tmp_path)), sizes)
+    assert [line["key"][1] for line in kept.lines] == list(parts.SHAPES)
+    for line in kept.lines:
+        assert (line["outcome"], line["why"]) == ("answered", "")
+        assert line["off"] < 0.05
+        assert compared(line).bar
+    text, verdicts = page(kept.lines)
+    assert len(verdicts) == len(parts.SHAPES)
+    assert "## I. Many keys, many columns, text" in text
+
+
 def test_tables_are_the_same_every_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever machine writes them; other rows give another table."""
     found = []

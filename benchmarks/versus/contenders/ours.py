@@ -101,6 +101,26 @@ def preparing(told: dict[str, Any]) -> tuple[Run, str]:
     return run, "checked by the kernel"
 
 
+def shapes(told: dict[str, Any]) -> tuple[Run, str]:
+    """A count in very many groups, one sum of a wide table, a prepared copy of a CSV file."""
+    import sulq
+
+    if told["question"] == "a copy of CSV":
+        return preparing(told)
+    spend, rows = sulq.Epsilon(told["epsilon"]), told["declared"]
+    if told["question"] == "one sum of many columns":
+        names = [f"x{j}" for j in range(told["width"])]
+        wide = opened(told, dict.fromkeys(names, sulq.Real(-1, 1)), budget=sulq.Epsilon(900))
+        return lambda: [rows + float(wide.sum("x7", spend=spend, fresh=True).value)], "from the prepared copy"
+    db = opened(told, {"k": sulq.Int(0, told["keys"] - 1)}, budget=sulq.Epsilon(900))
+
+    def run() -> object:
+        found = db.sql("SELECT k, COUNT(*) AS n FROM survey GROUP BY k", spend=spend, fresh=True)
+        return lambda: [rows + float(sum(found.to_arrow()["n"].to_pylist()))]
+
+    return run, "same SQL; from the prepared copy"
+
+
 def accuracy(told: dict[str, Any]) -> tuple[Run, str]:
     """Errors of the noise that one real answer had: its own law, drawn cell by cell as an answer draws it.
 
@@ -246,7 +266,16 @@ def prepare(told: dict[str, Any]) -> tuple[Run, str, str]:
 
         # As on a machine of so much: what one engine may take before it spills is a part of the machine's memory.
         connection.memory = lambda: int(connection.MEMORY_FRACTION * told["memory"]) >> 20
-    parts = {"A": queries, "G": queries, "B": accuracy, "C": kernels, "D": marginals, "E": noise, "H": open_keys}
+    parts = {
+        "A": queries,
+        "G": queries,
+        "B": accuracy,
+        "C": kernels,
+        "D": marginals,
+        "E": noise,
+        "H": open_keys,
+        "I": shapes,
+    }
     part = preparing if told.get("question", "").startswith("preparing") else parts[told["part"]]
     run, note = part(told)
     import sulq
