@@ -1,7 +1,8 @@
 """The same answer of many groups through every door: Python, SQL, HTTP, the remote client, the console, `sulq query`.
 
-Seconds of processor: of this process, of the service's and of what it started, together. A door is compared with a
-count by groups at the same door: what HTTP, its JSON and a page add to an answer of that size is the same for both.
+Seconds of processor: of this process, of the service's and of what it started, together. SQL is compared with a count
+by groups at the same door, and every door with `db.count` in process: what a door itself adds, which is HTTP, JSON, a
+page or a process of its own, is told beside them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
 from pathlib import Path
 
@@ -30,8 +31,7 @@ from sulq import Epsilon
 
 ROUNDS = 5
 ASKS = 3
-GROUPS = 65_000
-MILLION = 1_000_000
+SIZES = {65_000: (ROUNDS, ASKS), 1_000_000: (1, 1)}  # groups, and how many rounds and asks a round each door has
 BAR = 2.0
 GROUP = "The same answer at every door, seconds of processor"
 AGAINST = {
@@ -44,11 +44,25 @@ AGAINST = {
     "remote SQL to_pandas": "remote count",
     "HTTP JSON": "remote count",
     "console page": "HTTP JSON",
+    "sulq query of a URL": "remote count in a process of its own",
 }
+IN_PROCESS = (
+    "db.sql to_pandas",
+    "db.sql to_arrow",
+    "remote SQL",
+    "remote SQL, a stored answer",
+    "HTTP JSON",
+    "console page",
+)
+ADDED = {"HTTP": "remote count", "a process of its own": "remote count in a process of its own"}
 ROWS = 1_000_000
 SQL = "SELECT k, COUNT(*) AS n FROM survey GROUP BY k"
 SPEND = Epsilon(0.1)
 ORIGIN = {"Sec-Fetch-Site": "same-origin"}
+COUNTED = """import sys, sulq
+db = sulq.connect(sys.argv[1], token=sys.argv[2])
+db.count(by=["k"], spend=sulq.Epsilon(0.1), fresh=True)
+"""
 KINDS = ("whole numbers", "categories")
 
 
@@ -89,6 +103,7 @@ def _served(service: Served) -> dict[str, Callable[[], object]]:
     plain = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=600)
     body = {"sql": SQL, "spend": {"epsilon": 0.1}, "fresh": True}
     command = [sys.executable, "-c", "from sulq.cli import main; main()", "query", f"{url}/survey", SQL]
+    alone = [sys.executable, "-c", COUNTED, f"{url}/survey", token]
 
     def post() -> object:
         reply = plain.post("/v1/datasets/survey/sql", json=body)
@@ -109,6 +124,7 @@ def _served(service: Served) -> dict[str, Callable[[], object]]:
         "HTTP JSON": post,
         "console page": console.ask,
         "sulq query of a URL": query,
+        "remote count in a process of its own": lambda: subprocess.run(alone, check=True),
     }
 
 
@@ -133,38 +149,41 @@ def _in_process(db: sulq.Database) -> dict[str, Callable[[], object]]:
 def work(service: Served) -> float:
     """Seconds of processor so far, of all that takes part."""
     own, children = os.times()[:2], os.times()[2:4]
-    return sum(own) + sum(children) + sum(used(service.supervisor).values())
+    return sum(own) + sum(children) + sum(used(service.pids).values())
 
 
-def timed(run: Callable[[], object], service: Served, rounds: int) -> Timing:
+def timed(run: Callable[[], object], service: Served, rounds: int = ROUNDS, asks: int = ASKS) -> Timing:
     """A door, after one warm-up; several asks a round, as the processor's time is told in hundredths of a second."""
     run()
     seconds = []
     for _ in range(rounds):
         begun = work(service)
-        for _ in range(ASKS):
+        for _ in range(asks):
             run()
-        seconds.append((work(service) - begun) / ASKS)
+        seconds.append((work(service) - begun) / asks)
     return Timing(statistics.median(seconds), min(seconds), max(seconds))
 
 
-def doors(report: Report, folder: Path) -> None:
-    """65,000 groups at every door against a count at the same door, and a million once at each."""
-    for kind in KINDS:
-        with _opened(folder, GROUPS, kind) as (service, ways):
-            found = {what: timed(run, service, ROUNDS) for what, run in ways.items()}
-        for what, baseline in AGAINST.items():
-            line = Line(f"65,000 {kind}: {what}, against {baseline}", found[what], found[baseline], BAR)
-            report.add(GROUP, line)
-    for kind in KINDS:
-        with _opened(folder, MILLION, kind) as (service, ways):
-            told = {}
-            for what, run in ways.items():
-                begun = work(service)
-                run()
-                told[what] = work(service) - begun
-        seconds = ", ".join(f"{what} {taken:.1f} s" for what, taken in told.items())
-        report.note(GROUP, f"A million {kind}, asked once at each door: {seconds}.")
+def doors(report: Report, folder: Path, sizes: Mapping[int, tuple[int, int]] = SIZES) -> None:
+    """So many groups at every door, against a count at the same door and against `db.count` in process."""
+    for groups, (rounds, asks) in sizes.items():
+        for kind in KINDS:
+            with _opened(folder, groups, kind) as (service, ways):
+                found = {what: timed(run, service, rounds, asks) for what, run in ways.items()}
+            for what, baseline in (*AGAINST.items(), *((what, "db.count") for what in IN_PROCESS)):
+                line = Line(f"{groups:,} {kind}: {what}, against {baseline}", found[what], found[baseline], BAR)
+                report.add(GROUP, line)
+            report.note(GROUP, f"{groups:,} {kind}: {added(found)}.")
+
+
+def added(found: Mapping[str, Timing]) -> str:
+    """What each door takes by itself: the same count through it, less the count in process."""
+    own = found["db.count"].median
+    told = [f"{door} adds {found[way].median - own:.3f} s" for door, way in ADDED.items()]
+    page = found["console page"].median - found["HTTP JSON"].median
+    return (
+        f"`db.count` takes {own:.3f} s; {', '.join(told)} to a count; the console's page adds {page:.3f} s to its JSON"
+    )
 
 
 @contextlib.contextmanager

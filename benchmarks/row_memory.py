@@ -1,7 +1,9 @@
-"""Peak memory of the curator's process while it joins tables of PostgreSQL or Spark: `python -m benchmarks.row_memory`.
+"""Bytes a row that the curator's process takes for tables of PostgreSQL or Spark: `python -m benchmarks.row_memory`.
 
 Each size and source is a process of its own, since a peak is never unlearned; PostgreSQL, Spark's Java and its workers
-are other processes. The rows are made there, so that none passes through the process that is measured.
+are other processes. The rows are made there, so that none passes through the process that is measured but while a copy
+of them is built, which is measured too. Whatever DuckDB may take at any number of rows is set so low that the smaller
+size fills it: what grows from there to the larger one grows with the rows.
 """
 
 from __future__ import annotations
@@ -16,15 +18,19 @@ from pathlib import Path
 
 import sulq
 from benchmarks.report import Line, Report
-from benchmarks.timing import Timing
+from benchmarks.timing import Count
 from sulq import EpsilonDelta, Unit
-from sulq.sources.duckdb.connection import CORE_MEMORY_MIB, cores
+from sulq.sources.duckdb import connection, prepare
+from sulq.sources.postgres import engine
 
-ROWS = (300_000, 1_000_000, 3_000_000, 10_000_000)
+ROWS = (10_000_000, 30_000_000)
 SPEND = sulq.Epsilon(0.001)
 VISITS = 5  # of a person, most
-FIXED_MIB = CORE_MEMORY_MIB * cores()  # what one engine may hold of rows that lie on disk
-BAR = 1.2
+CORE_MIB = 32  # that DuckDB may take for each thread of a question, of 256 elsewhere
+BUILD_MIB = 384  # while a copy is built, of a gigabyte elsewhere
+PERSON_BITS = 16  # of persons that are counted in an array, of 22 elsewhere, which 4 million persons fill
+BYTES_A_ROW = 1.0  # a prepared row and its person have more than 15; of DuckDB's own lists of blocks a row has some .1
+GROUP = "Memory of the curator's process by the number of rows, bytes a row"
 REGIONS = [f"r{i:02d}" for i in range(50)]
 COLUMNS = {
     "people": {"sex": sulq.Int(0, 1), "born": sulq.Int(1900, 2026)},
@@ -104,22 +110,34 @@ def connected(given: object, ledger: Path) -> sulq.Database:
 
 
 def child(source: str, rows: int) -> dict[str, float]:
-    """Join; the peak in MiB before the first question and after the last, and seconds of each query."""
+    """The peak in MiB of building a copy, before the first question and after the last; and seconds of each query."""
+    narrow()
     with tempfile.TemporaryDirectory(prefix="sulq-memory-") as name:
         folder = Path(name)
         ledger = folder / "memory.ledger"
         given = spark_tables(rows, folder) if source == "Spark" else postgres_tables(rows)
+        found: dict[str, float] = {}
         if source == "PostgreSQL":  # another process builds the copy: this one opens it, as from the second day on
             command = [sys.executable, "-m", "benchmarks.row_memory", "copy", json.dumps(given), str(ledger)]
-            subprocess.run(command, check=True)
+            built = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            found |= json.loads(built.stdout.splitlines()[-1])
         with connected(given, ledger) as db:
-            found = {"prepared": peak()}
+            found["opened" if found else "built"] = peak()
             for what, sql in QUERIES.items():
                 db.sql(sql, spend=SPEND, fresh=True)
                 begun = time.perf_counter()
                 db.sql(sql, spend=SPEND, fresh=True)
                 found[what] = time.perf_counter() - begun
             return found | {"asked": peak()}
+
+
+def narrow() -> None:
+    """Let DuckDB take so little that few rows fill it."""
+    connection.CORE_MEMORY_MIB, connection.PERSON_BITS = CORE_MIB, PERSON_BITS
+    less = BUILD_MIB / prepare.MAX_BUILD_MEMORY_MIB
+    for name in ("MAX_PERSONS", "MAX_UNCOUNTED_ROWS", "MAX_ORDERED_ROWS"):  # so many have room in that memory
+        setattr(prepare, name, int(less * getattr(prepare, name)))
+    prepare.MAX_BUILD_MEMORY_MIB, engine.READING_MEMORY_MIB = BUILD_MIB, CORE_MIB * connection.cores()
 
 
 def peak() -> float:
@@ -137,29 +155,32 @@ def measured(source: str, rows: int) -> dict[str, float]:
     return found
 
 
-def memory(report: Report, sources: tuple[str, ...], sizes: tuple[int, ...] = ROWS) -> None:
-    """The peak at the largest number of rows against that at the smallest."""
+def memory(report: Report, sources: tuple[str, ...], sizes: tuple[int, int] = ROWS) -> None:
+    """What each row more takes, of the process that builds the copy and of the one that joins."""
     for source in sources:
-        found = {rows: measured(source, rows) for rows in sizes}
-        low, high = found[min(sizes)], found[max(sizes)]
-        group = "Memory of the curator's process that joins, by the number of rows (MiB as ms)"
-        what = f"{source}, {min(sizes):,} to {max(sizes):,} rows"
-        given = [Timing(each["asked"] / 1000, each["prepared"] / 1000, each["asked"] / 1000) for each in (high, low)]
-        bar = round(BAR + FIXED_MIB / low["asked"], 2) if source == "PostgreSQL" else BAR
-        report.add(group, Line(what, *given, bar))
-        slope = (high["asked"] - low["asked"]) * 2**20 / (max(sizes) - min(sizes))
+        few, many = (measured(source, rows) for rows in sizes)
+        for what, name in (("building the copy", "built"), ("two joins", "asked")):
+            slope = max(many[name] - few[name], 0.0) * 2**20 / (sizes[1] - sizes[0])
+            line = Line(
+                f"{source}, {what}, {sizes[0]:,} to {sizes[1]:,} rows, against the most they may",
+                Count(*[round(slope, 2)] * 3),
+                Count(*[BYTES_A_ROW] * 3),
+                1.0,
+            )
+            report.add(GROUP, line)
         told = "; ".join(
-            f"{rows:,}: {each['prepared']:.0f} prepared, {each['asked']:.0f} asked, "
-            + ", ".join(f"{each[name]:.2f} s {name}" for name in QUERIES)
-            for rows, each in found.items()
+            f"{rows:,}: " + ", ".join(f"{name} {value:.0f} MiB" for name, value in each.items() if name not in QUERIES)
+            for rows, each in zip(sizes, (few, many), strict=True)
         )
-        report.note(group, f"{source}: {told}. Slope: {slope:.1f} bytes a row.")
+        report.note(GROUP, f"{source}, the peak, DuckDB allowed {CORE_MIB} MiB a thread: {told}.")
 
 
 def main() -> None:
     """One measurement as JSON, or all of them."""
     if sys.argv[1:2] == ["copy"]:
+        narrow()
         connected(json.loads(sys.argv[2]), Path(sys.argv[3])).close()
+        print(json.dumps({"built": peak()}))
     elif len(sys.argv) == 3:
         print(json.dumps(child(sys.argv[1], int(sys.argv[2]))))
     else:
