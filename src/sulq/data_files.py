@@ -229,7 +229,7 @@ def _expanded(path: Path, within: Path | None) -> Iterable[tuple[Path, list[tupl
             raise SetupError("unreadable-data", f"{path.name!r} ends in none of {', '.join(KINDS)}.")
         return [(path, [])]
     if _is(path, folder=True):
-        root, pattern = path, ("**", "*")
+        root, pattern = _fixed(path / "**" / "*")
     else:
         root, pattern = _fixed(path)
         if not pattern:
