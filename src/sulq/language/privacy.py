@@ -135,6 +135,7 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
 def normal_epsilon(rho: Fraction, draws: Sequence[Draw], delta: Fraction) -> Fraction:
     """Likewise of draws, which may be discrete Gaussian noise alone: then by the normal law's own curve."""
     most = epsilon_of(rho, delta)
+    draws = _telling(draws)
     if not gaussian_holds(rho, draws, most, delta):
         return most
     low, high = 0.0, float(most)
@@ -142,6 +143,11 @@ def normal_epsilon(rho: Fraction, draws: Sequence[Draw], delta: Fraction) -> Fra
         middle = (low + high) / 2.0
         low, high = (low, middle) if gaussian_holds(rho, draws, Fraction(middle), delta) else (middle, high)
     return min(max(Fraction(high * (1.0 + 1e-6)), SMALLEST), most)
+
+
+def _telling(draws: Sequence[Draw]) -> Sequence[Draw]:
+    """Of many draws of plain Gaussian noise the one with the least scale: the others change nothing in the curve."""
+    return [min(draws, key=lambda draw: draw.scale)] if {draw.mechanism for draw in draws} == {"gaussian"} else draws
 
 
 def normal_rho(rho: Fraction, draws: Sequence[Draw], epsilon: Fraction, delta: Fraction) -> Fraction | None:
