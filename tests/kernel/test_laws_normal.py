@@ -14,6 +14,7 @@ from scipy import stats
 
 from sulq.kernel.facts import Draw, converts
 from sulq.kernel.laws import gaussian_holds
+from sulq.language import privacy
 from sulq.language.privacy import epsilon_of, normal_epsilon
 
 SCALES = [Fraction(9, 4), Fraction(3), Fraction(5), Fraction(20)]
@@ -156,3 +157,13 @@ def test_a_plan_of_many_draws_is_near_its_privacy_loss_distribution_SR26() -> No
     found = float(normal_epsilon(rho, draws(*[Fraction(60)] * number), delta))
     assert exact * 0.999 < found < exact * 1.01
     assert number * float(normal_epsilon(rho / number, draws(Fraction(60)), delta)) > 3 * found  # one by one
+
+
+def test_of_many_draws_the_least_scale_tells_the_pair_SR26(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same value as from all of them, in any order. Control: by the largest scale, where it matters, it is less."""
+    own, rho, delta = draws(*(Fraction(5 + i, 2) for i in (3, 0, 7))), Fraction(1, 50), Fraction(1, 10**7)
+    found = normal_epsilon(rho, own, delta)
+    monkeypatch.setattr(privacy, "_telling", lambda given: given)
+    assert found == normal_epsilon(rho, own, delta)
+    monkeypatch.setattr(privacy, "_telling", lambda given: [max(given, key=lambda draw: draw.scale)])
+    assert found > normal_epsilon(rho, own, delta)
