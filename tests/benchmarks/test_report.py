@@ -41,9 +41,9 @@ def test_what_was_a_sentence_decides() -> None:
 
 
 def test_memory_of_each_row_is_judged_and_no_allowance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two bytes a row are missed, however much there is at any number of rows; control: none are not."""
+    """Two bytes a row are missed, and so is a run that fails, whatever there is at any size; control: none are not."""
     few, many = sizes = (10_000_000, 30_000_000)
-    for a_row, missed in ((0.0, 0), (2.0, 1)):
+    for a_row, missed in ((0.0, 0), (2.0, 1), (float("inf"), 1)):
         taken = {rows: 4_000 + a_row * rows / 2**20 for rows in sizes}
         told = {rows: {"built": 4_000.0, "asked": taken[rows]} for rows in sizes}
         monkeypatch.setattr(row_memory, "measured", lambda _source, rows, told=told: told[rows])
