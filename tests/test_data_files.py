@@ -459,8 +459,10 @@ def test_what_a_pattern_finds_is_what_glob_finds(tmp_path: Path) -> None:
 
 def test_an_empty_name_is_not_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does a name hold a NUL, in a configuration; and what is not there may have been meant as a folder."""
-    monkeypatch.chdir(tmp_path)
-    parts(tmp_path)
+    folder = tmp_path / "here"  # beside which its ledger lies
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    parts(folder)
     for data in ("", [""], ["part0.parquet", ""], {"a": ""}):
         declared = {"age": Int(0, 120)}
         with pytest.raises(SetupError, match="is empty"):

@@ -228,14 +228,11 @@ def _expanded(path: Path, within: Path | None) -> Iterable[tuple[Path, list[tupl
         if not _kind(path.name):
             raise SetupError("unreadable-data", f"{path.name!r} ends in none of {', '.join(KINDS)}.")
         return [(path, [])]
-    if _is(path, folder=True):
-        root, pattern = _fixed(path / "**" / "*")
-    else:
-        root, pattern = _fixed(path)
-        if not pattern:
-            raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.")
-        if any("**" in part and part != "**" for part in pattern):
-            raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.", "Is it a pattern?")
+    root, pattern = (path, ("**", "*")) if _is(path, folder=True) else _fixed(path)
+    if not pattern:
+        raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.")
+    if any("**" in part and part != "**" for part in pattern):
+        raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.", "Is it a pattern?")
     found = []
     for each in sorted(set(_matching(root, pattern, root, within))):
         folders = each.relative_to(root).parts[:-1]

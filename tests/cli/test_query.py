@@ -58,7 +58,7 @@ def test_planned_answers_are_given_whole_in_every_form(tmp_path: Path, monkeypat
 
 
 def test_what_is_noted_of_an_answer_stands_beside_its_csv(tmp_path: Path) -> None:
-    """A sum whose values were clipped says so where errors are told; rows stay alone. Control: no bounds, no word."""
+    """A sum whose values were clipped says so on stderr; the rows stay alone. Control: no bounds, no word."""
     pq.write_table(pa.table({"pay": [float(i % 50) for i in range(2_000)]}), tmp_path / "people.parquet")
     told = CONFIG.replace("epsilon = 9 ", "epsilon = 900 ").partition("k =")[0] + "pay = { real = [0, 100000] }\n"
     (tmp_path / "people.sulq.toml").write_text(told, encoding="utf-8")

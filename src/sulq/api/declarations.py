@@ -224,9 +224,10 @@ def data_file(data: object) -> Path | None:
         found = path.is_file()
     except OSError:  # a name longer than any file's
         found = False
-    if not found:
+    known = path.name.lower().endswith(SUFFIXES)
+    if not found and (known or not path.suffix):  # without an ending a folder may have been meant
         raise SetupError("missing-file", f"There is no file or folder {path.name[:200]!r}.")
-    if not path.name.lower().endswith(SUFFIXES):
+    if not known:
         raise SetupError("unreadable-data", f"{path.name!r} is none of {', '.join(SUFFIXES)}.")
     return path.resolve()
 
