@@ -138,16 +138,19 @@ OWN: Final = (
         "sulq 0.1.0, text that is no UTF-8",
         "different broken texts become one",
         "sources/decode/frames.py",
-        "        text = _texts(None if cell is None else _text(cell.decode(errors=_HALVES)) for cell in cells)",
-        '        text = _texts(None if cell is None else _text(cell.decode(errors="replace")) for cell in cells)',
+        "        text = _texts(None if cell is None else _text(cell.decode(errors=_HALVES)) "
+        "for cell in cells).cast(kind)",
+        '        text = _texts(None if cell is None else _text(cell.decode(errors="replace")) '
+        "for cell in cells).cast(kind)",
         ("tests/sources/decode/test_frames_kinds.py::test_text_that_is_no_utf8_is_missing_T99",),
     ),
     Mutant(
         "sulq 0.1.0, the sign of a zero",
         "a group's label tells whether its first row had 0 or -0",
         "kernel/layout.py",
-        "    parts = [[row[i] + 0.0 if isinstance(row[i], float) else row[i] for row in rows] for i in range(keys)]",
-        "    parts = [[row[i] for row in rows] for i in range(keys)]",
+        '    keys = [(values + 0.0 if values.dtype.kind == "f" else values, gone) '
+        "for values, gone in columns[: statement.keys]]",
+        "    keys = [(values, gone) for values, gone in columns[: statement.keys]]",
         ("tests/sources/test_derived_rows_open_groups.py::test_a_key_of_zero_has_no_sign_of_one_row_T29",),
     ),
     Mutant(
@@ -229,8 +232,8 @@ OWN: Final = (
         "sulq 0.1.0, a ledger named anew",
         "any new ledger may be named for data that another one covers",
         "curator/ledger/opening.py",
-        "    if own is not None and all(own.knows(source) for source in sources):",
-        "    if own is None or new_people or all(own.knows(source) for source in sources):",
+        "    if same or (new_people and own is None):",
+        "    if same or own is None or new_people:",
         ("tests/privacy/test_spaces.py::test_a_second_ledger_needs_the_owners_word_T98",),
     ),
     Mutant(

@@ -167,8 +167,10 @@ def listen(folder: str, strays: list[str]) -> None:
             return
         if isinstance(place, (str, bytes, os.PathLike)):
             path = os.path.abspath(os.fsdecode(place))  # noqa: PTH100 - resolving would itself look at files
-            if f"{path}{os.sep}" == folder or path.startswith((folder, *OWN)):  # ledgers are looked for in it
+            if f"{path}{os.sep}" == folder or path.startswith((folder, *OWN)):
                 return
+            if event == "os.scandir" and folder.startswith(f"{path.rstrip(os.sep)}{os.sep}"):
+                return  # ledgers that cover the data are looked for in each folder above it (T98)
         strays.append(f"{event} {str(place)[:200]}")
 
     sys.addaudithook(hook)

@@ -5,21 +5,21 @@ A key that is not known is refused with the nearest one that is, since a mistype
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from sulq.addresses import is_address, tells_a_password
 from sulq.api.declarations import is_curator
 from sulq.cli.category_file import read_values
+from sulq.cli.column_values import declared_by_array, plain
 from sulq.data_files import not_fetched
 from sulq.errors import SetupError, SulqError
-from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, declare
+from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import BOUNDS, CERTIFIES, Certificate, Declaration, Property, Stated, Utility
 from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.language.rows_choice import DeclaredUnit
@@ -151,17 +151,13 @@ def _source(value: object, place: ConfigPlace) -> Path | str | tuple[Path, ...]:
     """Where data lies; a password does not stand in a file that is read by everybody who may read it."""
     if isinstance(value, list):  # several files as one table
         if any("://" in each for each in value if isinstance(each, str)):
-            place.declared(_refuse_address)
+            raise not_fetched()
         return tuple(_file(each, place) for each in value)
     found = _address(value, place)
     place.declared(lambda: is_curator(found))
     if is_address(found) and tells_a_password(str(found)):
         raise place.bad("must not hold a password: put it into PGPASSWORD or a passfile")
     return found
-
-
-def _refuse_address() -> NoReturn:
-    raise not_fetched()
 
 
 def _table_source(value: object, place: ConfigPlace) -> Path | str | tuple[Path, ...]:
@@ -271,13 +267,13 @@ def _columns(value: object, place: ConfigPlace) -> Mapping[str, Column]:
 
 def _column(name: str, value: object, place: ConfigPlace) -> Column:
     if isinstance(value, list):
-        return place.declared(lambda: _short(value, name))
+        return place.declared(lambda: declared_by_array(value, name))
     table = place.table(value, "column")
     kinds = [kind for kind in KINDS if kind in table]
     if len(kinds) != 1 or ("grid" in table and kinds != ["real"]) or ("longest" in table and kinds != ["text"]):
         raise place.bad(f"needs exactly one of {', '.join(KINDS)} (grid only with real, longest only with text)")
     found = _of_kind(kinds[0], table[kinds[0]], table.get("grid"), place)
-    told = {key: _plain(table[key]) for key in ("longest", "missing", "default") if key in table}
+    told = {key: plain(table[key]) for key in ("longest", "missing", "default") if key in table}
     return place.declared(lambda: replace(found, **told))  # the domain checks them
 
 
@@ -289,23 +285,12 @@ def _of_kind(kind: str, given: object, grid: object, place: ConfigPlace) -> Colu
         return Bool() if kind == "bool" else Text()
     if kind == "category_file":
         return place.declared(lambda: Category(read_values(_file(given, place))))
-    values = [_plain(value) for value in place.of(list, given, "an array: [ ... ]")]
+    values = [plain(value) for value in place.of(list, given, "an array: [ ... ]")]
     if kind == "category":
         return place.declared(lambda: Category(tuple(values)))
     if len(values) != 2:
         raise place.bad(f"is written {{ {kind} = [lowest, highest] }}")
     return place.declared(lambda: BOUNDED[kind](*values, *([grid] if kind == "real" else [])))
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - a value of TOML
-    """A date or a moment as the text that a domain reads."""
-    return value.isoformat() if isinstance(value, datetime.date) else value
-
-
-def _short(values: list[object], name: str) -> Column:
-    """A bare array: two numbers are bounds, texts are categories."""
-    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
-    return declare(tuple(values) if numbers and len(values) == 2 else values, name)
 
 
 TOLD_BY: Final[Mapping[str, type[Declaration]]] = {"candidates": Utility, "property": Property, "sensitivity": Stated}

@@ -78,7 +78,7 @@ def test_what_is_certified_is_run_or_nothing_T30_T31(
         "sums_of": lambda: opened.sums_of([ASKED[0], ASKED[1]]),
     }
     asked[what]()  # control
-    monkeypatch.setattr(runner.CursorRunner, "_tuples", failing)
+    monkeypatch.setattr(runner.CursorRunner, "_columns", failing)
     monkeypatch.setattr(runner, "arrow_table", failing)
     with caplog.at_level(logging.DEBUG), pytest.raises(CuratorError, match="engine-failed") as failed:
         asked[what]()

@@ -497,8 +497,9 @@ def test_no_text_of_an_analyst_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     for tally in (*sent, *kept):
         assert engine.sums(tally).open().tolist() == other.sums(tally).open().tolist()
         found, wanted = engine.groups(tally).open(), other.groups(tally).open()
-        assert (found.keys, found.sums.tolist()) == (wanted.keys, wanted.sums.tolist())
-        assert found.persons.tolist() == wanted.persons.tolist()
+        there = found.persons > 0  # without keys SQL has one row even of nothing
+        assert (found.keys, found.sums[there].tolist()) == (wanted.keys, wanted.sums.tolist())
+        assert found.persons[there].tolist() == wanted.persons.tolist()
     folded = (ask(outer(["age", "pay"]), where=col("city") == "x"), ask(outer(["age", "pay"]), by=(case,)))
     here = ask(outer(["age", "pay"]), where=Like(col("note"), "secret%"))  # its statement has a text
     for tally in (*folded, here):

@@ -250,8 +250,10 @@ def groups(parts: Sequence[pa.Table], keys: int) -> list[Stored]:
             sums = [0 if cell is None else int(cell) for cell in row[keys:]]
             before = found.setdefault(key, [0] * len(sums))
             found[key] = [a + b for a, b in zip(before, sums, strict=True)]
-    rows = [(*key, *sums) for key, sums in found.items()]
-    return [(np.array([row[i] for row in rows], dtype=object), None) for i in range(parts[0].num_columns)]
+    types = parts[0].schema.types[:keys]  # a key of Python's own numbers would be none of doubles
+    cells = [pa.array([key[i] for key in found], type=kind) for i, kind in enumerate(types)]
+    totals = [np.array([sums[i] for sums in found.values()], object) for i in range(parts[0].num_columns - keys)]
+    return [*map(numpy_column, cells), *((each, None) for each in totals)]
 
 
 def added(parts: Sequence[Sequence[Integers]]) -> list[Integers]:
