@@ -52,7 +52,9 @@ class Line:
     def row(self) -> str:
         """A row of the page."""
         verdict = "met" if self.met else "**missed**"
-        return f"| {self.what} | {self.ratio:.2f}x | {self.bar}x | {verdict} | {self.ours} | {self.baseline} |"
+        return (
+            f"| {self.what} | {self.ratio:.2f}x | {round(self.bar, 2)}x | {verdict} | {self.ours} | {self.baseline} |"
+        )
 
 
 @dataclass(frozen=True)

@@ -613,3 +613,55 @@ def test_no_part_leads_out_of_a_folder_T70(tmp_path: Path, monkeypatch: pytest.M
     assert outside not in listed
     assert len(find_files(root / "a*" / "*.csv").paths) == 2
     assert outside in listed
+
+
+def test_a_pattern_whose_files_move_to_other_folders_needs_a_named_ledger_T98(tmp_path: Path) -> None:
+    """Beside one of its files a ledger is not found from the next folder. Control: a wildcard in names alone."""
+    for month in ("2026-01", "2026-02"):
+        folder = tmp_path / "in" / month
+        folder.mkdir(parents=True)
+        pq.write_table(WHOLE.slice(0, 20), folder / "a.parquet")
+        data, ledger = tmp_path / "in" / "*" / "*.parquet", tmp_path / "people.ledger"
+        with pytest.raises(SetupError, match="ledger named by you"):
+            asked(data)
+        assert asked(data, ledger=ledger)[0] == Epsilon(8 if month == "2026-01" else 7)
+        (folder / "a.parquet").rename(tmp_path / "gone.parquet")
+        folder.rmdir()
+    (tmp_path / "one").mkdir()
+    pq.write_table(WHOLE.slice(30, 20), tmp_path / "one" / "a.parquet")
+    assert asked(tmp_path / "one" / "*.parquet")[0] == Epsilon(8)
+
+
+def test_later_files_of_a_linked_folder_have_no_second_budget_T98(tmp_path: Path) -> None:
+    """A pattern enters folders by links: what comes there later is known from there too. Control: other endings."""
+    for name in ("real", "data"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "data" / "n").symlink_to(tmp_path / "real")
+    pq.write_table(WHOLE.slice(0, 20), tmp_path / "real" / "a.parquet")
+    ledger = tmp_path / "people.ledger"
+    assert asked(tmp_path / "data" / "*" / "a*.parquet", ledger=ledger) == (Epsilon(8), ledger)
+    pq.write_table(WHOLE.slice(20, 20), tmp_path / "real" / "a2.parquet")
+    assert asked(tmp_path / "real" / "a2.parquet") == (Epsilon(7), ledger)
+    pq.write_table(WHOLE.slice(40, 20), tmp_path / "real" / "b.parquet")
+    assert asked(tmp_path / "real" / "b.parquet")[0] == Epsilon(8)
+
+
+def test_a_link_is_passed_over_only_where_its_folder_is_read_T70(tmp_path: Path) -> None:
+    """A folder that another pattern of names leaves out is not read anyway. Control: one below the same `**`."""
+    for name in ("x1/deep", "y/sub"):
+        (tmp_path / name).mkdir(parents=True)
+        pq.write_table(WHOLE.slice(0, 20), tmp_path / name / "a.parquet")
+    (tmp_path / "x1" / "l").symlink_to(tmp_path / "x1" / "deep")
+    assert len(find_files(tmp_path / "x?" / "**" / "*.parquet").paths) == 1
+    (tmp_path / "x1" / "l").unlink()
+    (tmp_path / "x1" / "l").symlink_to(tmp_path / "y" / "sub")
+    with pytest.raises(SetupError, match="leads elsewhere"):
+        find_files(tmp_path / "x?" / "**" / "*.parquet")
+
+
+def test_what_is_no_ledger_above_stops_nobody(tmp_path: Path) -> None:
+    """A folder that is called like a ledger; a damaged file does (above)."""
+    (tmp_path / "books.ledger").mkdir()
+    (tmp_path / "deep").mkdir()
+    pq.write_table(WHOLE.slice(0, 20), tmp_path / "deep" / "a.parquet")
+    assert asked(tmp_path / "deep" / "a.parquet")[0] == Epsilon(8)

@@ -197,7 +197,12 @@ def beside_all(files: Sequence[Path]) -> Path:
         return beside(files[0])
     if len(wholes) == 1 and all(len(partition_folders(file)) > 1 for file in files):
         return beside(wholes.pop())
-    raise SetupError(
+    raise scattered()
+
+
+def scattered() -> SetupError:
+    """What is told of data files that lie in several folders, or may come to."""
+    return SetupError(
         "bad-declaration",
         "Data files in several folders need a ledger named by you: one beside a file is not found from the others.",
         "Write ledger=PATH, every time, or put the files into one folder.",

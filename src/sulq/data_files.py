@@ -40,6 +40,17 @@ class Pattern:
             return _fits(file.relative_to(root.resolve()).parts, pattern)
         return False
 
+    def behind_links(self, within: Path | None) -> Iterator[Path]:
+        """Files that it stands for now, in folders that links lead to: later ones there are known by these."""
+        for path, _ in _expanded(Path(self.told), within):
+            if not self.holds(path.resolve()):
+                yield path.resolve()
+
+    @property
+    def scattered(self) -> bool:
+        """Whether its files may come to lie in other folders, from which a ledger beside these is not found."""
+        return any(_WILD.search(part) and "=" not in part for part in _fixed(Path(self.told))[1][:-1])
+
 
 def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
     """Whether names of folders and a file fit a pattern, in which `**` is any number of folders."""
@@ -74,7 +85,12 @@ class Files:
         """What a ledger notes: every file, and the folders and patterns that were named, for files that come later."""
         folders = [Path(item).resolve() for item in self.told if _is(Path(item), folder=True)]
         patterns = [Pattern(item) for item in self.told if _is_pattern(item)]
-        return *folders, *patterns, *self.paths
+        linked = {
+            Pattern(str(path.parent / Path(own.told).name))
+            for own in patterns
+            for path in own.behind_links(self.within)
+        }
+        return *folders, *patterns, *sorted(linked, key=lambda each: each.told), *self.paths
 
     @property
     def name(self) -> str:
@@ -234,26 +250,27 @@ def _expanded(path: Path, within: Path | None) -> Iterable[tuple[Path, list[tupl
     if any("**" in part and part != "**" for part in pattern):
         raise SetupError("missing-file", f"There is no data file {path.name[:200]!r}.", "Is it a pattern?")
     found = []
-    for each in sorted(set(_matching(root, pattern, root, within))):
+    for each in sorted(set(_matching(root, pattern, within))):
         folders = each.relative_to(root).parts[:-1]
         found.append((each, [_partition(part) for part in folders if "=" in part]))
     return found
 
 
-def _matching(folder: Path, pattern: Sequence[str], root: Path, within: Path | None) -> Iterator[Path]:
+def _matching(folder: Path, pattern: Sequence[str], within: Path | None, begun: Path | None = None) -> Iterator[Path]:
     """The files of a folder that fit a pattern; no file is left out unseen, but for what is hidden.
 
-    A linked folder is entered where the pattern has a name for it. Where it has `**`, one that leads to a folder below
-    the root is passed over, which is read anyway, and one that leads elsewhere is refused, as its later files would not
-    lie below the folder that a ledger covers.
+    A linked folder is entered where the pattern has a name for it. Where it has `**`, which began at the folder
+    `begun`, one that leads to a folder below that is passed over, which is read anyway, and one that leads elsewhere is
+    refused, as its later files would not lie below the folder that a ledger covers.
 
     Raises:
         SetupError: a folder cannot be listed, or a link leads nowhere or elsewhere; `missing-file` out of `within`.
     """
     first, rest = pattern[0], pattern[1:]
     deep = first == "**"
+    begun = begun or folder
     if deep and rest:
-        yield from _matching(folder, rest, root, within)
+        yield from _matching(folder, rest, within)
     for name in _names(folder) if _WILD.search(first) else [first]:
         if name.startswith(_HIDDEN) or not (deep or (fnmatchcase(name, first) and (rest or _kind(name)))):
             continue
@@ -263,10 +280,10 @@ def _matching(folder: Path, pattern: Sequence[str], root: Path, within: Path | N
             if stat.S_ISREG(mode) and not deep and not rest:
                 yield path
         elif not deep and rest:
-            yield from _matching(path, rest, root, within)
+            yield from _matching(path, rest, within)
         elif deep and not is_link:
-            yield from _matching(path, pattern, root, within)
-        elif deep and not _is_walked(path.resolve(), root.resolve()):
+            yield from _matching(path, pattern, within, begun)
+        elif deep and not _is_walked(path.resolve(), begun.resolve()):
             why = f"The folder {name!r} (in {folder.name!r}) is a link that leads elsewhere."
             raise SetupError("unreadable-data", why, "Name the folders, or a pattern with a name or * for each.")
 

@@ -129,9 +129,7 @@ class SqlAnswer:
         """A pandas frame of the SELECT's columns; with a level also `low_` and `high_` columns."""
         made = self._columns(level)
         pandas_ = extra("pandas", "pandas")
-        numbers = ({int}, {float})  # which NumPy reads four times as fast as pandas does
-        arrays = [np.array(cells) if set(map(type, cells)) in numbers else cells for _, cells in made]
-        frame = pandas_.DataFrame(dict(enumerate(arrays)))
+        frame = pandas_.DataFrame({i: _array(cells) for i, (_, cells) in enumerate(made)})
         frame.columns = [name for name, _ in made]
         return cast("pandas.DataFrame", frame)
 
@@ -214,6 +212,13 @@ def _shown(noisy: bool, value: object, low: object, high: object) -> str:  # noq
     if math.isinf(ends[1]) or math.isinf(ends[2]):
         return f"{ends[0]:,.6g} in [{ends[1]:,.6g}, {ends[2]:,.6g}]"
     return bar("", *ends)
+
+
+def _array(cells: list[object]) -> object:
+    """Numbers of one type as NumPy's, which reads them four times as fast as pandas; not where it would round them."""
+    kinds = set(map(type, cells))
+    array = np.array(cells) if kinds in ({int}, {float}) else None
+    return cells if array is None or (kinds == {int} and array.dtype.kind == "f") else array
 
 
 def _alike(cells: list[object]) -> list[object]:

@@ -234,7 +234,7 @@ age = {{ int = [0, 120] }}
 
 
 @pytest.mark.parametrize(
-    "data", ['"visits"', '"visits/*/*.csv"', '["visits/year=2021/rows.csv", "visits/year=2022/rows.csv"]']
+    "data", ['"visits"', '"visits/year=*/*.csv"', '["visits/year=2021/rows.csv", "visits/year=2022/rows.csv"]']
 )
 def test_a_configuration_names_several_files(data: str, tmp_path: Path) -> None:
     """As in the library: the same ledger, and the copy that `sulq prepare` made; a part that comes stops it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, partition_folders
+from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, partition_folders, scattered
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import load
@@ -202,8 +203,8 @@ def _postgres(address: Address, first: Callable[[], list[Row]] | None, wait: flo
     return store
 
 
-def covers_in(folders: Iterable[Path]) -> list[LedgerCover]:
-    """Every ledger of these folders, as far as it says what it covers.
+def covers_in(folders: Iterable[Path], *, readable: bool = False) -> list[LedgerCover]:
+    """Every ledger of these folders, as far as it says what it covers; `readable`: but for those of other users.
 
     Raises:
         SetupError: one cannot be read, and nobody can say what it covers.
@@ -211,6 +212,8 @@ def covers_in(folders: Iterable[Path]) -> list[LedgerCover]:
     found: dict[Path, LedgerCover] = {}
     for folder in folders:
         for path in sorted(folder.glob(f"*{SUFFIX}")):
+            if not path.is_file() or (readable and not os.access(path, os.R_OK)):
+                continue
             book = _book(path.resolve()) if path.resolve() not in found else None
             if book is not None:
                 found[path.resolve()] = book
@@ -301,6 +304,8 @@ def ledger_place(
     if told is None:
         if files:
             beside_all(files)  # refuses those of which a ledger beside one would not be found from another
+        if any(data.scattered for data, _ in private if isinstance(data, Pattern)):
+            raise scattered()
         books = [*covers_near(files, sources), *(covers_of(url) if url is not None else [])]
         return choose(sources, books) or begun()
     own = _told(told)
@@ -328,7 +333,7 @@ def covers_near(data: Collection[Path], sources: Sequence[Source], more: Iterabl
         SetupError: one cannot be read, and nobody can say what it covers.
     """
     near = ledger_folders(data).union(more)
-    above = covers_in({folder for file in data for folder in file.parents} - near)
+    above = covers_in({folder for file in data for folder in file.parents} - near, readable=True)
     return [*covers_in(near), *(book for book in above if any(_is_sure(source, book) for source in sources))]
 
 
@@ -382,7 +387,8 @@ def _book(path: Path) -> LedgerCover | None:
         raise SetupError(
             error.code,
             f"Whether the ledger {path.name!r} covers this data cannot be seen: {error.message}",
-            "Restore it; if it has nothing to do with this data, move it elsewhere, or name the data's own: ledger=...",
+            "Restore it; if it has nothing to do with this data, move it, or name the data's own: ledger=..., "
+            "and new_people=True where that is yet to be begun.",
         ) from None
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
-from sulq.addresses import beside, beside_all, copy_of, ledger_of
+from sulq.addresses import beside, beside_all, copy_of, ledger_of, scattered
 from sulq.curator.ledger.opening import covers_in, covers_near, sources_of
 from sulq.curator.ledger.sources import Likeness, covering
 from sulq.data_files import Pattern
@@ -92,9 +92,12 @@ def _owns(private: list[TableSettings]) -> dict[Path, Path]:
 def _begun(table: TableSettings, service: Service) -> Path:
     """Beside which a ledger is begun for a table's rows; in a folder of ledgers it is found from every part."""
     alone = beside(_files(table)[0])
-    if service.ledgers is not None or len(_paths(table)) == 1:
+    moving = any(item.scattered for item in covered_of(table.data) if isinstance(item, Pattern))
+    if service.ledgers is not None or (len(_paths(table)) == 1 and not moving):
         return alone
     try:
+        if moving:
+            raise scattered()
         found = beside_all(_paths(table))
     except SetupError as error:
         remedy = "Declare the dataset in sulq.toml and name its ledger, or put the files into one folder."
