@@ -183,6 +183,7 @@ def test_what_is_stored_is_given_where_the_budget_holds_no_second_search_SR12() 
         (lambda db: db.mean("income", bounds="auto"), "spend-missing"),
         (lambda db: db.mean("income", within=3, bounds="auto"), "bad-question"),
         (lambda db: db.mean("income", spend=Epsilon(1), bounds=(0, 9)), "bad-question"),
+        (lambda db: db.mean("income", spend=Epsilon(1), bounds=np.array([0, 9])), "bad-question"),
         (lambda db: db.mean("income", spend=Epsilon(1), at_most=Epsilon(0.5), bounds="auto"), "too-costly"),
         (lambda db: db.mean("income", spend=Epsilon(1), at_most="x", bounds="auto"), "spend-kind"),
         (lambda db: db.mean("income", spend=Rho(1), bounds="auto"), "spend-kind"),

@@ -23,10 +23,10 @@ def test_what_is_left_is_of_the_second_half() -> None:
 def test_memory_is_flat_in_asks(tmp_path: Path) -> None:
     """Each of them another question, each debit in a file. Control: every answer kept."""
     asks = counts.count("asks of one process", short=200, long=soak.ASKS)
-    if counts.auditing():
+    if asks >= soak.ASKS // 5:
         assert soak.in_process(tmp_path, asks).left < BYTES_AN_ASK
         assert soak.in_process(tmp_path, asks // 10, keep=True).left > BYTES_AN_ASK
         return
-    soak.in_process(tmp_path, asks)  # stores fill, which takes more asks than a short run has
+    soak.in_process(tmp_path, asks)  # stores fill, which takes more asks than a part of the audit has
     (again := tmp_path / "again").mkdir()
     assert soak.in_process(again, asks).left < 20 * BYTES_AN_ASK

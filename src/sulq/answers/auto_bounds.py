@@ -138,7 +138,7 @@ def check_bounds(bounds: object, facts: Facts, within: object = None) -> None:
     Raises:
         QuestionError: `bad-question`, or `spend-kind` under a SubLinear budget, whose noise no spend divides.
     """
-    if bounds != "auto":
+    if not isinstance(bounds, str) or bounds != "auto":  # an array compares with each of its numbers
         raise QuestionError("bad-question", 'bounds is "auto", or left out: then the declared bounds are taken.')
     if isinstance(facts.budget, SubLinear):
         raise QuestionError(
