@@ -15,7 +15,10 @@ from sulq.errors import QuestionError, SulqError
 from sulq.language.question import Choose, Sums
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
+from sulq.sql.session import Sql
 from sulq.testing import exact
+from tests.api import test_named_asks as named
+from tests.stub import Stub
 
 RNG = np.random.default_rng(3)
 N = 6_000
@@ -479,3 +482,14 @@ def test_without_noise_a_query_is_plain_SQL() -> None:
         plain = PEOPLE.groupby("city").income.agg(["size", "mean"])
         assert found["n"][:3].tolist() == plain["size"].tolist()
         assert np.allclose(found["mean"][:3].astype(float), plain["mean"], atol=0.01)
+
+
+def test_what_is_no_spend_or_no_name_is_refused_with_a_code() -> None:
+    """A list as spend, a placeholder where a name stands: found by the fuzz of the doors."""
+    sql = Sql(Stub(named.SCHEMA, named.PEOPLE))
+    for text, spend in (
+        ("SELECT city, AVG(income) FROM people GROUP BY city", ["x", 3]),
+        ("SELECT COUNT(*) FROM people % at > '2020-01-02' GROUP BY city", Epsilon(1)),
+    ):
+        with pytest.raises(QuestionError):
+            sql.explain(text, spend=spend)

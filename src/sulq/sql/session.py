@@ -223,6 +223,8 @@ class Sql:
         known: dict[tuple[str, Loss | None], Plan] = {}
 
         def foresee(question: Question, spend: Loss | None) -> Plan:
+            if not (spend is None or isinstance(spend, Loss)):
+                return self._oracle.foresee(question, spend=spend)  # which refuses it
             text = wire.encode(question), spend
             if text not in known:
                 known[text] = self._oracle.foresee(question, spend=spend)

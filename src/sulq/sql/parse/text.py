@@ -369,6 +369,8 @@ def _tree(found: list[Token], text: str) -> exp.Expr:
         line, column = first.get("line"), first.get("col")
         where = f" near line {line}, column {column}" if line and column else ""
         raise QuestionError("sql-syntax", f"This is not SQL as PostgreSQL writes it{where}.") from None
+    except ValueError:  # the parser's own, of what stands where only a name can
+        raise QuestionError("sql-syntax", "This is not SQL as PostgreSQL writes it.") from None
     trees = [tree for tree in trees if tree is not None]
     if len(trees) != 1 or trees[0] is None:
         semicolon = next((t.start for t in found if t.token_type == TokenType.SEMICOLON), 0)
