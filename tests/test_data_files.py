@@ -131,6 +131,29 @@ def test_the_ledger_of_one_part_is_found_from_any_other_T98(tmp_path: Path) -> N
             assert (db._ledger.path, db.spent) == (parts[0].with_suffix(".ledger"), Epsilon(times))
 
 
+@pytest.mark.parametrize("first", ["r/p/a.parquet", "r/p", "r/p/*.parquet", "r/y=1/a.parquet"])
+def test_a_ledger_below_a_folder_is_not_the_folders_T98(first: str, tmp_path: Path) -> None:
+    """A ledger in a plain subfolder is not found from the others, so it is not the whole's until it is moved (T98).
+
+    Control: where the subfolders are partitions it is found from each. In the place it is told of it is the whole's.
+    """
+    other = tmp_path / "r" / ("y=2" if "=" in first else "q") / "b.parquet"
+    for i, part in enumerate((tmp_path / first.replace("*", "a").removesuffix("r/p"), other)):
+        file = part if part.suffix else tmp_path / "r" / "p" / "a.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(WHOLE.slice(20 * i, 20), file)
+    left, ledger = asked(tmp_path / first)
+    assert left == Epsilon(8)
+    if "=" not in first and ledger.parent != tmp_path / "r":
+        with pytest.raises(SetupError, match="would not be found from") as refused:
+            asked(tmp_path / "r")
+        assert refused.value.code == "bad-declaration"
+        ledger = ledger.rename(tmp_path / "r.ledger")
+    assert asked(tmp_path / "r") == (Epsilon(7), ledger)
+    assert asked(other) == (Epsilon(6), ledger)
+    assert asked(other.parent) == (Epsilon(5), ledger)
+
+
 def written(folder: Path, night: int) -> None:
     """A folder's parts as they are written every night: the same people, new names, the old parts gone after."""
     folder.mkdir(exist_ok=True)

@@ -105,6 +105,20 @@ def test_an_inner_bin_is_not_beyond_the_extreme_T28(kind, how):
     assert beyond(far, gap // 2) > 0.05
 
 
+@pytest.mark.parametrize("how", ["disc", "cont"])
+def test_a_quantile_next_to_an_extreme_is_not_beyond_all_rows(how: str) -> None:
+    """Fractions that five digits round to 0 or 1 have their best bin at the first or last row.
+
+    Control: 0 itself as PERCENTILE_DISC's has every bin before the rows.
+    """
+    values = np.full(500, 150)
+    for q in (Fraction(1, 10**13), Fraction(1, 10**7), 1 - Fraction(1, 10**7), 1 - Fraction(1, 10**13)):
+        found = scored(values, rank_of(how, q))
+        assert np.flatnonzero(found == found.max()).tolist() == [150], q
+    outside = scored(values, rank_of("disc", Fraction(0)))
+    assert 0 in np.flatnonzero(outside == outside.max())
+
+
 def drawn(values: np.ndarray, ranks: list[object], law: Law) -> Released:
     """RUNS releases by the kernel's own mechanism."""
     units = [release(law, Private(np.tile(scored(values, rank), (RUNS, 1)))) for rank in ranks]

@@ -316,6 +316,23 @@ def test_what_stands_behind_a_request_that_can_be_is_read_too(name: str) -> None
         world.kernel.check([first, first, STRANGE[name](world)], paid)
 
 
+def test_what_an_event_may_hold_a_request_may_not_SR3() -> None:
+    """A record of fractions that stands in the event too is read again as the request's: half a row at half the price.
+
+    Control: the same event lets the request through where its weight is whole.
+    """
+    for weight in (1, Fraction(1, 2)):
+        world = World()
+        release = weighted(weight)(world)
+        part = release.source.proposal.statements[0].parts[0]
+        paid = replace(event(), versions=(part.combined[0],))
+        if weight == 1:
+            assert world.kernel.check([release], paid)
+            continue
+        with pytest.raises(Refused):
+            world.kernel.check([release], paid)
+
+
 def test_a_proposal_is_read_once_for_all_its_releases(monkeypatch: pytest.MonkeyPatch) -> None:
     """In proportion to its statements. Control: read for each release, it takes their square."""
     world, read = World(), run._read_strictly

@@ -117,6 +117,23 @@ def test_a_forked_child_must_open_its_own_database_T67(kind: str) -> None:
         assert db.spent == Epsilon(2)
 
 
+def test_a_forked_child_comes_to_no_engine_T67(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ask of new noise is refused before the rows are made ready: the engine's threads are the parent's (T67).
+
+    Bar: 0 looks at the rows. Control: the parent's own ask looks at them.
+    """
+    with opened(TABLE, columns=COLUMNS, budget=Epsilon(9)) as db:
+        rows = db._oracle.curator._rows
+        looks, ready = [], rows.ready
+        monkeypatch.setattr(rows, "ready", lambda: (looks.append(1), ready())[1])
+        with monkeypatch.context() as child, pytest.raises(AccessDenied) as refused:
+            child.setattr(os, "getpid", lambda: 0)
+            db.count(spend=Epsilon(1), fresh=True)
+        assert (refused.value.code, looks) == ("forked", [])
+        db.count(spend=Epsilon(1), fresh=True)
+        assert looks
+
+
 CHILDREN = """
 import faulthandler, json, os, sys
 import pyarrow as pa, sulq

@@ -52,13 +52,16 @@ def _part(q: Fraction, gap: int) -> tuple[int, int]:
     """A fraction as a rank has it: the simple one that a float stands for, such as 2/3, or rounded to five digits.
 
     An end is rounded to the outside, where quantiles are no nearer. Of a rounded fraction the centre and both ends have
-    one denominator, not reduced: so their units of score are alike.
+    one denominator, not reduced: so their units of score are alike. No centre within is rounded to 0 or 1, where every
+    bin beyond all rows would be as good as theirs.
     """
     simple = q.limit_denominator(LARGEST_DENOMINATOR)
-    if abs(simple - q) <= SAME:
+    if abs(simple - q) <= SAME and (q == simple or 0 < simple < 1):
         return simple.numerator, simple.denominator
     scaled = q * LARGEST_DENOMINATOR
-    return math.ceil(scaled) if gap > 0 else math.floor(scaled) if gap else round(scaled), LARGEST_DENOMINATOR
+    if gap:
+        return math.ceil(scaled) if gap > 0 else math.floor(scaled), LARGEST_DENOMINATOR
+    return min(max(round(scaled), 1), LARGEST_DENOMINATOR - 1), LARGEST_DENOMINATOR
 
 
 def gap_of(law: Law, groups: int, ends: int) -> int:

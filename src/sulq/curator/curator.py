@@ -385,8 +385,10 @@ class Curator:
         """Plan an ask whose rows are available; free, reads no row.
 
         What it follows from is as this process last knew it, so that nobody waits for a commit: the debit decides by
-        the newest state. Only where the number of kept rows is yet to be chosen is the ledger looked at.
+        the newest state. Only where the number of kept rows is yet to be chosen is the ledger looked at. A forked child
+        is refused before it comes to an engine whose threads it lacks (T67).
         """
+        self._ledger.guard()
         choosing = self._ledger.histogram_share is not None
         plan = self._foreseen(question, spend, self._facts(fresh=choosing, shares=True))
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored

@@ -95,8 +95,8 @@ class Kernel:
     def check(self, releases: Sequence[Release], event: Event) -> Checked:
         """Certify and price a request, or refuse it; reads no row, and what it says follows from none."""
         try:
-            _read_strictly(event, EVENT, read := set[int]())
-            formed = tuple(_formed(each, read) for each in releases)  # read once: what is run is what was certified
+            _read_strictly(event, EVENT, set())  # apart from the releases, whose numbers are never fractions
+            formed = tuple(map(partial(_formed, read=set()), releases))  # read once: what is run is what was certified
             return Checked(formed, event, self, self._certify(formed, event))
         except Refused:
             raise

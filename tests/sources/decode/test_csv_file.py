@@ -242,6 +242,24 @@ def test_a_long_record_is_read_and_a_longer_one_is_not(tmp_path: Path) -> None:
         csv_file.check(path)
 
 
+@pytest.mark.parametrize("quotes", [False, True])
+def test_a_record_without_an_end_is_read_no_farther_than_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, quotes: bool
+) -> None:
+    """However long a line is, what is held of it stays within the longest record and a block."""
+    path, real, held = tmp_path / "t.csv", csv_file._Checker.whole, []
+    path.write_bytes(b"a,b\n1,2\n3," + b'"' * quotes + b"x" * (3 * csv_file.MAX_RECORD_BYTES))
+
+    def whole(self: object, data: bytes, *, last: bool) -> bytes:
+        held.append(len(data))
+        return real(self, data, last=last)
+
+    monkeypatch.setattr(csv_file._Checker, "whole", whole)
+    with pytest.raises(SetupError, match="longer than"):
+        csv_file.check(path)
+    assert csv_file.MAX_RECORD_BYTES < max(held) <= csv_file.MAX_RECORD_BYTES + 2 * csv_file.BLOCK_BYTES
+
+
 def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
     """As some programs write them."""
     path = tmp_path / "t.csv.gz"

@@ -19,7 +19,18 @@ from sulq.curator.ledger.history import load
 from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address, ledgers_in, refuse_logged, table_in
 from sulq.curator.ledger.postgres_place import told as told_in
-from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, covering, noted
+from sulq.curator.ledger.sources import (
+    SUFFIX,
+    LedgerCover,
+    Likeness,
+    Source,
+    agree,
+    choose,
+    cover_of,
+    covering,
+    noted,
+    shown,
+)
 from sulq.curator.ledger.turns import SqliteFile, opening
 from sulq.data_files import Pattern
 from sulq.errors import SetupError
@@ -307,7 +318,9 @@ def ledger_place(
         if any(data.scattered for data, _ in private if isinstance(data, Pattern)):
             raise scattered()
         books = [*covers_near(files, sources), *(covers_of(url) if url is not None else [])]
-        return choose(sources, books) or begun()
+        found = choose(sources, books)
+        check_reach(found, files)
+        return found or begun()
     own = _told(told)
     # No other can cover them more surely than one that surely does, nor one that cannot be read.
     same = own is not None and all(noted(source, own) is Likeness.SAME for source in sources)
@@ -350,6 +363,25 @@ def ledger_folders(data: Iterable[Path]) -> set[Path]:
     wholes = {folders[-1] for folders in places if len(folders) > 1}
     above = {folder for folders in places for folder in folders} | {whole.parent for whole in wholes}
     return above.union(*map(_partitions, wholes))
+
+
+def check_reach(place: Path | str | None, data: Iterable[Path]) -> None:
+    """Refuse a ledger that lies beside some of these files and folders and would not be found from the others.
+
+    Raises:
+        SetupError: `bad-declaration`.
+    """
+    if not isinstance(place, Path):
+        return
+    for each in data:
+        part = each / "any" if each.is_dir() else each  # a part that may come to the folder
+        partitions = _partitions(each) if each.is_dir() else []
+        if place.parent not in {*part.parents, *ledger_folders([part]), *partitions}:
+            raise SetupError(
+                "bad-declaration",
+                f"The ledger {shown(place)} covers some of this data, and would not be found from {each.name[:200]!r}.",
+                "Move it beside the folder that holds all of it, or write ledger=PATH, every time.",
+            )
 
 
 def _partitions(whole: Path) -> list[Path]:

@@ -415,11 +415,15 @@ class LedgerView:
         """The key of the hash that picks a heavy person's kept rows (SR2)."""
         return self._founding.hash_key
 
+    def guard(self) -> None:
+        """Refuse a forked child of the process that opened it; a closed ledger; one whose file failed (T48, T67)."""
+        self._writer.guard()
+
     @property
     def usable(self) -> bool:
         """Whether it takes debits: not once its file failed, until it is opened again (T48)."""
         try:
-            self._writer.guard()
+            self.guard()
         except SulqError:
             return False
         return True

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sulq.addresses import beside, beside_all, copy_of, ledger_of, scattered
-from sulq.curator.ledger.opening import covers_in, covers_near, sources_of
+from sulq.curator.ledger.opening import check_reach, covers_in, covers_near, sources_of
 from sulq.curator.ledger.sources import Likeness, covering
 from sulq.data_files import Pattern
 from sulq.errors import SetupError
@@ -35,6 +35,7 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
     private = [table for table in declared.tables if not table.facts.public]
     files = [file for table in private for file in _files(table)]
     named = [item for table in private for item in covered_of(table.data)]
+    named_paths = [item for item in named if isinstance(item, Path)]
     known = {noted[place] for table in private for place in _places(table) if place in noted}
     known |= {str(new) for own in _owns(private) if (new := _kept(own, service)).exists()}
     known |= _covering([item for item in named if isinstance(item, Pattern) or item.exists()], service)
@@ -46,6 +47,8 @@ def placed(declared: DatasetSettings, service: Service, noted: Mapping[str, str]
             "Some of these tables have ledgers of their own already: no budget would hold for all of them.",
             "Register them as they were, each with its own budget.",
         )
+    if service.ledgers is None:
+        check_reach(next((Path(place) for place in known if "://" not in place), None), named_paths)
     begun = [_begun(table, service) for table in private]
     ledger = known.pop() if known else str(_kept(begun[0], service))
     place = Path(ledger) if service.ledgers is None and "://" not in ledger else files[0]  # no rows among the ledgers

@@ -129,7 +129,7 @@ class _Checker:
     def _alike(self, data: bytes) -> bool:
         """Whether these are records of as many fields as the first: most are, so what is wrong is sought elsewhere."""
         marks, record = data.translate(None, _TEXT), b"," * (self._width - 1) + b"\n"
-        number, plain = len(marks) // max(self._width, 1), self.plain and len(data) <= MAX_RECORD_BYTES
+        number, plain = len(marks) // max(self._width, 1), self.plain and 0 < len(data) <= MAX_RECORD_BYTES
         if not plain or self._width < 2 or marks != record * number:
             return False
         self._text(data)
