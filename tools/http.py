@@ -12,8 +12,9 @@ from tests.service.matrix import MATRIX
 NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"
 ROLES: Final = ("owner", "analyst", "auditor")
 HEAD: Final = """\
-`sulq serve` answers under `/v1`, in JSON alone. Every address but `/v1/health`, `/v1/live` and `/v1/ready` needs a token:
-`Authorization: Bearer TOKEN`. The whole document, with all replies, is at `/v1/openapi.json` for whoever has one.
+`sulq serve` answers under `/v1`, in JSON alone. Every address but `/v1/health`, `/v1/live` and `/v1/ready` needs a
+token: `Authorization: Bearer TOKEN`. The whole document, with all replies, is at `/v1/openapi.json` for whoever has
+one.
 
 A body is strict JSON of at most 256 KiB (16 MiB for a structured question and a registration): a field that is not
 named here, a key that comes twice or a number that is none is refused. A `spend` is written `{"epsilon": 0.1}`,

@@ -28,8 +28,8 @@ class Row:
     query: dict[str, str] = field(default_factory=dict)
 
 
-# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for the probes; a dataset
-# that is not one's own is 404 wherever the role may come at all.
+# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for the probes; a
+# dataset that is not one's own is 404 wherever the role may come at all.
 MATRIX = {
     ("GET", "/v1/health"): Row(200, 200, 200),
     ("GET", "/v1/live"): Row(200, 200, 200),

@@ -322,14 +322,9 @@ class Curator:
     @property
     def facts(self) -> Facts:
         """Everything public, as it stands now."""
-        return self._facts(fresh=True)
+        return self.current_facts(fresh=True)
 
-    @property
-    def known_facts(self) -> Facts:
-        """The same as this process last knew it: nobody waits for the ledger's disk or database."""
-        return self._facts(fresh=False)
-
-    def _facts(self, *, fresh: bool, shares: bool = False) -> Facts:
+    def current_facts(self, *, fresh: bool, shares: bool = False) -> Facts:
         """As this process last knew it, or `fresh`; `shares`: with those bought of heavy persons, read once each."""
         ledger = self._ledger
         budget, spent, remaining = ledger.standing(fresh=fresh, analyst=self._analyst)
@@ -393,7 +388,7 @@ class Curator:
         the newest state. Only where the number of kept rows is yet to be chosen is the ledger looked at.
         """
         choosing = self._ledger.histogram_share is not None
-        plan = self._foreseen(question, spend, self._facts(fresh=choosing, shares=True))
+        plan = self._foreseen(question, spend, self.current_facts(fresh=choosing, shares=True))
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         return PlannedAsk(plan, name_of(question, self._scope))
 
@@ -436,7 +431,7 @@ class Curator:
 
     def answer(self, plan: Plan, receipt: Receipt, released: tuple[Released, ...]) -> Answer | Answers:
         """Put released integers into the shape of the question; nothing here can fail for want of a file."""
-        return answer_of(plan, receipt, released, self._facts(fresh=False))
+        return answer_of(plan, receipt, released, self.current_facts(fresh=False))
 
     @property
     def version(self) -> int:
