@@ -133,9 +133,9 @@ class DatasetManager:
                 self._take(space, held, declared)
 
     def _take(self, space: PersonSpace, held: OpenDataset, declared: DatasetSettings) -> None:
-        with space.lock:
+        with space.lock, space.waiting():
             ledger = space.ledger
-            if ledger is None:
+            if ledger is None or self.datasets.get(held.name) is not held:
                 return
             try:
                 agree_with(declared, ledger)
@@ -144,22 +144,20 @@ class DatasetManager:
             except SulqError as error:
                 if not ledger.failed and error.code not in PASSING:
                     held.fault = error
-                    told = {"dataset": declared.name, "code": error.code}
-                    _log.error("a dataset could not be opened", extra=told)
+                    _log.error("a dataset could not be opened", extra={"dataset": held.name, "code": error.code})
                 return
             held.rows = self._rows(held, declared, ledger)
-        self._start(declared, ledger, 1)
+            self._start(declared, ledger, 1)
 
-    def _renew(self, held: OpenDataset, declared: DatasetSettings) -> bool:
-        """Put a dataset that is yet to be opened in the place of one; False where that was taken away."""
+    def _renew(self, held: OpenDataset, declared: DatasetSettings) -> None:
+        """Put a dataset that is yet to be opened in the place of one, if that was not taken away."""
         fresh = self._fresh(declared, held.space)
         with self._lock:
             if self.datasets.get(held.name) is not held:
-                return False
+                return
             fresh.late, self.datasets[held.name] = held.late, fresh
         if held.rows is not None:
             held.rows.close()
-        return True
 
     def _lost(self, space: PersonSpace) -> None:
         """Let the datasets of a ledger that failed wait for it; asks under way have a moment to end."""
@@ -189,14 +187,13 @@ class DatasetManager:
     def _greeted(self, held: OpenDataset, declared: DatasetSettings, hello: Frame) -> None:
         """A worker has opened its rows: the first one's are registered, and any other's must be the same."""
         sources, rows = cast("dict[str, str]", hello["sources"]), cast("dict[str, int]", hello["rows"])
-        name = declared.name
-        space = held.open_space()
+        name, space = declared.name, held.open_space()
         with space.lock:
-            if self._sources.setdefault(name, (sources, rows)) != (sources, rows):
-                raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
             ledger = held.open_ledger()
             if self.datasets.get(name) is not held or space.ledger is not ledger:
                 raise AccessDenied("closed", "This dataset was taken away.")
+            if self._sources.setdefault(name, (sources, rows)) != (sources, rows):
+                raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
             if held.curator is not None or held.choosing:
                 return
             try:
@@ -211,8 +208,11 @@ class DatasetManager:
                 threading.Thread(target=self._choose_rows, args=(declared, held, curator), daemon=True).start()
                 return
             held.curator = curator
-        _log.info("a dataset is ready", extra={"dataset": name})
-        self._start(replace(declared, renew=False), ledger, self.service.workers)
+            with self._lock:  # to renew is said once, however often its ledger is opened again
+                if name in self._declared:
+                    self._declared[name] = replace(self._declared[name], renew=False)
+            _log.info("a dataset is ready", extra={"dataset": name})
+            self._start(replace(declared, renew=False), ledger, self.service.workers)
 
     def _choose_rows(self, declared: DatasetSettings, held: OpenDataset, oracle: ReusingOracle) -> None:
         """Have the number of rows chosen by a worker that keeps the most; then one that keeps so many is started.
@@ -235,13 +235,12 @@ class DatasetManager:
                 return
             held.rows.close()
             held.rows, held.choosing = self._rows(held, declared, ledger), False
-        self._start(replace(declared, renew=False), ledger, 1)
+            self._start(replace(declared, renew=False), ledger, 1)
 
     def _cover(self, declared: DatasetSettings, ledger: Ledger, told: list[Frame]) -> None:
         """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98).
 
-        No other can cover them more surely than one that surely does: then none is asked, and none that is damaged or
-        away is in the way.
+        Of what this one surely covers none is asked: no other covers it more surely, and one may be damaged or away.
         """
         sources = [Source.from_json(tree) for tree in told]
         own = ledger.known_book
@@ -358,9 +357,10 @@ class DatasetManager:
             declared = self._declared.pop(name, None)
         period = 0.0 if held.schedule is None else held.schedule.period
         held.drained(self.service.limit + 2 * period)
-        if held.rows is not None:
-            held.rows.close()
-            self._say({"drop": name})
+        with contextlib.nullcontext() if held.space is None else held.space.held(GRACE_SECONDS):
+            if held.rows is not None:  # after this no worker of its is started
+                held.rows.close()
+                self._say({"drop": name})
         self._sources.pop(name, None)
         with self._taking, self._lock:
             alone = self._holdings.release(name)

@@ -71,7 +71,7 @@ class PersonSpace:
         self._serve = serve
         self._lost = lost
         self._fault: SulqError | None = None
-        self._begun: float | None = None  # when the probe began that is under way
+        self._begun: float | None = None  # since when its thread waits for the ledger
         self._open_since = self._due = self._probed = 0.0
         self._pause = 0.0
         self._ended = False
@@ -144,7 +144,7 @@ class PersonSpace:
     def _probe(self, ledger: Ledger) -> None:
         """Whether it would take a debit; one that takes none until it is opened again is let go."""
         try:
-            with self._waiting():
+            with self.waiting():
                 ledger.flush()
                 ledger.probe()
         except SulqError as error:
@@ -156,12 +156,23 @@ class PersonSpace:
             self._let_go(ledger)
 
     @contextmanager
-    def _waiting(self) -> Iterator[None]:
+    def waiting(self) -> Iterator[None]:
+        """Its thread does what may wait for the ledger's disk or database."""
         self._begun = time.monotonic()
         try:
             yield
         finally:
             self._begun = None
+
+    @contextmanager
+    def held(self, patience: float) -> Iterator[None]:
+        """Nothing but asks is written into the ledger meanwhile; where that is not to be had in time, it goes on."""
+        alone = self.lock.acquire(timeout=patience)
+        try:
+            yield
+        finally:
+            if alone:
+                self.lock.release()
 
     def _let_go(self, ledger: Ledger) -> None:
         """Close it; its datasets are taken on anew once it is open again."""
@@ -220,7 +231,10 @@ class PersonSpace:
 
     def _fail(self, error: SulqError) -> None:
         if self._fault is None or self._fault.code != error.code:
-            _log.error("a ledger cannot be used", extra={"code": error.code})
+            names = ", ".join(
+                declared.name for declared in self._declared(self.place)
+            )  # an address may hold a password
+            _log.error("a ledger cannot be used", extra={"code": error.code, "datasets": names})
         self._fault = error
 
 
