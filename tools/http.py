@@ -6,14 +6,15 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
-from sulq.service.web.routes import document
+from sulq.service.web.routes import OPEN, document
 from tests.service.matrix import MATRIX
 
 NOTE: Final = "<!-- Written by `make docs` from the code; edit the code. -->\n"
 ROLES: Final = ("owner", "analyst", "auditor")
 HEAD: Final = """\
-`sulq serve` answers under `/v1`, in JSON alone. Every address but `/v1/health` needs a token:
-`Authorization: Bearer TOKEN`. The whole document, with all replies, is at `/v1/openapi.json` for whoever has one.
+`sulq serve` answers under `/v1`, in JSON alone. Every address but `/v1/health`, `/v1/live` and `/v1/ready` needs a
+token: `Authorization: Bearer TOKEN`. The whole document, with all replies, is at `/v1/openapi.json` for whoever has
+one.
 
 A body is strict JSON of at most 256 KiB (16 MiB for a structured question and a registration): a field that is not
 named here, a key that comes twice or a number that is none is refused. A `spend` is written `{"epsilon": 0.1}`,
@@ -34,7 +35,7 @@ def page() -> str:
         for method, operation in methods.items():
             row = MATRIX[method.upper(), path]
             who = [role for role in ROLES if getattr(row, role) < 400]
-            for_whom = "anyone" if path == "/v1/health" else ", ".join(who)
+            for_whom = "anyone" if path in OPEN else ", ".join(who)
             parts += [f"## `{method.upper()} {path}`", "", f"{operation['description']} For: {for_whom}.", ""]
             fields = [*_query(operation), *_body(operation)]
             parts += [*fields, ""] if fields else []

@@ -167,6 +167,6 @@ CODES: Final[dict[str, str]] = {
     "uncertified": "Report this question: the kernel could not prove what it costs, so no row was read for it.",
     "engine-failed": "The debit stands; the operator's log has the cause.",
     "noise-failed": "The debit stands; the operator must check the machine's entropy source.",
-    "ledger-failed": "The ledger could not be written; the curator stopped. Check the disk, then open it again.",
+    "ledger-failed": "The ledger cannot be read or written. Check the disk, then open it again; a server does so.",
     "bad-receipt": "The part that sees rows refuses a plan without its own unused receipt.",
 }

@@ -28,10 +28,12 @@ class Row:
     query: dict[str, str] = field(default_factory=dict)
 
 
-# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for health; a dataset
-# that is not one's own is 404 wherever the role may come at all.
+# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for the probes; a
+# dataset that is not one's own is 404 wherever the role may come at all.
 MATRIX = {
     ("GET", "/v1/health"): Row(200, 200, 200),
+    ("GET", "/v1/live"): Row(200, 200, 200),
+    ("GET", "/v1/ready"): Row(200, 200, 200),
     ("GET", "/v1/me"): Row(200, 200, 200),
     ("GET", "/v1/datasets"): Row(200, 200, 200),
     ("GET", "/v1/datasets/{name}"): Row(200, 200, 200),

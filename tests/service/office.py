@@ -13,6 +13,7 @@ from sulq.api.database import Database
 from sulq.errors import AccessDenied, SetupError
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.calls import answer
+from sulq.service.clerk.readiness import Readiness
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -69,8 +70,16 @@ class Office:
         self.seen.append(json.dumps(frame))
         return json.loads(json.dumps(answer(self, json.loads(self.seen[-1])), allow_nan=False))
 
+    def readiness(self) -> Frame:
+        found = Readiness(self.datasets)
+        found.look()
+        return found.told()
+
     def health(self) -> Frame:
-        return {"datasets": {name: held.ready for name, held in self.datasets.items()}}
+        return {
+            "status": self.readiness()["status"],
+            "datasets": {name: held.ready for name, held in self.datasets.items()},
+        }
 
     def metrics(self) -> Frame:
         return self.counts.told()

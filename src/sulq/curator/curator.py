@@ -322,9 +322,9 @@ class Curator:
     @property
     def facts(self) -> Facts:
         """Everything public, as it stands now."""
-        return self._facts(fresh=True)
+        return self.current_facts(fresh=True)
 
-    def _facts(self, *, fresh: bool, shares: bool = False) -> Facts:
+    def current_facts(self, *, fresh: bool, shares: bool = False) -> Facts:
         """As this process last knew it, or `fresh`; `shares`: with those bought of heavy persons, read once each."""
         ledger = self._ledger
         budget, spent, remaining = ledger.standing(fresh=fresh, analyst=self._analyst)
@@ -390,7 +390,7 @@ class Curator:
         """
         self._ledger.guard()
         choosing = self._ledger.histogram_share is not None
-        plan = self._foreseen(question, spend, self._facts(fresh=choosing, shares=True))
+        plan = self._foreseen(question, spend, self.current_facts(fresh=choosing, shares=True))
         self._rows.ready()  # here too: a source that changed underneath stops the owner, whatever is stored
         return PlannedAsk(plan, name_of(question, self._scope))
 
@@ -433,7 +433,7 @@ class Curator:
 
     def answer(self, plan: Plan, receipt: Receipt, released: tuple[Released, ...]) -> Answer | Answers:
         """Put released integers into the shape of the question; nothing here can fail for want of a file."""
-        return answer_of(plan, receipt, released, self._facts(fresh=False))
+        return answer_of(plan, receipt, released, self.current_facts(fresh=False))
 
     @property
     def version(self) -> int:

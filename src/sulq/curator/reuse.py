@@ -38,6 +38,11 @@ class ReusingOracle:
         """Everything public, as it stands now."""
         return self.curator.facts
 
+    @property
+    def known_facts(self) -> Facts:
+        """The same as this process last knew it: nobody waits for the ledger's disk or database."""
+        return self.curator.current_facts(fresh=False)
+
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
         return self.curator.foresee(question, spend=spend)

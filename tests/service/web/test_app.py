@@ -17,7 +17,7 @@ from sulq.service.settings import Service
 from sulq.service.web.app import create_app
 from sulq.service.web.limits import MAX_BODY_BYTES, MAX_QUESTION_BYTES
 from sulq.service.web.responses import FAILED, HEADERS
-from sulq.service.web.routes import document
+from sulq.service.web.routes import OPEN, document
 from tests.service.door import Door
 from tests.service.office import Office, survey
 
@@ -252,7 +252,7 @@ def test_the_document_is_for_those_with_a_token_and_says_all(door: Door) -> None
         for method, operation in methods.items():
             assert operation["summary"], path
             assert "422" not in operation["responses"]
-            assert ("security" in operation) == (path != "/v1/health")
+            assert ("security" in operation) == (path not in OPEN)
             body = operation.get("requestBody")
             assert (body is not None) == (method in ("post", "put") and not path.endswith("verify"))
             if body is not None:

@@ -138,6 +138,11 @@ class Anchor:
         """Go on from what the anchor says, which the ledger contains."""
         self._last = noted
 
+    @property
+    def failed(self) -> bool:
+        """Whether a write failed, after which nobody knows what it says."""
+        return self._dead
+
     def guard(self, name: str | None) -> None:
         """Refuse to go on after a failed write, or with an anchor that is not the ledger's own."""
         if self._dead:
@@ -290,7 +295,7 @@ class AnchoredLedger(LedgerView):
             if noted is None and anchored is not None:
                 raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
             if noted is not None:
-                _not_behind(noted, state, store)
+                refuse_behind(noted, state, store)
                 if anchored not in (None, noted.name):
                     raise SetupError("bad-anchor", "The ledger has another anchor now.")
         if noted is None:
@@ -358,7 +363,8 @@ class AnchoredLedger(LedgerView):
         return moment(self._clock)
 
 
-def _not_behind(noted: Noted, state: State, store: Store) -> None:
+def refuse_behind(noted: Noted, state: State, store: Store) -> None:
+    """Refuse a ledger that an anchor knows more of than it says itself (T46)."""
     if noted.space != history.of(state).founding.space:
         raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
     if (noted.seq < history.of(state).begun_at and noted.hash not in history.of(state).settled) or _less(noted, state):

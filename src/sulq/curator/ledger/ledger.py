@@ -21,7 +21,7 @@ from sulq.curator.ledger.late_answers import LateAnswers, flush_of
 from sulq.curator.ledger.notes import Keys, Line, Signer, check_key
 from sulq.curator.ledger.opening import Report, connect, place_of, verify
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
-from sulq.curator.ledger.registrations import RegisteringLedger
+from sulq.curator.ledger.probe import ProbedLedger
 from sulq.curator.ledger.shares import Standing, check_analyst
 from sulq.curator.ledger.sources import source_key
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile
@@ -40,7 +40,7 @@ def nowhere(_: str) -> None:
     """Fail at no step; the crash tests put something else here."""
 
 
-class Ledger(RegisteringLedger):
+class Ledger(ProbedLedger):
     """Append-only, hash-chained, durable; the privacy filter decides on each debit (SR3).
 
     It has no way to edit, remove or refund an entry (T45, T60). All totals are recomputed from the entries at every

@@ -103,14 +103,19 @@ class SqliteFile(SqliteStore):
         """Whether the file cannot be written."""
         return self._db.readonly("main")
 
+    @property
+    def moved(self) -> bool:
+        """Whether the file lies no more where it was opened: moved, removed, or another put in its place."""
+        found = ctypes.c_int(0)
+        self._db.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(found))
+        return bool(found.value)
+
     def remove(self) -> None:
         """Remove a ledger that holds its first entry and no other; who has it open can write to it no more."""
         self.begin()
         try:
-            moved = ctypes.c_int(0)
-            self._db.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
             head = self.head()
-            if head is not None and head[0] == 1 and not moved.value:
+            if head is not None and head[0] == 1 and not self.moved:
                 for path in (f"{self._db.filename}-journal", self._db.filename):  # while the lock is held
                     Path(path).unlink(missing_ok=True)
         finally:

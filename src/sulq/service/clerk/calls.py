@@ -10,6 +10,7 @@ are looked at, bounds and categories are asked for, never read off the rows (T17
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import time
@@ -226,14 +227,19 @@ class ClerkCall:
 
 
 def datasets(request: Request) -> Frame:
-    """The datasets this principal may see; why one is not ready is its owner's to know (T33)."""
+    """The datasets this principal may see; why one is not ready is its owner's to know (T33).
+
+    What is left is as this process last knew it: one ledger that does not answer keeps nobody waiting for the list.
+    """
     found = []
     for name, held in sorted(request.clerk.datasets.items()):
         if not request.who.sees(name):
             continue
-        facts = wire.to_json(held.oracle(request.whose).facts) if held.ready else None
+        facts = None
+        with contextlib.suppress(SulqError):  # not ready, or no more
+            facts = wire.to_json(held.oracle(request.whose).known_facts)
         period = None if held.schedule is None else held.schedule.period
-        entry: Frame = {"name": name, "ready": held.ready, "facts": facts, "schedule": period}
+        entry: Frame = {"name": name, "ready": facts is not None, "facts": facts, "schedule": period}
         if request.who.role == "owner":
             entry["problem"] = None if held.problem is None else refusal(held.problem)["error"]
         found.append(entry)
@@ -242,6 +248,7 @@ def datasets(request: Request) -> Frame:
 
 CALLS: Final[Mapping[str, ClerkCall]] = {
     "health": ClerkCall(NOBODY, False, lambda request: request.clerk.health(), None),
+    "readiness": ClerkCall(OWNER, False, lambda request: request.clerk.readiness()),
     "whoami": ClerkCall(ANYONE, False, requests.whoami),
     "datasets": ClerkCall(ANYONE, False, datasets),
     "facts": ClerkCall(ANYONE, True, requests.facts),

@@ -1,20 +1,20 @@
 """The clerk's datasets and the workers that serve them: ledgers opened here, rows opened there.
 
-A dataset is taken on in four steps. Its ledger is opened; the supervisor is
-asked for one worker, which is given the person space's key for kept rows; when
-that worker says that its rows are open, what it was read from is registered in
-the ledger and the curator is ready; then the other workers are started, which
-find the prepared copy made.
+A dataset is taken on in four steps. Its ledger is opened, in the thread of its person space; the supervisor is asked
+for one worker, which is given the person space's key for kept rows; when that worker says that its rows are open, what
+it was read from is registered in the ledger and the curator is ready; then the other workers are started, which find
+the prepared copy made. A ledger that failed is opened again by its thread, and its datasets are taken on anew.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
@@ -22,17 +22,17 @@ from typing import Final, cast
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import covers_in
-from sulq.curator.ledger.registry import open_keys, register
-from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.sources import Source, agree
+from sulq.curator.ledger.registry import register
+from sulq.curator.ledger.sources import Likeness, Source, agree, noted
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.rows_choice import choose_rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
-from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
 from sulq.service.clerk.ledger_places import placed
+from sulq.service.clerk.person_space import PersonSpace, agree_with
+from sulq.service.clerk.readiness import Readiness
 from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
@@ -42,9 +42,10 @@ from sulq.service.settings import DatasetSettings, Service
 from sulq.version import noise_versions
 
 MAX_LOOK_SECONDS: Final = 70.0  # seconds for a look at a file's columns
-UNWRITABLE: Final = "ledger-failed"  # a fault that passes
-AWAY: Final = "missing-file"  # of a ledger in a database: so does this
-RETRY_SECONDS: Final = 10.0  # seconds between tries to reach it
+PASSING: Final = frozenset({"ledger-busy", "ledger-failed"})  # faults of a ledger that a worker is not to blame for
+MAX_OPEN_SECONDS: Final = 60.0  # seconds that whoever takes a dataset on waits for its ledger
+MAX_TURN_SECONDS: Final = 60.0  # seconds that registering waits for another registration
+GRACE_SECONDS: Final = 5.0  # seconds for asks under way when their ledger failed, or the service stops
 MAX_FIRST_WORD_SECONDS: Final = 20.0  # seconds a registration waits to hear whether its rows could be opened
 
 _log = logging.getLogger(__name__)
@@ -61,94 +62,144 @@ class DatasetManager:
         self.counts = counts
         self._declared: dict[str, DatasetSettings] = {}
         self._sources: dict[str, object] = {}
-        self._ledgers: dict[str, Ledger] = {}
+        self._spaces: dict[str, PersonSpace] = {}  # by their ledgers
+        self._known: dict[str, tuple[int, str]] = {}  # the last known entries of ledgers, also of those let go
         self._holdings = Holdings()
         self._store = RegisteredStore(service.state / "datasets")
         self._registered: set[str] = set()  # by calls, so that a call may take them away
-        self._opening = threading.Lock()
-        self._holding = threading.Lock()
-        self._choosing = threading.Lock()
-        self._trying: threading.Thread | None = None  # to open a ledger again
+        self._lock = threading.Lock()  # of the names above; nobody waits for a disk or a database within it
+        self._taking = threading.Lock()  # of whose rows are whose
+        self._holding = threading.Lock()  # of calls that register and withdraw
+        self._covering = threading.Lock()  # of what is covered for the first time
         self._looks: dict[int, Callable[[Frame], None]] = {}
         self._looked = 0
+        self.readiness = Readiness(self.datasets)
 
-    def take_on(self, declared: DatasetSettings) -> None:
-        """Open a dataset; what is wrong with it is kept for its owner to see, and the others go on."""
-        with self._opening:
-            held = self._taken_on(declared)
-        if held.fault is None:
-            self._start(declared, 1)
+    def take_on(self, declared: DatasetSettings, wait: float = MAX_OPEN_SECONDS) -> OpenDataset:
+        """Open a dataset; what is wrong with it is kept for its owner to see, and the others go on.
 
-    def _taken_on(self, declared: DatasetSettings) -> OpenDataset:
-        period = declared.schedule or self.service.schedule
-        held = OpenDataset(declared.name, schedule=Schedule(period) if period else None)
-        held.share_answers = self.service.share_answers
-        self._declared[declared.name] = declared
+        Its ledger is opened aside; `wait`: seconds to wait for that.
+        """
+        with self._taking:
+            held = self._taken(declared)
+        until = time.monotonic() + wait
+        while time.monotonic() < until and held.rows is None and held.problem is None:
+            time.sleep(0.005)
+        return held
+
+    def _taken(self, declared: DatasetSettings) -> OpenDataset:
+        held = self._fresh(declared, None)
         try:
             self._holdings.take(declared)
-            held.ledger = self._ledger(declared)
-            check_chosen(declared, held.ledger)
-            held.rows = self._rows(declared, held.ledger)
         except SulqError as error:
             held.fault = error
             _log.error("a dataset could not be opened", extra={"dataset": declared.name, "code": error.code})
-        self.datasets[declared.name] = held
+        with self._lock:
+            self._declared[declared.name], self.datasets[declared.name] = declared, held
+            if held.fault is not None:
+                return held
+            held.space = self._spaces.get(declared.ledger)
+            if held.space is None:
+                place = declared.ledger
+                held.space = PersonSpace(place, self._under, self._known, serve=self._serve, lost=self._lost)
+                self._spaces[place] = held.space
+        held.space.wake()
         return held
 
-    def _ledger(self, declared: DatasetSettings) -> Ledger:
-        """The ledger; datasets of one person space share it, and all of them say of it what it says itself (T56)."""
-        if declared.ledger not in self._ledgers:
-            self._ledgers[declared.ledger] = _opened(declared)
-        ledger = self._ledgers[declared.ledger]
-        ledger.agrees(
-            unit=declared.unit,
-            budget=declared.budget,
-            synthetic=declared.synthetic,
-            basic_share=declared.basic_share,
-            key_share=declared.key_share,
-            anchor=declared.anchor,
-        )
-        for analyst, (share, reserve) in declared.shares.items():
-            told = Share.of(share, reserve)
-            if ledger.share(analyst, told, unless_set=True) != told:  # what the owner set since then holds
-                _log.warning(
-                    "the ledger has another share than the configuration",
-                    extra={"dataset": declared.name, "analyst": analyst},
-                )
-        return ledger
+    def _fresh(self, declared: DatasetSettings, space: PersonSpace | None) -> OpenDataset:
+        period = declared.schedule or self.service.schedule
+        schedule = Schedule(period) if period else None
+        return OpenDataset(declared.name, schedule=schedule, space=space, share_answers=self.service.share_answers)
 
-    def _rows(self, declared: DatasetSettings, ledger: Ledger) -> RemoteRows:
+    def _under(self, place: str) -> list[DatasetSettings]:
+        """The datasets of a ledger as they are declared."""
+        with self._lock:
+            return [declared for declared in self._declared.values() if declared.ledger == place]
+
+    def _of(self, space: PersonSpace) -> list[tuple[OpenDataset, DatasetSettings]]:
+        """The datasets of a person space."""
+        with self._lock:
+            found = [(self.datasets.get(name), declared) for name, declared in self._declared.items()]
+        return [(held, declared) for held, declared in found if held is not None and held.space is space]
+
+    def _serve(self, space: PersonSpace) -> None:
+        """Take on the datasets of an open ledger that wait for it; see whether the idle workers of others are well."""
+        for held, declared in self._of(space):
+            if _hindered(held):
+                self._renew(held, declared)
+            elif held.rows is not None:
+                held.rows.look()
+            elif held.fault is None:
+                self._take(space, held, declared)
+
+    def _take(self, space: PersonSpace, held: OpenDataset, declared: DatasetSettings) -> None:
+        with space.lock, space.waiting():
+            ledger = space.ledger
+            if ledger is None or self.datasets.get(held.name) is not held:
+                return
+            try:
+                agree_with(declared, ledger)
+                held.ledger = ledger
+                check_chosen(declared, ledger)
+            except SulqError as error:
+                if not ledger.failed and error.code not in PASSING:
+                    held.fault = error
+                    _log.error("a dataset could not be opened", extra={"dataset": held.name, "code": error.code})
+                return
+            held.rows = self._rows(held, declared, ledger)
+            self._start(declared, ledger, 1)
+
+    def _renew(self, held: OpenDataset, declared: DatasetSettings) -> None:
+        """Put a dataset that is yet to be opened in the place of one, if that was not taken away."""
+        fresh = self._fresh(declared, held.space)
+        with self._lock:
+            if self.datasets.get(held.name) is not held:
+                return
+            fresh.late, self.datasets[held.name] = held.late, fresh
+        if held.rows is not None:
+            held.rows.close()
+
+    def _lost(self, space: PersonSpace) -> None:
+        """Let the datasets of a ledger that failed wait for it; asks under way have a moment to end."""
+        gone = self._of(space)
+        for held, _ in gone:
+            held.fault = held.fault or space.problem  # whoever has it in hand asks it nothing more
+        until = time.monotonic() + GRACE_SECONDS
+        for held, declared in gone:
+            held.drained(max(until - time.monotonic(), 0.0))
+            self._renew(held, declared)
+
+    def _rows(self, held: OpenDataset, declared: DatasetSettings, ledger: Ledger) -> RemoteRows:
         declared = replace(declared, unit=ledger.unit)  # by which, or by one that was chosen since, its workers keep
         return RemoteRows(
             limit=self.service.limit,
             redeem=ledger.redeem,
             kill=self._kill,
-            hello=lambda hello: self._greeted(declared, hello),
+            hello=lambda hello: self._greeted(held, declared, hello),
             event=self.counts.event,
         )
 
-    def _start(self, declared: DatasetSettings, count: int) -> None:
-        ledger = self._ledgers[declared.ledger]
+    def _start(self, declared: DatasetSettings, ledger: Ledger, count: int) -> None:
         own = replace(declared, unit=ledger.unit)  # rows are kept by the unit that answers are priced by, whatever else
         settings = {"dataset": own.for_worker().to_json(), "hash_key": ledger.hash_key.hex(), "space": ledger.space}
         self._say({"start": declared.name, "count": count, "settings": settings})
 
-    def _greeted(self, declared: DatasetSettings, hello: Frame) -> None:
+    def _greeted(self, held: OpenDataset, declared: DatasetSettings, hello: Frame) -> None:
         """A worker has opened its rows: the first one's are registered, and any other's must be the same."""
         sources, rows = cast("dict[str, str]", hello["sources"]), cast("dict[str, int]", hello["rows"])
-        name = declared.name
-        with self._opening:
+        name, space = declared.name, held.open_space()
+        with space.lock:
+            ledger = held.open_ledger()
+            if self.datasets.get(name) is not held or space.ledger is not ledger:
+                raise AccessDenied("closed", "This dataset was taken away.")
             if self._sources.setdefault(name, (sources, rows)) != (sources, rows):
                 raise SetupError("source-changed", f"The data of {name!r} is not what was registered.")
-            held = self.datasets.get(name)
-            if held is None:
-                raise AccessDenied("closed", "This dataset was taken away.")
             if held.curator is not None or held.choosing:
                 return
             try:
-                self._cover(declared, held.open_ledger(), cast("list[Frame]", hello.get("covers", [])))
+                self._cover(declared, ledger, cast("list[Frame]", hello.get("covers", [])))
                 curator = self._curator(declared, held, sources, rows)
-                ledger = held.open_ledger()  # another process may have chosen since this worker was started
+                # Another process may have chosen since this worker was started.
                 held.choosing = ledger.histogram_share is not None or ledger.unit != declared.unit
             except SulqError:
                 del self._sources[name]
@@ -157,8 +208,11 @@ class DatasetManager:
                 threading.Thread(target=self._choose_rows, args=(declared, held, curator), daemon=True).start()
                 return
             held.curator = curator
-        _log.info("a dataset is ready", extra={"dataset": name})
-        self._start(replace(declared, renew=False), self.service.workers)
+            with self._lock:  # to renew is said once, however often its ledger is opened again
+                if name in self._declared:
+                    self._declared[name] = replace(self._declared[name], renew=False)
+            _log.info("a dataset is ready", extra={"dataset": name})
+            self._start(replace(declared, renew=False), ledger, self.service.workers)
 
     def _choose_rows(self, declared: DatasetSettings, held: OpenDataset, oracle: ReusingOracle) -> None:
         """Have the number of rows chosen by a worker that keeps the most; then one that keeps so many is started.
@@ -166,9 +220,9 @@ class DatasetManager:
         Where it fails nothing is tried again by itself, nor after a restart: what was charged stays so, and the owner
         must hear of it.
         """
-        ledger = held.open_ledger()
+        ledger, space = held.open_ledger(), held.open_space()
         try:
-            with self._choosing:  # of two datasets of one person space one buys it
+            with space.choosing:  # of two datasets of one person space one buys it
                 choose_rows(oracle.curator, ledger, again=False)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is not being opened any more
             unknown = CuratorError("engine-failed", "The number of rows could not be chosen.")
@@ -176,20 +230,30 @@ class DatasetManager:
             told = {"dataset": held.name, "code": held.fault.code, "error": type(error).__name__}
             _log.error("the number of rows was not chosen", extra=told)
             return
-        with self._opening:
+        with space.lock:
             if self.datasets.get(held.name) is not held or held.rows is None:
                 return
             held.rows.close()
-            held.rows, held.choosing = self._rows(declared, ledger), False
-        self._start(replace(declared, renew=False), 1)
+            held.rows, held.choosing = self._rows(held, declared, ledger), False
+            self._start(replace(declared, renew=False), ledger, 1)
 
     def _cover(self, declared: DatasetSettings, ledger: Ledger, told: list[Frame]) -> None:
-        """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98)."""
+        """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98).
+
+        Of what this one surely covers none is asked: no other covers it more surely, and one may be damaged or away.
+        """
         sources = [Source.from_json(tree) for tree in told]
+        own = ledger.known_book
+        if all(noted(source, own) is Likeness.SAME for source in sources):
+            ledger.cover(sources)
+            return
         folders = [self.service.ledgers, None if "://" in declared.ledger else Path(declared.ledger).parent]
-        books = [other.book for other in self._ledgers.values() if other.usable]
-        agree(sources, ledger.book, books + covers_in(folder for folder in folders if folder is not None))
-        ledger.cover(sources)
+        with self._covering:  # of two that would cover the same one is refused
+            with self._lock:
+                others = [space.ledger for space in self._spaces.values()]
+            books = [other.known_book for other in others if other is not None]
+            agree(sources, own, books + covers_in(folder for folder in folders if folder is not None))
+            ledger.cover(sources)
 
     def _curator(
         self, declared: DatasetSettings, held: OpenDataset, sources: dict[str, str], rows: dict[str, int]
@@ -237,15 +301,15 @@ class DatasetManager:
         Waits MAX_FIRST_WORD_SECONDS for a fault; where there is one, nothing is registered. A larger dataset is opened
         meanwhile, and its owner looks at the list.
         """
-        with self._holding:
+        with self._turn():
             if declared.name in self.datasets:
                 raise QuestionError("name-taken", f"There is a dataset {declared.name!r} already.", "Use another name.")
             declared = placed(declared, self.service, self._store.ledgers)
             place = Path(declared.ledger)
             begun = "://" not in declared.ledger and not place.exists()
-            self.take_on(declared)
+            held = self.take_on(declared, wait=0.0)
             try:
-                ready = self._first_word(self.datasets[declared.name])
+                ready = self._first_word(held.name)
                 self._store.put(declared)
             except BaseException:
                 self._drop(declared.name, unmake=place if begun else None)
@@ -253,18 +317,28 @@ class DatasetManager:
             self._registered.add(declared.name)
             return ready
 
-    def _first_word(self, held: OpenDataset) -> bool:
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One registration at a time; one that waits for a disk keeps the next waiting, but not for ever."""
+        if not self._holding.acquire(timeout=MAX_TURN_SECONDS):
+            raise SetupError("not-ready", "Another dataset is being registered.", "Try again in a moment.")
+        try:
+            yield
+        finally:
+            self._holding.release()
+
+    def _first_word(self, name: str) -> bool:
         until = time.monotonic() + MAX_FIRST_WORD_SECONDS
-        while time.monotonic() < until and not held.ready and held.problem is None:
+        while time.monotonic() < until and not self.datasets[name].ready and self.datasets[name].problem is None:
             time.sleep(0.02)
-        problem = held.problem
+        problem = self.datasets[name].problem
         if problem is not None:
             raise problem
-        return held.ready
+        return self.datasets[name].ready
 
     def withdraw(self, name: str) -> None:
         """Take away a dataset that was registered by a call; its data and its ledger stay."""
-        with self._holding:
+        with self._turn():
             if name not in self.datasets:
                 raise AccessDenied("not-found", "There is no such dataset.")
             if name not in self._registered:
@@ -278,34 +352,30 @@ class DatasetManager:
 
     def _drop(self, name: str, *, unmake: Path | None = None) -> None:
         """Let a dataset go, after the asks under way; `unmake`: a ledger that was begun for it and charged nothing."""
-        with self._opening:  # it is not taken on anew meanwhile
+        with self._lock:  # it is not taken on anew meanwhile
             held = self.datasets.pop(name)
+            declared = self._declared.pop(name, None)
         period = 0.0 if held.schedule is None else held.schedule.period
         held.drained(self.service.limit + 2 * period)
-        with self._opening:
-            if held.rows is not None:
+        with contextlib.nullcontext() if held.space is None else held.space.held(GRACE_SECONDS):
+            if held.rows is not None:  # after this no worker of its is started
                 held.rows.close()
                 self._say({"drop": name})
-            declared = self._declared.pop(name, None)
-            self._sources.pop(name, None)
+        self._sources.pop(name, None)
+        with self._taking, self._lock:
             alone = self._holdings.release(name)
-            ledger = self._ledgers.pop(declared.ledger, None) if alone and declared is not None else None
-            if ledger is None:
-                return
-            empty = unmake is not None and ledger.usable and not ledger.transcript(limit=1)
-            ledger.close()
-            if unmake is not None and empty:
-                for path in (unmake, unmake.with_name(f"{unmake.name}-journal")):
-                    path.unlink(missing_ok=True)
+            space = self._spaces.pop(declared.ledger, None) if alone and declared is not None else None
+        if space is not None:
+            space.close(MAX_OPEN_SECONDS, unmake=unmake)
 
-    def take_on_registered(self) -> None:
+    def take_on_registered(self, wait: float = MAX_OPEN_SECONDS) -> None:
         """Open the datasets that were registered by calls; one that cannot be read is its owner's to see."""
         for name, found in self._store.read():
             if name in self.datasets:
                 continue  # the configuration has one of that name now
             self._registered.add(name)
             if isinstance(found, DatasetSettings):
-                self.take_on(found)
+                self.take_on(found, wait)
             else:
                 self.datasets[name] = OpenDataset(name, fault=found)
 
@@ -338,66 +408,6 @@ class DatasetManager:
             if given is not None:
                 given(cast("Frame", frame["reply"]))
 
-    def tick(self) -> bool:
-        """Write answers that wait, see whether idle workers are well; False where a ledger must be read anew.
-
-        A ledger whose file could not be written takes no more debits in this process: nobody knows what of the last
-        one is on disk until it is opened again (T48). One that could not even be opened, since its disk was full, is
-        tried again: the service is back by itself when there is room. So is one in a database that is away.
-        """
-        whole = True
-        for place in list(self._ledgers):
-            with self._opening:  # none is taken away meanwhile
-                ledger = self._ledgers.get(place)
-                if ledger is None:
-                    continue
-                try:
-                    ledger.flush()
-                except SulqError as error:
-                    _log.error("a ledger could not be written", extra={"code": error.code})
-                whole = whole and ledger.usable
-        for held in list(self.datasets.values()):
-            if held.rows is not None:
-                held.rows.look()
-        self._try_again()
-        return whole
-
-    def _try_again(self) -> None:
-        """Try to open a ledger that could not be opened: aside, as a host that does not answer takes its time."""
-        if self._trying is not None and self._trying.is_alive():
-            return
-        for held in sorted(self.datasets.values(), key=lambda held: held.taken):  # each in its turn
-            declared = self._declared.get(held.name)
-            if held.rows is None and declared is not None and _passes(held, declared):
-                self._trying = threading.Thread(target=self._tried, args=(held, declared), daemon=True)
-                self._trying.start()
-                return
-
-    def _tried(self, held: OpenDataset, declared: DatasetSettings) -> None:
-        """Open the ledger without a lock that others wait for; then, if it is still wanted, take the dataset on."""
-        ledger: Ledger | None = None
-        fault: SulqError | None = None
-        try:
-            if declared.ledger not in self._ledgers:
-                ledger = _opened(declared)
-        except SulqError as error:
-            fault = error
-        with self._opening:
-            wanted = self.datasets.get(held.name) is held  # it was not taken away
-            if ledger is not None and wanted and declared.ledger not in self._ledgers:
-                self._ledgers[declared.ledger] = ledger
-            elif ledger is not None:
-                ledger.close()
-            if not wanted:
-                return
-            if declared.ledger not in self._ledgers and fault is not None:
-                held.fault, held.taken = fault, time.monotonic()
-                _log.error("a dataset could not be opened", extra={"dataset": declared.name, "code": fault.code})
-                return
-            held = self._taken_on(declared)
-        if held.fault is None:
-            self._start(declared, 1)
-
     def _kept(self, held: OpenDataset, worker: WorkerConnection) -> Frame:
         """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it."""
         declared = self._declared.get(held.name)
@@ -414,12 +424,17 @@ class DatasetManager:
         ]
 
     def close(self) -> None:
-        """Let workers go and close the ledgers."""
+        """Let workers go and close the ledgers, each as long as its disk takes and no other's."""
         for held in self.datasets.values():
             if held.rows is not None:
                 held.rows.close()
-        for ledger in self._ledgers.values():
-            ledger.close()
+        with self._lock:
+            spaces = list(self._spaces.values())
+        for space in spaces:
+            space.close(0.0)
+        until = time.monotonic() + GRACE_SECONDS
+        for space in spaces:
+            space.close(max(until - time.monotonic(), 0.0))
 
     def _kill(self, worker: str, generation: int) -> None:
         self._say({"kill": worker, "generation": generation})
@@ -429,22 +444,7 @@ class DatasetManager:
             ipc.send(self._control, frame)
 
 
-def _passes(held: OpenDataset, declared: DatasetSettings) -> bool:
-    """Whether it is time to try again to open a ledger."""
-    code = None if held.fault is None else held.fault.code
-    away = code == AWAY and "://" in declared.ledger
-    return code == UNWRITABLE or (away and time.monotonic() - held.taken >= RETRY_SECONDS)
-
-
-def _opened(declared: DatasetSettings) -> Ledger:
-    return Ledger.open(
-        declared.ledger,
-        unit=declared.unit,
-        budget=declared.budget,
-        synthetic=declared.synthetic,
-        open_keys=open_keys(table.facts.schema for table in declared.tables),
-        basic_share=declared.basic_share,
-        key_share=declared.key_share,
-        mechanisms=tuple(MECHANISMS),
-        anchor=declared.anchor,
-    )
+def _hindered(held: OpenDataset) -> bool:
+    """Whether its workers were there and its ledger was not: then it is taken on anew."""
+    stopped = None if held.rows is None or held.curator is not None or held.choosing else held.rows.stopped
+    return stopped is not None and stopped.code in PASSING

@@ -21,6 +21,7 @@ from sulq.service import ipc
 from sulq.service.clerk import calls
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.dataset_manager import DatasetManager
+from sulq.service.clerk.readiness import STARTING, Readiness
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -28,7 +29,8 @@ from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings, Service
 from sulq.version import __version__
 
-TICK: Final = 1.0
+BEAT: Final = 1.0
+BEATS_A_LOOK: Final = 5  # beats between two looks at the datasets: fixed, whatever is asked
 GRACE: Final = 5.0  # seconds beyond the limit of a question for calls under way when the server stops
 
 _log = logging.getLogger("sulq.service.clerk.main")  # the module is run, so its name is not its own
@@ -49,7 +51,7 @@ class Clerk:
         self.datasets: Mapping[str, OpenDataset] = dict(datasets or {}) if manager is None else manager.datasets
         self._manager = manager
         self._lock = threading.Lock()
-        self._open: set[socket.socket] = set()
+        self._open: dict[socket.socket, str] = {}  # each with the dataset that the call under way is about
         self._busy = 0
         self._idle = threading.Condition(self._lock)
         self._stopping = False
@@ -63,8 +65,7 @@ class Clerk:
 
     def health(self) -> Frame:
         """Whether the service runs, how it and its workers are cut off, what is certified; nothing of one dataset."""
-        ready = all(held.ready or held.problem is not None for held in list(self.datasets.values()))
-        found: Frame = {"status": "ok" if ready else "starting", "version": __version__}
+        found: Frame = {"status": self.readiness()["status"], "version": __version__}
         if self._manager is not None:
             own = "shared" if self._manager.beside_rows else isolation.files()
             found |= {"files": own, "rights": isolation.rights(), "certified": self._manager.certified}
@@ -73,6 +74,14 @@ class Clerk:
                 name: sorted({str(worker.get(name)) for worker in told}) for name in ("network", "files", "rights")
             }
         return found
+
+    def readiness(self) -> Frame:
+        """Whether every dataset can be asked, and which cannot and why, as it was last looked at."""
+        if self._manager is not None:
+            return self._manager.readiness.told()
+        found = Readiness(self.datasets)
+        found.look()
+        return found.told()
 
     def metrics(self) -> Frame:
         """Counts since the start, and the state of datasets and workers."""
@@ -93,7 +102,7 @@ class Clerk:
                 if self._stopping:
                     sock.close()
                     return
-                self._open.add(sock)
+                self._open[sock] = ""
             threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
 
     def stop(self, patience: float) -> None:
@@ -106,6 +115,17 @@ class Clerk:
                     sock.shutdown(socket.SHUT_RDWR)
         if self._manager is not None:
             self._manager.close()
+
+    def let_go(self) -> None:
+        """Hang up on calls that wait for a ledger whose disk or database does not answer.
+
+        Their callers hear that nobody knows whether they were charged; what waits for them is free for other datasets.
+        """
+        stalled = {name for name, held in list(self.datasets.items()) if held.space is not None and held.space.stalled}
+        with self._lock:
+            for sock in [sock for sock, name in self._open.items() if name in stalled]:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_RDWR)
 
     def _reply(self, sock: socket.socket, reply: Frame, *, paid: bool) -> None:
         try:
@@ -123,17 +143,19 @@ class Clerk:
                         if self._stopping:
                             return
                         self._busy += 1
+                        self._open[sock] = str(frame.get("dataset") or "")
                     try:
                         self._reply(sock, calls.answer(self, frame), paid=frame.get("call") == "ask")
                     finally:
                         with self._idle:
                             self._busy -= 1
+                            self._open[sock] = ""
                             self._idle.notify_all()
         except (EOFError, OSError, QuestionError):
             pass  # the other side is gone, or speaks another tongue: it may connect again
         finally:
             with self._lock:
-                self._open.discard(sock)
+                self._open.pop(sock, None)
 
 
 def main() -> None:
@@ -151,15 +173,16 @@ def main() -> None:
     given = [DatasetSettings.from_json(tree) for tree in cast("list[Frame]", told["datasets"])]
     threading.Thread(target=clerk.serve, args=(listener,), daemon=True).start()
     for declared in given:
-        manager.take_on(declared)
-    manager.take_on_registered()
-    whole = True
-    while whole and not stopping.wait(TICK):
-        whole = manager.tick()
-    clerk.stop(service.limit + GRACE if whole else GRACE)
-    _log.info("the clerk has stopped", extra={"whole": whole})
-    if not whole:
-        raise SystemExit(1)  # the supervisor starts another, which reads the ledger anew
+        manager.take_on(declared, wait=0.0)
+    manager.take_on_registered(wait=0.0)
+    beats = 0
+    while not stopping.wait(BEAT):
+        beats += 1
+        if manager.readiness.status == STARTING or beats % BEATS_A_LOOK == 0:
+            manager.readiness.look()
+            clerk.let_go()
+    clerk.stop(service.limit + GRACE)
+    _log.info("the clerk has stopped")
 
 
 def _hear(control: socket.socket, manager: DatasetManager) -> None:

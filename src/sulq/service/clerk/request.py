@@ -44,6 +44,10 @@ class CallableClerk(Protocol):
         """What anyone may know: whether the service runs, and how its workers are kept apart."""
         ...
 
+    def readiness(self) -> Frame:
+        """Which datasets cannot be asked and why, for the owner."""
+        ...
+
     def metrics(self) -> Frame:
         """Counts and the state of the workers, for the owner."""
         ...

@@ -20,7 +20,6 @@ from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
-from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.curator.ledger.ledger import Ledger
@@ -30,6 +29,7 @@ from sulq.kernel.ledger.chain import Seal
 from sulq.language.privacy import Event
 from sulq.service import ipc
 from sulq.service.clerk.idle_workers import IdleWorkers
+from sulq.service.clerk.person_space import PersonSpace
 from sulq.service.ipc import Frame
 from sulq.service.schedule import PacedRows, Schedule
 
@@ -351,6 +351,7 @@ class OpenDataset:
     fault: SulqError | None = None  # why it could not be opened
     schedule: Schedule | None = None
     rows: RemoteRows | None = None  # None where the curator has rows of its own
+    space: PersonSpace | None = None  # None where nobody looks after its ledger
     paced: PacedRows | None = None  # the rows as the curator has them, where there is a schedule
     share_answers: bool = False
     choosing: bool = False  # the number of rows that are kept of a person is being chosen
@@ -365,7 +366,8 @@ class OpenDataset:
     @property
     def problem(self) -> SulqError | None:
         """Why it cannot be asked, for its owner."""
-        return self.fault or (None if self.rows is None else self.rows.stopped)
+        away = None if self.space is None else self.space.problem
+        return away or self.fault or (None if self.rows is None else self.rows.stopped)
 
     @property
     def ready(self) -> bool:
@@ -382,11 +384,17 @@ class OpenDataset:
 
     def open_ledger(self) -> Ledger:
         """The ledger alone, which is there before the rows are."""
-        if self.ledger is None:
+        if self.ledger is None or (self.space is not None and self.space.stalled):
             raise SetupError("not-ready", "This dataset's ledger is not open.", "See why in the list of datasets.")
         return self.ledger
 
-    def oracle(self, analyst: str | None) -> Oracle:
+    def open_space(self) -> PersonSpace:
+        """Who looks after its ledger."""
+        if self.space is None:
+            raise SetupError("not-ready", "This dataset's ledger is not looked after.")
+        return self.space
+
+    def oracle(self, analyst: str | None) -> ReusingOracle:
         """The curator as one analyst sees it: its own share, its own idempotency keys, its own stored answers (SR12).
 
         None is the whole person space, for facts alone.

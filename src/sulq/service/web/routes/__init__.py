@@ -17,10 +17,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sulq.service.web.openapi import ANY, OF_A_DEBIT, OF_A_NAME, Documented, refusals
 from sulq.service.web.requests import Caller, known
 from sulq.service.web.responses import Json
-from sulq.service.web.routes import asking, jobs, ledger, registry
+from sulq.service.web.routes import asking, jobs, ledger, probes, registry
 
 _AWAY: Final[dict[int | str, Any]] = {503: {"model": registry.HealthReply, "description": "The clerk does not answer."}}
 _HEALTH: Final = refusals({400: "Refused.", 429: "Too many calls."}) | _AWAY
+_UNREADY: Final[dict[int | str, Any]] = {
+    503: {"model": probes.ReadyReply, "description": "Not every dataset is ready."}
+}
+_READY: Final = refusals({400: "Refused.", 401: "The token.", 429: "Too many calls."}) | _UNREADY
+OPEN: Final = frozenset({"/v1/health", "/v1/live", "/v1/ready"})  # addresses that need no token
 _TEXT: Final[dict[int | str, Any]] = {
     200: {"description": "The metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}
 }
@@ -30,6 +35,8 @@ ONE: Final = "/datasets/{name}"
 # Method, address below /v1, what it does, its tag and its part of the OpenAPI document.
 ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] = (
     ("GET", "/health", registry.health, "service", Documented(registry.HealthReply, responses=_HEALTH)),
+    ("GET", "/live", probes.live, "service", Documented(probes.LiveReply, responses=refusals({400: "Refused."}))),
+    ("GET", "/ready", probes.ready, "service", Documented(probes.ReadyReply, responses=_READY)),
     ("GET", "/me", registry.me, "service", Documented(registry.MeReply)),
     ("GET", "/datasets", registry.datasets, "datasets", Documented(registry.DatasetsReply)),
     ("GET", ONE, registry.facts, "datasets", Documented(registry.FactsReply)),
@@ -114,7 +121,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         for path, methods in found["paths"].items():
             for operation in methods.values():
                 operation["responses"].pop("422", None)  # what does not fit is refused with 400
-                if path != "/v1/health":
+                if path not in OPEN:
                     operation["security"] = [{"token": []}]
         for unused in ("HTTPValidationError", "ValidationError"):
             found["components"].get("schemas", {}).pop(unused, None)

@@ -26,7 +26,7 @@ _NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]+")
 
 
 class HealthReply(BaseModel):
-    """Whether the curator answers, and how its processes are kept apart on this machine."""
+    """The status of `/v1/ready`, and how the processes are kept apart on this machine."""
 
     status: str
     version: str
@@ -194,7 +194,7 @@ async def revoke(name: str, caller: Asker) -> Response:
 
 
 async def health(request: Request) -> Json:
-    """Whether the service stands."""
+    """Whether the service stands, and how its processes are kept apart; `status` is that of `/v1/ready`."""
     state = request.app.state
     state.limits.addresses.take(request.client.host if request.client is not None else "")
     told = {"version": __version__, "web": {"files": files(), "rights": rights()}}
@@ -202,7 +202,7 @@ async def health(request: Request) -> Json:
         clerk = await run_in_threadpool(ClerkClient(state.call, None).ask, "health")
     except SulqError:
         return Json({"status": "away", "clerk": {}} | told, status_code=503)
-    return Json({"status": "ok", "clerk": clerk} | told)
+    return Json({"status": clerk["status"], "clerk": clerk} | told)
 
 
 async def me(caller: Asker) -> Json:
