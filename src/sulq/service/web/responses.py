@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.kernel.entropy import random_bytes
 from sulq.service.web.limits import RateLimited
 
 STATUS: Final[dict[str, int]] = {
@@ -34,6 +35,7 @@ STATUS: Final[dict[str, int]] = {
     "key-reused": 409,
     "answer-lost": 409,
     "name-taken": 409,
+    "name-revoked": 409,
     "rate-limited": 429,
     "too-many-jobs": 429,
     "body-too-large": 413,
@@ -70,6 +72,8 @@ HEADERS: Final[dict[str, str]] = {
 }
 HSTS: Final = "max-age=31536000"
 BELOW: Final = ["", "v1", "datasets"]  # the words before a dataset's name
+REQUEST_ID: Final = "sulq.request_id"  # where the scope of a request has its id
+REQUEST_ID_BYTES: Final = 8
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger(__name__)
 
@@ -160,14 +164,16 @@ class RequestGuard:
             return
         begun, status = time.monotonic(), 0
         head = scope["method"] == "HEAD"
-        inner = {**scope, "method": "GET"} if head else scope
+        request_id = random_bytes(REQUEST_ID_BYTES).hex()  # ours: one that a caller names is not looked at
+        inner = {**scope, REQUEST_ID: request_id} | ({"method": "GET"} if head else {})
+        own_headers = [*self._headers, (b"x-request-id", request_id.encode())]
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 named = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(own for own in self._headers if own[0] not in named)]
+                message["headers"] = [*message["headers"], *(own for own in own_headers if own[0] not in named)]
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
