@@ -143,6 +143,8 @@ def test_no_token_no_hash_and_no_literal_is_in_the_file(office: Office) -> None:
     for name, body in (("revoke", {"name": secrets[-1]}), ("add_principal", {"name": secrets[-1], "role": "x"})):
         call(office, "owner", name, body, secrets[-1])
     call(office, secrets[-1], "revoke", {"name": "dana"}, None)
+    call(office, "analyst", "verify", {}, "esc\x1b[2J" + "x" * 10_000)
+    assert told(office)[-1]["dataset"] == "esc?[2J" + "x" * 73, "what moves a terminal is not kept, nor what is long"
     literal = {"kind": "Sums", "values": [{"kind": "Lit", "value": 8675309}]}
     call(office, "analyst", "ask", {"question": literal, "spend": {"kind": "Epsilon", **SPEND}})
     told(office)

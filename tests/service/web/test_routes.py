@@ -247,6 +247,25 @@ def test_the_last_owner_and_a_revoked_name_T80(door: Door) -> None:
         assert door.post(f"/v1/analysts/{name}/rotate", {}, "second").status_code == 404
 
 
+def test_nobody_comes_in_whom_the_log_cannot_name(door: Door) -> None:
+    """Acts get 503 and a word of what to do, without a path; asks go on; once it can be written acts do too."""
+    assert door.post("/v1/analysts", {"name": "before"}, "owner").status_code == 201
+    path = door.office.access.log.path
+    path.chmod(0o644)  # others could read it: not written to
+    refused = door.post("/v1/analysts", {"name": "dana"}, "owner")
+    told = refused.json()["error"]
+    assert (refused.status_code, told["code"]) == (503, "access-failed")
+    assert str(path) not in refused.text
+    assert "log" in told["message"]
+    assert door.request("DELETE", "/v1/analysts/other", role="owner").status_code == 503
+    assert door.get("/v1/me", "other").status_code == 200
+    assert door.post("/v1/datasets/survey/ask", ASKED, "analyst").status_code == 200
+    path.chmod(0o600)
+    assert door.post("/v1/analysts", {"name": "dana"}, "owner").status_code == 201
+    entries = door.get("/v1/access", "owner").json()["entries"]
+    assert [entry["outcome"] for entry in entries if entry["what"] == "ask"] == ["ok"]
+
+
 def test_each_request_has_an_id_of_ours(door: Door) -> None:
     """Drawn for each, returned, and passed to the clerk with the address; one that a caller names is not taken."""
     replies = [door.get("/v1/me", "analyst", headers={"X-Request-Id": "mine"}) for _ in range(3)]

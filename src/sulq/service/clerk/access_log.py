@@ -166,6 +166,8 @@ class AccessLog:
                 if not failing:
                     _log.error("the access log cannot be written", extra={"code": error.code})
                 failing = True
+            except Exception as error:  # noqa: BLE001 - whatever it was, what waits is tried again, and is bounded
+                _log.error("the access log cannot be written", extra={"error": type(error).__name__})
 
     def _flush(self, *more: str) -> int:
         """Write what waits and then `more`, in one transaction; the place of the last entry."""

@@ -78,7 +78,9 @@ def _plain(value: object) -> object:
 
 
 def _word(value: object) -> str | None:
-    """A short text; a token that somebody pasted in its place is not repeated."""
+    """A short text that moves no terminal; a token that somebody pasted in its place is not repeated."""
     if not isinstance(value, str):
         return None
-    return "..." if value.startswith((PREFIX, SESSION_PREFIX)) else value[:MAX_WORD_CHARACTERS]
+    if value.startswith((PREFIX, SESSION_PREFIX)):
+        return "..."
+    return "".join(each if each.isprintable() else "?" for each in value[:MAX_WORD_CHARACTERS])
