@@ -43,6 +43,8 @@ class CallRecord:
             return
         self._written = True
         self._told |= {name: _plain(body[name]) for name in FIELDS if body.get(name) is not None}
+        if self._what == "register":
+            self._told["dataset"] = self._told.pop("name", None)
         with self._log.act(self._what, **self._told):
             yield
 
