@@ -5,7 +5,8 @@
 What decides is measured against version 0.1.0 in the same run, taken out of the history: half the processor an ask
 and twice the rate; and against the same server: at least 0.4 of
 its rate with debit and noise stubbed, by modules of this folder that stand in for
-clerk and worker (the shipped server has no such switch, SR9); and a ledger that
+clerk and worker (the shipped server has no such switch, SR9); at most 1.05 of the processor
+of one that writes no ask into the access log; and a ledger that
 alone takes at least five times as many debits as the service has asks.
 """
 
@@ -53,8 +54,10 @@ SECONDS = 6.0
 GOAL, GOAL_P99 = 500, 0.250
 OF_STUBBED, OF_LEDGER = 0.4, 5.0
 OF_EARLIER, OF_EARLIER_WORK = 2.0, 0.5
+OF_UNLOGGED_WORK = 1.05
 BUDGET = sulq.Epsilon(900)
 WHERE = {"SQLite": "a file", "PostgreSQL": "PostgreSQL, whose own files are in memory here"}
+UNLOGGED = {"clerk": "benchmarks.unlogged_clerk"}
 STUBS = {"clerk": "benchmarks.stubbed_clerk", "worker": "benchmarks.stubbed_worker"}
 
 
@@ -229,13 +232,14 @@ def measured(report: Report, folder: Path, *, where: str, ledger: Callable[[], s
         if not (folder / "data.parquet").exists()
         else folder / "data.parquet"
     )
-    ours, stubbed, earlier, alone = Load(), Load(), Load(), []
+    ours, stubbed, unlogged, earlier, alone = Load(), Load(), Load(), Load(), []
     with (
         served(folder / where, path, ledger=ledger()) as real,
         served(folder / f"{where}-stubbed", path, stubs=STUBS) as twin,
+        served(folder / f"{where}-unlogged", path, stubs=UNLOGGED, ledger=ledger()) as silent,
         before(folder / f"{where}-earlier", path) if where == "SQLite" else contextlib.nullcontext() as old,
     ):
-        turns = [(real, ours), (twin, stubbed), *([] if old is None else [(old, earlier)])]
+        turns = [(real, ours), (twin, stubbed), (silent, unlogged), *([] if old is None else [(old, earlier)])]
         for run, _ in turns:
             run.load(1.0, Load())
         for number in range(ROUNDS):
@@ -246,6 +250,8 @@ def measured(report: Report, folder: Path, *, where: str, ledger: Callable[[], s
     report.add(
         group, Line("an ask, against debit and noise stubbed", each(ours.rates), each(stubbed.rates), 1 / OF_STUBBED)
     )
+    logged_work, silent_work = work_of(ours), work_of(unlogged)
+    report.add(group, Line("processor of an ask, against no access log", logged_work, silent_work, OF_UNLOGGED_WORK))
     report.add(group, Line("a debit of the ledger alone, against an ask", each(alone), each(ours.rates), 1 / OF_LEDGER))
     if earlier.rates:
         whole, theirs = work_of(ours), work_of(earlier)

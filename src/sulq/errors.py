@@ -122,7 +122,9 @@ CODES: Final[dict[str, str]] = {
     "bad-request": "Send JSON as the OpenAPI document of the server says: /v1/openapi.json.",
     "bad-media": "Send the header Content-Type: application/json.",
     "bad-principal": "Correct the name, role, datasets or days.",
-    "name-taken": "Use another name, or end the earlier token first.",
+    "name-taken": "Use another name; the token of a name that is in use is rotated.",
+    "name-revoked": "Use another name; only a name that was not revoked gets a new token, by rotating it.",
+    "last-owner": "Let another owner in first; then this one may go.",
     "too-many-jobs": "Wait for a job of yours to end, or end one.",
     "result-let-go": "Take a result away when its job is done; what was asked stays paid and in the ledger.",
     # set-up
@@ -158,6 +160,7 @@ CODES: Final[dict[str, str]] = {
     "budget-mismatch": "Open it with the ledger's budget; raising it is an entry: `sulq budget DATASET --raise-to`.",
     "synthetic-mismatch": "Whether data is synthetic is fixed when its ledger is created.",
     "bad-config": "Correct the configuration file.",
+    "access-failed": "Free the disk of `state` or see to its rights; until then nobody is let in, shared or ended.",
     "access-damaged": "Restore the access store from a good copy, or move it away and give out new tokens.",
     "public-address": "Give tls_cert and tls_key, or say that it is meant: --insecure-public.",
     "not-ready": "The dataset is being opened; nothing was spent, try again in a moment.",

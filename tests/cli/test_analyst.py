@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from sulq.cli import app
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.service.clerk.access import Access, hashed
+from sulq.service.clerk.access import Access
+from sulq.service.clerk.tokens import hashed
 
 
 @pytest.fixture

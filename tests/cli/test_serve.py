@@ -209,7 +209,7 @@ def test_from_the_first_token_to_the_end(running: Running, folder: Path) -> None
     owner = running.token()
     url = running.until(r"http://127\.0\.0\.1:\d+")
     running.until("a dataset is ready")
-    alice = command(folder, "analyst", "add", "alice").stdout.strip()
+    alice = command(folder, "analyst", "add", "alice", "--dataset", "visits").stdout.strip()
     with sulq.connect(f"{url}/visits", token=alice) as far:
         answer = far.count(spend=sulq.Epsilon(0.5))
         assert answer.accuracy(0.05) > 0

@@ -28,8 +28,9 @@ class Row:
     query: dict[str, str] = field(default_factory=dict)
 
 
-# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for the probes; a
-# dataset that is not one's own is 404 wherever the role may come at all.
+OPEN = frozenset({"/v1/health", "/v1/live", "/v1/ready"})  # need no token
+# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for OPEN; a dataset
+# that is not one's own is 404 wherever the role may come at all.
 MATRIX = {
     ("GET", "/v1/health"): Row(200, 200, 200),
     ("GET", "/v1/live"): Row(200, 200, 200),
@@ -55,6 +56,11 @@ MATRIX = {
     ("GET", "/v1/analysts"): Row(200, 403, 403),
     ("POST", "/v1/analysts"): Row(201, 403, 403, {"name": "newcomer"}),
     ("DELETE", "/v1/analysts/{name}"): Row(204, 403, 403),
+    ("POST", "/v1/analysts/{name}/rotate"): Row(201, 403, 403, {"overlap": 60}),
+    ("POST", "/v1/sessions"): Row(201, 201, 201),
+    ("DELETE", "/v1/sessions"): Row(204, 204, 204),
+    ("DELETE", "/v1/sessions/this"): Row(204, 204, 204),
+    ("GET", "/v1/access"): Row(200, 403, 403),
     ("GET", "/v1/kinds"): Row(200, 200, 200),
     ("POST", "/v1/datasets/{name}/jobs"): Row(202, 202, 403, JOB),
     ("GET", "/v1/jobs"): Row(200, 200, 200),

@@ -137,7 +137,7 @@ def let_in(access: Access) -> dict[str, str]:
         "owner": access.add("owner", "owner"),
         "alice": access.add("alice", "analyst", ["survey"]),
         "bob": access.add("bob", "analyst", ["survey"]),
-        "auditor": access.add("auditor", "auditor"),
+        "auditor": access.add("auditor", "auditor", "all"),
     }
 
 

@@ -21,7 +21,8 @@ from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import verify
 from sulq.errors import AccessDenied, SulqError
-from sulq.service.clerk.access import Access, hashed
+from sulq.service.clerk.access import Access
+from sulq.service.clerk.tokens import hashed
 from tests.counts import count
 from tests.service.kills import PRICE, Seen, asking, question, violations
 from tests.service.service import Running, service

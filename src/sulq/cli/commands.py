@@ -26,6 +26,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "release": "sulq.cli.release:release",
     "ledger": "sulq.cli.ledger:ledger",
     "analyst": "sulq.cli.analyst:analyst",
+    "access": "sulq.cli.access:access",
 }
 """Each command's function, or its group of commands, in the order of the help."""
 

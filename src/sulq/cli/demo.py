@@ -159,7 +159,7 @@ def serve_console(folder: Path, people: pa.Table, *, clinic: pa.Table) -> None:
     with Access(service.access) as access:
         tokens = {"owner": access.add("olga", "owner")}
         tokens |= {name: access.add(name, "analyst", ["survey"]) for name in SHARES}
-        tokens["auditor"] = access.add("ann", "auditor")
+        tokens["auditor"] = access.add("ann", "auditor", "all")
     with _apart(folder / "server.log"):
         supervisor = Supervisor(service, [declared])
         for number in (signal.SIGTERM, signal.SIGINT):

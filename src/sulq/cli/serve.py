@@ -36,6 +36,7 @@ def serve(
     The token is shown on a terminal. Where stderr is none it is written to the file owner.token beside the access
     store, readable by its owner alone, and the path is shown.
     """
+    from sulq.cli.access import host_act
     from sulq.service import logs
     from sulq.service.clerk.access import Access
     from sulq.service.sandbox import isolation
@@ -49,7 +50,10 @@ def serve(
     service = replace(server, state=server.state.resolve())
     speak = Console(stderr=True, soft_wrap=True, highlight=False)
     with Access(service.access) as access:
-        token = access.first()
+        token = None
+        if access.ownerless:
+            with host_act(access, "first_owner"):
+                token = access.first()
     if token is not None:
         speak.print("The first owner's token, shown this once (`sulq analyst add owner --role owner` replaces it):")
         hand_over({"owner": token}, service.access.with_name("owner.token"), speak)

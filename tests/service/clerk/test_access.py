@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, hashed
+from sulq.service.clerk.access import MAX_IDLE_SECONDS, MAX_SESSION_SECONDS, MAX_SESSIONS, Access
+from sulq.service.clerk.access_file import EARLIER
+from sulq.service.clerk.tokens import MAX_OVERLAP_SECONDS, MAX_TOKEN_DAYS, TOKEN_DAYS, hashed
 
 
 class Clock:
@@ -26,7 +31,7 @@ def place(tmp_path: Path) -> Path:
 def test_a_token_is_long_shown_once_and_kept_hashed_T80(place: Path) -> None:
     """At least 128 bits, no two alike, and not one file of the store's folder holds it in clear."""
     access = Access(place)
-    tokens = [access.add(f"a{i}") for i in range(20)]
+    tokens = [access.add(f"a{i}", datasets="all") for i in range(20)]
     assert len(set(tokens)) == 20
     for i, token in enumerate(tokens):
         assert token.startswith("sulq_")
@@ -110,11 +115,201 @@ def test_a_name_has_one_token(place: Path) -> None:
     found = access.find(hashed(new))
     assert found is not None
     assert found.name == "Alice", "a share goes by the name, so it keeps its spelling"
+
+
+def test_a_revoked_name_is_never_given_again_T80(place: Path) -> None:
+    """Neither in another case of letters nor on the host; a name that only ran out is let in again."""
+    clock = Clock()
+    access = Access(place, clock=clock)
+    access.add("owner", "owner", days=MAX_TOKEN_DAYS)
+    access.add("Alice")
     access.revoke("ALICE")
-    again = access.add("alice", "auditor")
-    found = access.find(hashed(again))
-    assert found is not None
-    assert found.role == "auditor"
+    for name in ("Alice", "alice", "ALICE"):
+        for replace in (False, True):
+            with pytest.raises(QuestionError) as caught:
+                access.add(name, replace=replace)
+            assert caught.value.code == "name-revoked"
+        with pytest.raises(AccessDenied):
+            access.rotate(name)
+    access.add("bob", days=1)
+    clock.now += 2 * 86400
+    assert access.find(hashed(access.rotate("bob"))) is not None
+    assert access.find(hashed(access.add("bob", replace=True))) is not None
+
+
+def test_the_last_owner_stays_T80(place: Path) -> None:
+    """Not revoked, not made an analyst by a replacement; a second owner whose token is good lets the first go."""
+    clock = Clock()
+    access = Access(place, clock=clock)
+    access.add("owner", "owner", days=MAX_TOKEN_DAYS)
+
+    def refused() -> None:
+        for change in (lambda: access.revoke("owner"), lambda: access.add("Owner", "analyst", replace=True)):
+            with pytest.raises(AccessDenied) as caught:
+                change()
+            assert caught.value.code == "last-owner"
+        assert [(known.role, known.revoked) for known in access.list() if known.name == "owner"] == [("owner", None)]
+
+    refused()
+    access.add("second", "owner", days=1)
+    clock.now += 86400
+    refused()  # the second one's token has run out
+    assert access.find(hashed(access.add("owner", "owner", replace=True))) is not None, "a lost token is replaced"
+    access.rotate("second")
+    access.revoke("owner")
+    assert access.first() is None
+
+
+def test_of_two_owners_who_end_each_other_one_stays_T80(place: Path) -> None:
+    """One transaction decides, whichever process is first: of many at once all but one go."""
+    names = [f"owner-{i}" for i in range(6)]
+    setup = Access(place)
+    for name in names:
+        setup.add(name, "owner")
+    for turn in range(3):
+        start, refused = threading.Barrier(len(names)), []
+
+        def end(name: str, start: threading.Barrier = start, refused: list[str] = refused) -> None:
+            with Access(place) as own:
+                start.wait()
+                try:
+                    own.revoke(name)
+                except AccessDenied as error:
+                    refused.append(error.code)
+
+        threads = [threading.Thread(target=end, args=(name,)) for name in names]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert refused == ["last-owner"]
+        assert sum(known.revoked is None for known in setup.list()) == 1
+        names = [f"owner-{turn}-{i}" for i in range(3)] + [n.name for n in setup.list() if n.revoked is None]
+        for name in names[:3]:
+            setup.add(name, "owner")
+
+
+def test_a_token_is_rotated_with_an_overlap_T80(place: Path) -> None:
+    """Both are one principal until the overlap ends; at most two are good; what runs out sooner still does."""
+    clock = Clock()
+    access = Access(place, clock=clock)
+    first = access.add("alice", "analyst", ["survey"], days=2)
+
+    def good(*tokens: str) -> list[bool]:
+        found = []
+        for token in tokens:
+            known = None
+            with contextlib.suppress(AccessDenied):
+                known = access.find(hashed(token))
+            found.append(known is not None)
+            assert known is None or (known.name, known.datasets) == ("alice", ("survey",))
+        return found
+
+    second = access.rotate("ALICE", 3600)
+    assert good(first, second) == [True, True]
+    third = access.rotate("alice", 3600)
+    assert good(first, second, third) == [False, True, True]
+    clock.now += 3599
+    assert good(second, third) == [True, True]
+    clock.now += 1
+    assert good(second, third) == [False, True]
+    fourth = access.rotate("alice", 0)
+    assert good(third, fourth) == [False, True]
+    clock.now += 89 * 86400
+    fifth = access.rotate("alice", MAX_OVERLAP_SECONDS)
+    clock.now += 86400
+    assert good(fourth, fifth) == [False, True], "an overlap makes no token live longer"
+    sixth = access.rotate("alice", 0, holder=hashed(fifth))
+    clock.now += 89 * 86400
+    assert good(sixth) == [False], "one's own rotation makes no token live longer"
+    with pytest.raises(AccessDenied):
+        access.rotate("alice", holder=hashed(fourth))
+
+
+def test_a_session_stands_for_its_token_and_ends_with_it_T80(place: Path) -> None:
+    """It is found by its hash alone, in any process; it ends by hand, with its token, when idle, and after its time."""
+    clock = Clock()
+    access, other = Access(place, clock=clock), Access(place, clock=clock)
+    token = access.add("alice", "analyst", ["survey"])
+
+    def alive(session: str) -> bool:
+        found = other.find(hashed(session))
+        assert found is None or found.name == "alice"
+        return found is not None
+
+    one, two = (access.begin_session(hashed(token)) for _ in range(2))
+    assert (alive(one), alive(two)) == (True, True)
+    assert not any(one.encode() in path.read_bytes() for path in place.parent.iterdir())
+    assert access.find(one) is None
+    with pytest.raises(AccessDenied):
+        access.begin_session(hashed(one))
+    access.end_session(hashed(one))
+    access.end_session(hashed(token))
+    assert (alive(one), alive(two), access.find(hashed(token)) is None) == (False, True, False)
+    access.end_sessions("Alice")
+    assert not alive(two)
+    newer = access.rotate("alice", 60)
+    old, new = access.begin_session(hashed(token)), access.begin_session(hashed(newer))
+    assert (alive(old), alive(new)) == (True, True)
+    clock.now += 60
+    with pytest.raises(AccessDenied):
+        other.find(hashed(old))
+    assert alive(new)
+    access.add("alice", "analyst", replace=True)
+    assert (alive(old), alive(new)) == (False, False)
+    token = access.rotate("alice")
+    idle, used = access.begin_session(hashed(token)), access.begin_session(hashed(token))
+    began = clock.now
+    while clock.now + MAX_IDLE_SECONDS // 2 < began + MAX_SESSION_SECONDS:
+        clock.now += MAX_IDLE_SECONDS // 2
+        assert alive(used)
+    assert not alive(idle)
+    clock.now = began + MAX_SESSION_SECONDS
+    assert not alive(used)
+    sessions = []
+    for _ in range(MAX_SESSIONS + 3):
+        clock.now += 1
+        sessions.append(access.begin_session(hashed(token)))
+    assert [alive(session) for session in sessions] == [False] * 3 + [True] * MAX_SESSIONS
+    access.revoke("alice")
+    assert not any(map(alive, sessions))
+
+
+def test_a_store_of_an_earlier_version_is_brought_to_this_one(place: Path) -> None:
+    """In place, whoever is first: every name, role, grant, time and token; nobody sees more or less than before."""
+    place.parent.mkdir()
+    place.touch(mode=0o600)
+    rows = [
+        ("Owner", "owner", None, hashed("one"), 1_700_000_000, 1_900_000_000, None),
+        ("ann", "analyst", '["survey"]', hashed("two"), 1_700_000_001, 1_900_000_001, None),
+        ("all", "auditor", None, hashed("three"), 1_700_000_002, 1_900_000_002, None),
+        ("gone", "owner", None, hashed("four"), 1_700_000_003, 1_900_000_003, 1_750_000_000),
+        ("late", "analyst", None, hashed("five"), 1_600_000_000, 1_650_000_000, None),
+    ]
+    db = sqlite3.connect(place)
+    db.execute(EARLIER)
+    db.executemany("INSERT INTO principals VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    db.commit()
+    db.close()
+    opened: list[Access] = []
+    threads = [threading.Thread(target=lambda: opened.append(Access(place, clock=Clock()))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 4
+    for access in opened:
+        known = {p.name: (p.role, p.datasets, p.created, p.expires, p.revoked) for p in access.list()}
+        assert known == {
+            name: (role, None if scope is None else ("survey",), created, expires, revoked)
+            for name, role, scope, _, created, expires, revoked in rows
+        }
+        assert [access.find(hashed(token)) is not None for token in ("one", "two", "three", "four")] == [
+            True, True, True, False,
+        ]  # fmt: skip
+        with pytest.raises(AccessDenied):
+            access.find(hashed("five"))
+    assert opened[0].find(hashed(opened[1].rotate("ann"))) is not None
 
 
 def test_the_first_owner_is_made_once(place: Path) -> None:
@@ -126,25 +321,24 @@ def test_the_first_owner_is_made_once(place: Path) -> None:
     assert found is not None
     assert (found.name, found.role) == ("owner", "owner")
     assert access.first() is None
-    access.revoke("owner")
-    assert access.first() is None
 
 
 @pytest.mark.parametrize(
     ("name", "role", "datasets", "days"),
     [
-        ("", "analyst", None, TOKEN_DAYS),
-        ("../x", "analyst", None, TOKEN_DAYS),
-        ("a" * 65, "analyst", None, TOKEN_DAYS),
-        ("a\nb", "analyst", None, TOKEN_DAYS),
-        ("alice", "admin", None, TOKEN_DAYS),
+        ("", "analyst", [], TOKEN_DAYS),
+        ("../x", "analyst", [], TOKEN_DAYS),
+        ("a" * 65, "analyst", [], TOKEN_DAYS),
+        ("a\nb", "analyst", [], TOKEN_DAYS),
+        ("alice", "admin", [], TOKEN_DAYS),
         ("alice", "analyst", "survey", TOKEN_DAYS),
         ("alice", "analyst", [""], TOKEN_DAYS),
         ("alice", "owner", ["survey"], TOKEN_DAYS),
-        ("alice", "analyst", None, 0),
-        ("alice", "analyst", None, True),
-        ("alice", "analyst", None, MAX_TOKEN_DAYS + 1),
-        (7, "analyst", None, TOKEN_DAYS),
+        ("alice", "analyst", None, TOKEN_DAYS),
+        ("alice", "analyst", [], 0),
+        ("alice", "analyst", [], True),
+        ("alice", "analyst", [], MAX_TOKEN_DAYS + 1),
+        (7, "analyst", [], TOKEN_DAYS),
     ],
 )
 def test_what_is_no_principal_is_refused(place: Path, name: str, role: str, datasets: list[str], days: int) -> None:

@@ -12,8 +12,8 @@ from sulq.answers.answer import Answer
 from sulq.answers.plan import Plan
 from sulq.errors import AccessDenied, BudgetExceeded, QuestionError, SulqError
 from sulq.language.facts import Facts
-from sulq.service.clerk.access import hashed
 from sulq.service.clerk.calls import CALLS
+from sulq.service.clerk.tokens import hashed
 from sulq.service.ipc import SocketPool
 from tests.service.service import Running, clerk_alone
 

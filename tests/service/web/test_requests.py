@@ -7,7 +7,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from sulq.service.clerk.access import hashed
+from sulq.service.clerk.tokens import hashed
 from sulq.service.web.requests import Body, mistakes
 from tests.service.door import Door
 

@@ -1,47 +1,68 @@
-"""Who may ask: names, roles, the datasets they may see, and the hashes of their tokens.
+"""Who may ask: names, roles, the datasets they may see, and the hashes of their tokens and of the console's sessions.
 
-One small SQLite file, readable by its owner alone. A token is drawn by the
+One small SQLite file (`access_file`), readable by its owner alone. A token is drawn by the
 operating system with 256 bits and shown once; the file holds its SHA-256, from
 which it cannot be found again, and equal looks at the index tell nothing of a
 token of that length (T80). Every look-up reads the file, so that a revocation
 counts from the next call on, whichever process wrote it.
+
+A name has at most two live tokens: while one is rotated, the old one is good until the overlap ends. A name that was
+revoked is never given again, and some owner always has a live token: each change is judged in its own transaction.
+A session stands for the token that it was begun with, and ends with it.
 """
 
 from __future__ import annotations
 
-import base64
 import difflib
-import hashlib
 import json
 import os
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Self, cast, get_args
+from typing import Final, Literal, NamedTuple, Self, cast, get_args
 
 import apsw
 
 from sulq.errors import AccessDenied, QuestionError, SetupError
-from sulq.kernel.entropy import random_bytes
+from sulq.service.clerk import access_file
+from sulq.service.clerk.access_file import damaged
+from sulq.service.clerk.access_log import AccessLog
+from sulq.service.clerk.tokens import (
+    MAX_OVERLAP_SECONDS,
+    MAX_TOKEN_DAYS,
+    OVERLAP_SECONDS,
+    PREFIX,
+    SESSION_PREFIX,
+    TOKEN_DAYS,
+    drawn,
+    hashed,
+)
 
 Role = Literal["owner", "analyst", "auditor"]
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-TOKEN_BYTES: Final = 32  # of a token; 16 would do
-PREFIX: Final = "sulq_"  # so that those who scan texts for secrets can find one
-TOKEN_DAYS: Final = 90
-MAX_TOKEN_DAYS: Final = 3660
-LOCK_MILLISECONDS: Final = 5000  # milliseconds for the file's lock
+ALL: Final = "all"  # in place of names of datasets: every one there is, also later ones
+MAX_SESSIONS: Final = 20  # of one name; the one that was not used for longest makes room
+MAX_SESSION_SECONDS: Final = 12 * 3600
+MAX_IDLE_SECONDS: Final = 2 * 3600  # of a session that is not used
+NOTED_SECONDS: Final = 60  # a session's use is written down once in so many seconds
 _DAY: Final = 86400
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-_SCHEMA: Final = """CREATE TABLE principals (
-    name TEXT PRIMARY KEY COLLATE NOCASE, role TEXT NOT NULL, datasets TEXT, token TEXT NOT NULL UNIQUE,
-    created INTEGER NOT NULL, expires INTEGER NOT NULL, revoked INTEGER
-) STRICT"""
-_FIELDS: Final = "SELECT name, role, datasets, created, expires, revoked FROM principals "
+_LIVE_OWNERS: Final = """SELECT count(DISTINCT name) FROM principals JOIN tokens USING (name)
+    WHERE role = 'owner' AND revoked IS NULL AND expires > ?"""
+_FIELDS: Final = "SELECT p.name, role, datasets, p.created, t.expires, revoked FROM principals p "
+_BY_TOKEN: Final = _FIELDS + "JOIN tokens t ON t.name = p.name WHERE t.hash = ? AND revoked IS NULL"
+_BY_SESSION: Final = (
+    _FIELDS.replace(" FROM", ", s.used FROM")
+    + """JOIN tokens t ON t.name = p.name JOIN sessions s ON s.token = t.hash
+    WHERE s.hash = ? AND revoked IS NULL AND s.created > ? AND s.used > ?"""
+)
+_LIST: Final = _FIELDS.replace("t.expires", "max(t.expires)") + (
+    "LEFT JOIN tokens t ON t.name = p.name GROUP BY p.name ORDER BY p.name"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +87,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; the nearest name is {found[0]!r}" if found else ""
 
 
-def hashed(token: str) -> str:
-    """What is kept of a token."""
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 class Access:
     """The access store; may be shared between threads."""
 
@@ -80,70 +96,137 @@ class Access:
         self._lock = threading.Lock()
         self._db: apsw.Connection | None = None
         self._place: tuple[int, int] | None = None
+        self.log = AccessLog(self._path.with_suffix(".log"), clock=clock)
         if not self._path.exists():
-            self._create()
+            access_file.create(self._path)
         with self._lock:
             self._file()
 
-    def find(self, token_hash: str) -> Principal | None:
-        """Whose token this is; None if nobody's, or revoked.
+    def find(self, shown: str) -> Principal | None:
+        """Whose token, or session, this is the hash of; None if nobody's, or ended.
 
         Raises:
-            AccessDenied: it was somebody's, but its time has run out.
+            AccessDenied: it was somebody's, but the token's time has run out.
         """
-        found = self._rows("WHERE token = ? AND revoked IS NULL", (token_hash,))
+        found, now = self._rows(_BY_TOKEN, shown), int(self._clock())
+        if not found:
+            found = self._rows(_BY_SESSION, shown, now - MAX_SESSION_SECONDS, now - MAX_IDLE_SECONDS)
+            if found and cast("int", found[0][-1]) <= now - NOTED_SECONDS:
+                self._note(shown, now)
         if not found:
             return None
-        if found[0].expires <= self._clock():
+        who = _principal(found[0])
+        if who.expires <= self._clock():
             raise AccessDenied("token-expired", "This token's time has run out.")
-        return found[0]
+        return who
 
     def add(
         self,
         name: str,
         role: str = "analyst",
-        datasets: Sequence[str] | None = None,
+        datasets: Sequence[str] | Literal["all"] = (),
         days: int = TOKEN_DAYS,
         *,
         replace: bool = False,
     ) -> str:
-        """Let somebody in and give the token, this once. With `replace` an earlier token of the name ends now."""
+        """Let somebody in and give the token, this once. With `replace` the earlier tokens of the name end now.
+
+        `datasets`: the names of those it may see, or "all"; an owner reaches every dataset.
+        """
         scope = _checked(name, role, datasets, days)
-        token = PREFIX + base64.urlsafe_b64encode(random_bytes(TOKEN_BYTES)).rstrip(b"=").decode()
-        now = int(self._clock())
-        values = (name, role, scope, hashed(token), now, now + days * _DAY)
-        with self._writing() as db:
-            known = db.execute("SELECT name, revoked FROM principals WHERE name = ?", (name,)).fetchall()
-            if known and not replace and known[0][1] is None:
+        with self._changing() as change:
+            known = change.db.execute("SELECT name, revoked FROM principals WHERE name = ?", (name,)).fetchall()
+            if known and known[0][1] is not None:
+                raise QuestionError("name-revoked", f"{name!r} was revoked, and a revoked name is never given again.")
+            if known and not replace:
                 raise QuestionError("name-taken", f"{name!r} has a token already.")
             if known:
-                name_then = cast("str", known[0][0])  # the name keeps its first spelling: a share goes by it
-                db.execute("DELETE FROM principals WHERE name = ?", (name,))
-                values = (name_then, *values[1:])
-            db.execute("INSERT INTO principals VALUES (?, ?, ?, ?, ?, ?, NULL)", values)
-        return token
+                name = cast("str", known[0][0])  # the name keeps its first spelling: a share goes by it
+                change.end("DELETE FROM tokens WHERE name = ?", name)
+                change.db.execute("DELETE FROM principals WHERE name = ?", (name,))
+            change.db.execute("INSERT INTO principals VALUES (?, ?, ?, ?, NULL)", (name, role, scope, change.now))
+            return change.token(name, change.now + days * _DAY)
+
+    def rotate(
+        self, name: str, overlap: int = OVERLAP_SECONDS, days: int = TOKEN_DAYS, *, holder: str | None = None
+    ) -> str:
+        """Give a name a new token, this once; the one before is good for `overlap` more seconds, an older one ends.
+
+        A `holder` of the name's latest token, by its hash, gets one that lives as long as that one would have.
+
+        Raises:
+            AccessDenied: `forbidden` where the holder's is a session, or an older token.
+        """
+        if isinstance(overlap, bool) or not isinstance(overlap, int) or not 0 <= overlap <= MAX_OVERLAP_SECONDS:
+            raise QuestionError("bad-principal", f"An overlap is 0 to {MAX_OVERLAP_SECONDS // _DAY} days.")
+        _check_days(days)
+        with self._changing() as change:
+            spelt = change.live_name(name)
+            query = "SELECT hash, expires FROM tokens WHERE name = ? ORDER BY made DESC LIMIT 1"
+            newest = change.db.execute(query, (spelt,)).fetchall()
+            if holder is not None and (not newest or newest[0][0] != holder):
+                raise AccessDenied("forbidden", "A token is rotated by whoever shows the latest one, or by an owner.")
+            kept = cast("str", newest[0][0]) if newest and overlap else ""
+            change.end("DELETE FROM tokens WHERE name = ? AND hash <> ?", spelt, kept)
+            change.db.execute(
+                "UPDATE tokens SET expires = min(expires, ?) WHERE name = ?", (change.now + overlap, spelt)
+            )
+            until = change.now + days * _DAY if holder is None else cast("int", newest[0][1])
+            return change.token(spelt, until)
+
+    @property
+    def ownerless(self) -> bool:
+        """Whether there never was an owner."""
+        return not any(known.role == "owner" for known in self.list())
 
     def first(self, name: str = "owner") -> str | None:
         """The first owner's token, if there never was an owner; else None."""
-        if any(known.role == "owner" for known in self.list()):
-            return None
-        return self.add(name, "owner", replace=True)
+        return self.add(name, "owner", replace=True) if self.ownerless else None
 
     def revoke(self, name: str) -> None:
-        """End somebody's token at once; the name stays in the list."""
-        with self._writing() as db:
-            asked = (int(self._clock()), name)
-            db.execute("UPDATE principals SET revoked = ? WHERE name = ? AND revoked IS NULL", asked)
-            changed = db.changes()
-        if not changed:
-            raise AccessDenied("not-found", "Nobody of that name has a token.", "See the list of analysts.")
+        """End somebody's tokens and sessions at once; the name stays in the list, and is never given again."""
+        with self._changing() as change:
+            spelt = change.live_name(name)
+            change.db.execute("UPDATE principals SET revoked = ? WHERE name = ?", (change.now, spelt))
+            change.end_sessions(spelt)
+
+    def begin_session(self, token_hash: str) -> str:
+        """A session of the console's for the holder of a token; its id, this once.
+
+        Raises:
+            AccessDenied: `forbidden` if it is none of a token: a session begins no other.
+        """
+        session = drawn(SESSION_PREFIX)
+        with self._changing() as change:
+            found = change.db.execute("SELECT name FROM tokens WHERE hash = ?", (token_hash,)).fetchall()
+            if not found:
+                raise AccessDenied("forbidden", "A session is begun with a token.")
+            over = (change.now - MAX_SESSION_SECONDS, change.now - MAX_IDLE_SECONDS)
+            change.db.execute("DELETE FROM sessions WHERE created <= ? OR used <= ?", over)
+            mine = "SELECT s.hash FROM sessions s JOIN tokens t ON s.token = t.hash WHERE t.name = ?"
+            room = f"DELETE FROM sessions WHERE hash IN ({mine} ORDER BY used DESC LIMIT -1 OFFSET ?)"  # noqa: S608 - constants
+            change.db.execute(room, (found[0][0], MAX_SESSIONS - 1))
+            values = (hashed(session), token_hash, change.now, change.now)
+            change.db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?)", values)
+        return session
+
+    def end_session(self, shown: str) -> None:
+        """End one session at once; the hash of a token ends none."""
+        with self._changing() as change:
+            change.db.execute("DELETE FROM sessions WHERE hash = ?", (shown,))
+
+    def end_sessions(self, name: str) -> None:
+        """End all sessions of a name at once."""
+        with self._changing() as change:
+            change.end_sessions(name)
 
     def list(self) -> Sequence[Principal]:
-        """Everybody who was ever let in, by name."""
-        return self._rows("ORDER BY name", ())
+        """Everybody who was ever let in, by name; `expires` is that of the latest token."""
+        return [_principal(row) for row in self._rows(_LIST)]
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file, and of the log once all is written."""
+        self.log.close()
         with self._lock:
             self._drop()
 
@@ -153,13 +236,27 @@ class Access:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _rows(self, which: str, values: tuple[str, ...]) -> Sequence[Principal]:
+    def _rows(self, query: str, *values: object) -> Sequence[tuple[object, ...]]:
         with self._lock:
             try:
-                rows = self._file().execute(_FIELDS + which, values).fetchall()
+                return self._file().execute(query, cast("tuple[str, ...]", values)).fetchall()
             except apsw.Error as error:
-                raise _damaged(self._path) from error
-        return [_principal(row) for row in rows]
+                raise damaged(self._path) from error
+
+    def _note(self, session: str, now: int) -> None:
+        """Note that a session is used; where that cannot be written, it only ends sooner."""
+        with suppress(SetupError), self._writing() as db:
+            db.execute("UPDATE sessions SET used = ? WHERE hash = ?", (now, session))
+
+    @contextmanager
+    def _changing(self) -> Iterator[_Change]:
+        """One change of who may come in, judged and made in one transaction: the last owner stays (T80)."""
+        with self._writing() as db:
+            change = _Change(db, int(self._clock()))
+            before = change.owners()
+            yield change
+            if before and not change.owners():
+                raise AccessDenied("last-owner", "This would leave the server without an owner.")
 
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
@@ -170,8 +267,10 @@ class Access:
                 db.execute("BEGIN IMMEDIATE")
                 yield db
                 db.execute("COMMIT")
+            except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError) as error:
+                raise SetupError("access-failed", f"The access store {self._path} cannot be written.") from error
             except apsw.Error as error:
-                raise _damaged(self._path) from error
+                raise damaged(self._path) from error
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -182,14 +281,14 @@ class Access:
             state = self._path.stat()
         except OSError as error:
             self._drop()
-            raise _damaged(self._path) from error
+            raise damaged(self._path) from error
         if state.st_mode & 0o077:
             self._drop()
             raise SetupError("access-damaged", f"{self._path} can be reached by others.", "Give it the mode 0600.")
         place = (state.st_dev, state.st_ino)
         if self._db is None or self._place != place:
             self._drop()
-            self._db, self._place = _opened(self._path), place
+            self._db, self._place = access_file.opened(self._path), place
         return self._db
 
     def _drop(self) -> None:
@@ -197,37 +296,39 @@ class Access:
             self._db.close(True)
         self._db = None
 
-    def _create(self) -> None:
-        """Write the empty store whole beside its place, then link it there: no half store ever bears the name."""
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = self._path.with_name(f".{self._path.name}.{random_bytes(8).hex()}.new")
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-        try:
-            db = apsw.Connection(str(draft), flags=apsw.SQLITE_OPEN_READWRITE)
-            db.pragma("synchronous", "EXTRA")
-            db.execute(_SCHEMA)
-            db.close()
-            try:
-                os.link(draft, self._path)
-            except FileExistsError:  # another process was first; theirs is as good
-                return
-        finally:
-            draft.unlink(missing_ok=True)
 
+class _Change(NamedTuple):
+    """A change under way: its transaction, and the time it is made at."""
 
-def _opened(path: Path) -> apsw.Connection:
-    try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-        db.set_busy_timeout(LOCK_MILLISECONDS)
-        db.pragma("synchronous", "EXTRA")  # a token that was shown, or ended, is so after a power cut too
-        db.pragma("trusted_schema", "OFF")
-        (schema,) = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")]
-    except (apsw.Error, ValueError) as error:
-        raise _damaged(path) from error
-    if schema != _SCHEMA:
-        db.close()
-        raise _damaged(path)
-    return db
+    db: apsw.Connection
+    now: int
+
+    def owners(self) -> int:
+        """How many owners have a token that is good now."""
+        return cast("int", self.db.execute(_LIVE_OWNERS, (self.now,)).fetchall()[0][0])
+
+    def live_name(self, name: str) -> str:
+        """A name that was let in and not revoked, as it was first spelt."""
+        query = "SELECT name FROM principals WHERE name = ? AND revoked IS NULL"
+        found = self.db.execute(query, (name,)).fetchall()
+        if not found:
+            raise AccessDenied("not-found", "Nobody of that name has a token.", "See the list of analysts.")
+        return cast("str", found[0][0])
+
+    def token(self, name: str, expires: int) -> str:
+        """A new token of a name."""
+        token = drawn(PREFIX)
+        self.db.execute("INSERT INTO tokens VALUES (NULL, ?, ?, ?, ?)", (hashed(token), name, self.now, expires))
+        return token
+
+    def end(self, which: str, *values: str) -> None:
+        """End tokens, and the sessions that stood for them."""
+        self.db.execute(which, values)
+        self.db.execute("DELETE FROM sessions WHERE token NOT IN (SELECT hash FROM tokens)")
+
+    def end_sessions(self, name: str) -> None:
+        """End all sessions of a name."""
+        self.db.execute("DELETE FROM sessions WHERE token IN (SELECT hash FROM tokens WHERE name = ?)", (name,))
 
 
 def _checked(name: object, role: object, datasets: object, days: object) -> str | None:
@@ -236,24 +337,24 @@ def _checked(name: object, role: object, datasets: object, days: object) -> str 
         raise QuestionError("bad-principal", "A name is 1 to 64 letters, digits and . _ @ -, a letter or digit first.")
     if role not in ROLES:
         raise QuestionError("bad-principal", f"A role is one of {', '.join(ROLES)}.")
-    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_TOKEN_DAYS:
-        raise QuestionError("bad-principal", f"A token lives 1 to {MAX_TOKEN_DAYS} days.")
-    if datasets is None:
+    _check_days(days)
+    if datasets == ALL:
         return None
     several = isinstance(datasets, (list, tuple)) and all(isinstance(item, str) and item for item in datasets)
     if not several:
-        raise QuestionError("bad-principal", "Datasets are given as a list of names.")
-    if role == "owner":
+        raise QuestionError("bad-principal", 'Datasets are given as a list of names, or as "all".')
+    if role == "owner" and datasets:
         raise QuestionError("bad-principal", "An owner reaches every dataset.")
-    return json.dumps(sorted(set(cast("Sequence[str]", datasets))))
+    return None if role == "owner" else json.dumps(sorted(set(cast("Sequence[str]", datasets))))
+
+
+def _check_days(days: object) -> None:
+    if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_TOKEN_DAYS:
+        raise QuestionError("bad-principal", f"A token lives 1 to {MAX_TOKEN_DAYS} days.")
 
 
 def _principal(row: tuple[object, ...]) -> Principal:
-    name, role, datasets, created, expires, revoked = row
+    name, role, datasets, created, expires, revoked = row[:6]
     scope = None if datasets is None else tuple(json.loads(cast("str", datasets)))
     times = cast("tuple[int, int, int | None]", (created, expires, revoked))
     return Principal(cast("str", name), cast("Role", role), scope, *times)
-
-
-def _damaged(path: Path) -> SetupError:
-    return SetupError("access-damaged", f"The access store {path} cannot be read.")

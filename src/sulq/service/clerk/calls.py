@@ -28,9 +28,11 @@ from sulq.language.domain import COLUMNS
 from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
 from sulq.language.rows_choice import AUTO, AUTO_FIELDS, DeclaredUnit
 from sulq.service.clerk import request as requests
-from sulq.service.clerk.access import Principal, hashed
+from sulq.service.clerk.access import Principal
+from sulq.service.clerk.call_record import CallRecord, Kind
 from sulq.service.clerk.registration import declare
 from sulq.service.clerk.request import CallableClerk, Request
+from sulq.service.clerk.tokens import hashed
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame, refusal
 from sulq.service.settings import DatasetSettings
@@ -218,12 +220,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ClerkCall:
-    """One row of the table; `fields` are those that a body may have, None where none is read."""
+    """One row of the table; `fields` are those that a body may have, None where none is read; `log`: how it is kept."""
 
     roles: frozenset[str]
     dataset: bool
     act: Callable[[Request], Frame]
     fields: tuple[str, ...] | None = ()
+    log: Kind = ""
 
 
 def datasets(request: Request) -> Frame:
@@ -254,19 +257,23 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
     "facts": ClerkCall(ANYONE, True, requests.facts),
     "foresee": ClerkCall(ASKERS, True, requests.foresee, ("question", "spend")),
     "afford": ClerkCall(ASKERS, True, requests.afford, ("events",)),
-    "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse", "stored")),
+    "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse", "stored"), "ask"),
     "budget": ClerkCall(ANYONE, True, requests.budget),
     "transcript": ClerkCall(ANYONE, True, requests.transcript, ("after", "limit")),
     "receipt": ClerkCall(ANYONE, True, requests.receipt, ("seq",)),
-    "verify": ClerkCall(READERS, True, requests.verify),
-    "export": ClerkCall(READERS, True, requests.export, ("after", "limit")),
-    "share": ClerkCall(OWNER, True, requests.share, ("analyst", "share", "reserve")),
+    "verify": ClerkCall(READERS, True, requests.verify, log="read"),
+    "export": ClerkCall(READERS, True, requests.export, ("after", "limit"), "read"),
+    "share": ClerkCall(OWNER, True, requests.share, ("analyst", "share", "reserve"), "act"),
     "principals": ClerkCall(OWNER, False, requests.principals),
-    "add_principal": ClerkCall(OWNER, False, requests.add_principal, ("name", "role", "datasets", "days")),
-    "revoke": ClerkCall(OWNER, False, requests.revoke, ("name",)),
-    "register": ClerkCall(OWNER, False, register, FIELDS),
-    "withdraw": ClerkCall(OWNER, True, withdraw),
+    "add_principal": ClerkCall(OWNER, False, requests.add_principal, ("name", "role", "datasets", "days"), "act"),
+    "rotate": ClerkCall(ANYONE, False, requests.rotate, ("name", "overlap", "days"), "act"),
+    "revoke": ClerkCall(OWNER, False, requests.revoke, ("name",), "act"),
+    "register": ClerkCall(OWNER, False, register, FIELDS, "act"),
+    "withdraw": ClerkCall(OWNER, True, withdraw, log="act"),
     "look": ClerkCall(OWNER, False, look, ("file",)),
+    "begin_session": ClerkCall(ANYONE, False, requests.begin_session, log="act"),
+    "end_session": ClerkCall(ANYONE, False, requests.end_session, ("all",), "note"),
+    "access": ClerkCall(OWNER, False, requests.access, ("after", "limit")),
     "metrics": ClerkCall(OWNER, False, lambda request: request.clerk.metrics(), None),
 }
 
@@ -275,25 +282,38 @@ def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     """The reply to one frame; an error of ours goes back as it is, any other as one constant."""
     begun = time.monotonic()
     name, outcome = "unknown", "ok"
+    record = CallRecord(clerk.access.log, frame, _kind(frame))
     try:
-        call, request = admitted(clerk, frame)
+        call, request = admitted(clerk, frame, record)
         name = str(frame["call"])
         if call.fields is not None:
             request.only(*call.fields)
-        return {"ok": call.act(request)}
+        with record.during(request.body):
+            reply = call.act(request)
+        record.answered(reply)
     except SulqError as error:
         outcome = error.code
+        record.refused(outcome)
         return refusal(error)
     except Exception as error:  # noqa: BLE001 - its text may hold anything; its kind is the operator's to see (T31)
         outcome = "unexpected"
+        record.refused("engine-failed")
         _log.error("a call failed", extra={"call": name, "error": type(error).__name__})
         return refusal(CuratorError("engine-failed", "The curator failed."))
+    else:
+        return {"ok": reply}
     finally:
         clerk.counts.call(name, outcome, time.monotonic() - begun)
 
 
-def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[ClerkCall, Request]:
-    """The row of the table and the request, if whoever calls may make it."""
+def _kind(frame: Mapping[str, object]) -> Kind:
+    """How a call is written down in the access log."""
+    call = CALLS.get(str(frame.get("call")))
+    return "" if call is None else call.log
+
+
+def admitted(clerk: CallableClerk, frame: Mapping[str, object], record: CallRecord) -> tuple[ClerkCall, Request]:
+    """The row of the table and the request, if whoever calls may make it; the record is told who that is."""
     name, body = frame.get("call"), frame.get("body", {})
     call = CALLS.get(name) if isinstance(name, str) else None
     if call is None or not isinstance(body, dict):
@@ -302,13 +322,15 @@ def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[ClerkCa
         return call, Request(clerk, cast("Principal", None), cast("OpenDataset", None), {})
     token, dataset = frame.get("token"), frame.get("dataset")
     fits = isinstance(token, str) and 0 < len(token) <= MAX_TOKEN_CHARACTERS
-    who = clerk.access.find(hashed(str(token))) if fits else None
+    shown = hashed(str(token)) if fits else ""
+    who = clerk.access.find(shown) if fits else None
     if who is None:
         raise AccessDenied("unauthorized", "This token is not known here.")
+    record.known(who.name)
     if who.role not in call.roles:
         raise AccessDenied("forbidden", f"This is not for the role {who.role}.")
     seen = call.dataset and isinstance(dataset, str) and who.sees(dataset)
     held = clerk.datasets.get(str(dataset)) if seen else None
     if call.dataset and held is None:
         raise AccessDenied("not-found", "There is no such dataset.")
-    return call, Request(clerk, who, cast("OpenDataset", held), cast("Frame", body))
+    return call, Request(clerk, who, cast("OpenDataset", held), cast("Frame", body), shown)

@@ -113,6 +113,8 @@ class Clerk:
             for sock in self._open:
                 with contextlib.suppress(OSError):
                     sock.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(SetupError):
+            self.access.log.flush()
         if self._manager is not None:
             self._manager.close()
 

@@ -16,8 +16,9 @@ from sulq.curator.ledger.shares import Share
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.language.privacy import Event, Loss
 from sulq.language.question import QUESTIONS, Question, Sums
-from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS, Access, Principal, nearest
+from sulq.service.clerk.access import ALL, Access, Principal, nearest
 from sulq.service.clerk.dataset_manager import DatasetManager
+from sulq.service.clerk.tokens import MAX_OVERLAP_SECONDS, MAX_TOKEN_DAYS, OVERLAP_SECONDS, TOKEN_DAYS
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import MAX_FRAME_BYTES, Frame
 from sulq.service.logs import Counts
@@ -61,6 +62,7 @@ class Request:
     who: Principal
     held: OpenDataset
     body: Mapping[str, object]
+    shown: str = ""  # the hash of the token, or of the session, that the call came with
 
     @property
     def whose(self) -> str | None:
@@ -99,12 +101,12 @@ class Request:
         """A field that is true or false; false where it is left out."""
         return self.body.get(name) is not None and self._of(bool, name, "true or false")
 
-    def names(self, name: str) -> list[str] | None:
-        """A field that is a list of texts, or left out."""
-        value = self.body.get(name)
-        if value is not None and not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
+    def names(self, name: str) -> list[str]:
+        """A field that is a list of texts; none where it is left out."""
+        value = [] if self.body.get(name) is None else self.body[name]
+        if not (isinstance(value, list) and all(isinstance(item, str) for item in value)):
             raise QuestionError("bad-request", f"{name} must be a list of names.")
-        return cast("list[str] | None", value)
+        return value
 
     def tree(self, name: str) -> dict[str, object]:
         """A field that is an object."""
@@ -232,10 +234,47 @@ def principals(request: Request) -> Frame:
 
 
 def add_principal(request: Request) -> Frame:
-    """Let somebody in; the token is in this reply and nowhere else."""
-    days, scope = request.whole("days", TOKEN_DAYS, MAX_TOKEN_DAYS), request.names("datasets")
-    check_datasets(scope or (), request.clerk.datasets)
-    return {"token": request.clerk.access.add(request.text("name"), request.text("role"), scope, days)}
+    """Let somebody in, for the datasets that are named, or for "all"; the token is in this reply and nowhere else."""
+    days, name, role = request.whole("days", TOKEN_DAYS, MAX_TOKEN_DAYS), request.text("name"), request.text("role")
+    if request.body.get("datasets") == ALL:
+        return {"token": request.clerk.access.add(name, role, ALL, days)}
+    scope = request.names("datasets")
+    check_datasets(scope, request.clerk.datasets)
+    return {"token": request.clerk.access.add(name, role, scope, days)}
+
+
+def rotate(request: Request) -> Frame:
+    """A new token for a name, beside which the old one is good for a while; one's own lives no longer than the old."""
+    overlap = request.whole("overlap", OVERLAP_SECONDS, MAX_OVERLAP_SECONDS)
+    name, days = request.text("name"), request.body.get("days")
+    if request.who.role != "owner":
+        if name.lower() != request.who.name.lower():
+            raise AccessDenied("forbidden", f"The token of another is not for the role {request.who.role}.")
+        if days is not None:
+            raise AccessDenied("forbidden", "How long a token lives, an owner says.")
+        return {"token": request.clerk.access.rotate(name, overlap, holder=request.shown)}
+    return {"token": request.clerk.access.rotate(name, overlap, request.whole("days", TOKEN_DAYS, MAX_TOKEN_DAYS))}
+
+
+def begin_session(request: Request) -> Frame:
+    """A session of the console's, for the token that this call came with; its id is in this reply and nowhere else."""
+    return {"session": request.clerk.access.begin_session(request.shown)}
+
+
+def end_session(request: Request) -> Frame:
+    """End the session that this call came with, or `all` of the caller's."""
+    if request.truth("all"):
+        request.clerk.access.end_sessions(request.who.name)
+    else:
+        request.clerk.access.end_session(request.shown)
+    return {}
+
+
+def access(request: Request) -> Frame:
+    """Entries of the access log after one, oldest first; `last` is the place of the last there is."""
+    after, limit = request.whole("after", 0, 2**62), request.whole("limit", PAGE_LINES, PAGE_LINES)
+    found, last = request.clerk.access.log.page(after, limit)
+    return {"entries": [entry.told() for entry in found], "last": last}
 
 
 def check_datasets(scope: Collection[str], known: Collection[str]) -> None:

@@ -1,7 +1,8 @@
-"""The console's only door: the public HTTP API, with the visitor's own token; and refusals as the console shows them.
+"""The console's only door: the public HTTP API, with the visitor's own session; and refusals as the console shows them.
 
 What a visitor may not do, the console cannot do for them: it holds no key of its
-own. The calls stay inside the process (ASGI) but pass every check of the API.
+own. The calls stay inside the process (ASGI) but pass every check of the API; the session goes with them in the
+scope of the call, where no request from outside can put one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from urllib.parse import quote
 
 import httpx
 from starlette.requests import Request
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sulq.service.web.requests import SESSION
+from sulq.service.web.responses import REQUEST_ID
 
 _HEADINGS = {
     "budget-exceeded": "There is not enough budget left for this",
@@ -81,17 +85,22 @@ def at(*parts: object) -> str:
 
 
 class Api:
-    """The API as one visitor sees it."""
+    """The API as one visitor sees it, by a session or, at the door, by a token."""
 
-    def __init__(self, app: ASGIApp, token: str, request: Request) -> None:
+    def __init__(self, app: ASGIApp, request: Request, *, session: str | None = None, token: str | None = None) -> None:
         host = request.headers.get("host", "localhost")
         client = (request.client.host, request.client.port) if request.client else ("127.0.0.1", 0)
+        known = {REQUEST_ID: request.scope.get(REQUEST_ID, "")} | ({} if session is None else {SESSION: session})
+
+        async def within(scope: Scope, receive: Receive, send: Send) -> None:
+            await app({**scope, **known}, receive, send)
+
         # The visitor's own address: limits by address must not take all visitors for one.
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=client)
+        transport = httpx.ASGITransport(within, raise_app_exceptions=False, client=client)
         self._http = httpx.AsyncClient(
             transport=transport,
             base_url=f"{request.url.scheme}://{host}",
-            headers={"Authorization": f"Bearer {token}"},
+            headers={} if token is None else {"Authorization": f"Bearer {token}"},
             timeout=MAX_CALL_SECONDS,
         )
 

@@ -16,9 +16,8 @@ from starlette.types import ASGIApp, Scope
 from sulq.service.console.api import Refusal
 from sulq.service.console.guard import Headers
 from sulq.service.console.page import address, page, serve
-from sulq.service.console.pages import ask, dataset, jobs, register, tokens
+from sulq.service.console.pages import access, ask, dataset, jobs, register, tokens
 from sulq.service.console.pages.jobs import LEARN, RELEASE
-from sulq.service.console.session import Wrap
 from sulq.service.console.visit import Page, signed_in
 
 ANYONE: Final = frozenset({"owner", "analyst", "auditor"})
@@ -31,6 +30,7 @@ ONE: Final = "/datasets/{name}"
 PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
     ("GET", "/", ANYONE, dataset.home),
     ("POST", "/sign-out", ANYONE, tokens.sign_out),
+    ("POST", "/sign-out-everywhere", ANYONE, tokens.sign_out_everywhere),
     ("GET", "/datasets", ANYONE, dataset.index),
     ("GET", ONE, ANYONE, dataset.about),
     ("GET", f"{ONE}/ask", ASKERS, ask.show),
@@ -60,7 +60,9 @@ PAGES: Final[tuple[tuple[str, str, frozenset[str], Page], ...]] = (
     ("GET", f"{ONE}/audit", READERS, dataset.audit),
     ("GET", "/people", OWNER, tokens.people),
     ("POST", "/people", OWNER, tokens.add),
+    ("POST", "/people/{who}/rotate", OWNER, tokens.rotate),
     ("POST", "/people/{who}/revoke", OWNER, tokens.revoke),
+    ("GET", "/access", OWNER, access.show),
     ("GET", "/register", OWNER, register.begin),
     ("POST", "/register", OWNER, register.register),
     ("POST", "/register/{step}", OWNER, register.step),
@@ -78,14 +80,13 @@ class ConsoleMount(Mount):
 
 def mount_console(app: FastAPI) -> None:
     """Serve the console beside the API, as a caller of it."""
-    state = app.state
-    app.router.routes.append(ConsoleMount("/", app=console(app, Wrap(state.cookies), state.settings.public_url)))
+    app.router.routes.append(ConsoleMount("/", app=console(app, app.state.settings.public_url)))
 
 
-def console(api: ASGIApp, wrap: Wrap, public: str | None = None) -> ASGIApp:
+def console(api: ASGIApp, public: str | None = None) -> ASGIApp:
     """The console as an application that calls `api`; `public` is where browsers find it, behind a proxy."""
     pages = Starlette(routes=list(_routes(api)), exception_handlers={HTTPException: _nowhere, Exception: _failed})
-    pages.state.wrap, pages.state.public = wrap, public
+    pages.state.public = public
     return Headers(pages)
 
 

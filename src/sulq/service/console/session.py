@@ -1,106 +1,42 @@
-"""A signed-in visit: the bearer token, hidden in a cookie no script can read, and the word its forms must carry.
+"""A signed-in visit: a session that the server keeps, and the word its forms must carry.
 
-Nothing is kept on the server but the key of the cookies, which all its web
-processes share and which ends with it: any of them can take the next request, and
-after a restart everybody signs in anew. A revoked token is worthless at once:
-every page asks the API with it. The cookie is sent along by pages of this very
-site alone (SameSite=Strict), is forgotten when the browser closes, and counts for
-HOURS at most (T80, T81).
-
-A browser sends its cookies to every port of a host. What a neighbour at another
-port receives here is of no use to it: the token inside is hidden, and no API
-takes the cookie for a token (T80). The text is covered by a stream that only the
-key's holder can work out (SHAKE-256 of the key and a fresh nonce, a keyed sponge),
-then marked (HMAC-SHA-256 of nonce and covered text, under a key of its own): the
-mark is checked before anything is uncovered.
+The cookie holds the session's id alone, random and of no other use: no token, and nothing that the API takes for
+one. The access store keeps the id's hash and which token it stands for, so every web process knows it, and it is
+worthless, wherever it was copied to, as soon as its owner signs out or the token is revoked or runs out. The cookie
+is sent along by pages of this very site alone (SameSite=Strict) and is forgotten when the browser closes (T80, T81).
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import hmac
-import os
 import re
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-NONCE_BYTES: Final = 16
-MARK_BYTES: Final = 32
-MAX_COOKIE_CHARACTERS: Final = 1024  # of a cookie's value
-HOURS: Final = 12
-_HOUR: Final = 3600 * 10**9  # nanoseconds
-_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,200}")
-_COOKIE: Final = re.compile(rf"([0-9a-f]{{1,20}})!({_TOKEN.pattern})")
-
-
-class Wrap:
-    """One key's way to close and open texts; every web process of a server has the same key."""
-
-    def __init__(self, key: bytes) -> None:
-        self._cover = hmac.digest(key, b"sulq console cookie: cover", "sha256")
-        self._mark = hmac.digest(key, b"sulq console cookie: mark", "sha256")
-
-    def closed(self, text: str) -> str:
-        """A text as a cookie's value, another each time."""
-        nonce = os.urandom(NONCE_BYTES)
-        covered = nonce + self._covered(nonce, text.encode())
-        return base64.urlsafe_b64encode(covered + self._marked(covered)).rstrip(b"=").decode()
-
-    def opened(self, value: str) -> str | None:
-        """The text of a value that this key made; None for any other."""
-        if len(value) > MAX_COOKIE_CHARACTERS or not value.isascii():
-            return None
-        try:
-            raw = base64.urlsafe_b64decode(value + "=" * (-len(value) % 4))
-        except (binascii.Error, ValueError):
-            return None
-        covered, mark = raw[:-MARK_BYTES], raw[-MARK_BYTES:]
-        if len(covered) < NONCE_BYTES or not hmac.compare_digest(mark, self._marked(covered)):
-            return None
-        return self._covered(covered[:NONCE_BYTES], covered[NONCE_BYTES:]).decode()
-
-    def _covered(self, nonce: bytes, text: bytes) -> bytes:
-        stream = hashlib.shake_256(self._cover + nonce).digest(len(text))
-        return bytes(a ^ b for a, b in zip(text, stream, strict=True))
-
-    def _marked(self, covered: bytes) -> bytes:
-        return hmac.digest(self._mark, covered, "sha256")
+TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{16,200}")  # what could be one
+_SESSION: Final = re.compile(r"session_[A-Za-z0-9_-]{43}")
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A bearer token and the moment it was shown, which sets one session's forms apart from another's."""
+    """A session's id, which has no place in a log."""
 
-    token: str
-    moment: str
-
-    def __repr__(self) -> str:
-        return "Session(...)"  # a token has no place in a log
-
-    @classmethod
-    def begin(cls, token: str) -> Self | None:
-        """A session for a text that could be a token."""
-        return cls(token, f"{time.time_ns():x}") if _TOKEN.fullmatch(token) else None
+    id: str = field(repr=False)
 
     @classmethod
     def of(cls, request: Request) -> Self | None:
-        """The session a request's cookie speaks of."""
-        wrap: Wrap = request.app.state.wrap
-        found = _COOKIE.fullmatch(wrap.opened(request.cookies.get(_name(request), "")) or "")
-        if found is None or not 0 <= time.time_ns() - int(found[1], 16) < HOURS * _HOUR:
-            return None
-        return cls(found[2], found[1])
+        """The session a request's cookie speaks of; whether there is one, the API says."""
+        shown = request.cookies.get(_name(request), "")
+        return cls(shown) if _SESSION.fullmatch(shown) else None
 
     @property
     def form(self) -> str:
-        """What a form of this session carries; nobody without the token can work it out (T81)."""
-        return hmac.new(self.token.encode(), f"console form {self.moment}".encode(), hashlib.sha256).hexdigest()
+        """What a form of this session carries; nobody without the session can work it out (T81)."""
+        return hmac.new(self.id.encode(), b"console form", hashlib.sha256).hexdigest()
 
     def carried_by(self, word: str) -> bool:
         """Whether a form's word is this session's."""
@@ -108,8 +44,7 @@ class Session:
 
     def keep(self, request: Request, response: Response) -> None:
         """Have the browser send this session along from now on."""
-        wrap: Wrap = request.app.state.wrap
-        _set(request, response, wrap.closed(f"{self.moment}!{self.token}"), None)
+        _set(request, response, self.id, None)
 
 
 def forget(request: Request, response: Response) -> None:

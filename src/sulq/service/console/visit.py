@@ -122,7 +122,7 @@ def signed_in(shown: Page, api: ASGIApp, roles: frozenset[str] | None = None) ->
         session = Session.of(request)
         if session is None:
             return _to_sign_in(request)
-        door = Api(api, session.token, request)
+        door = Api(api, request, session=session.id)
         visit = Visit(request, session, door, {})
         try:
             visit.me = await door.get(at("me"))

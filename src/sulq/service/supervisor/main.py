@@ -49,7 +49,6 @@ class Supervisor:
         self._due: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()  # None: stop
         self._processes: dict[str, Process] = {}
         self._keys: dict[str, str] = {}
-        self._cookies = random_bytes(32).hex()  # the same for all web processes, and for those started in their place
         self._listeners: dict[str, socket.socket] = {}
         self._control: socket.socket | None = None
         self._stopping = False
@@ -142,7 +141,6 @@ class Supervisor:
             "service": self._service.to_json(),
             "clerk": str(self.clerk),
             "listen": fds[0],
-            "cookies": self._cookies,
         }
         if self._service.web > 1:
             settings["jobs"] = str(self.folder / "jobs.sock")

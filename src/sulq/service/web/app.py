@@ -20,7 +20,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
-from sulq.kernel.entropy import random_bytes
 from sulq.service.console import mount_console
 from sulq.service.jobs.manager import Jobs, LocalJobs
 from sulq.service.settings import Service
@@ -38,13 +37,8 @@ MAX_THREADS: Final = 64  # requests that wait for the clerk at one time
 SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 
 
-def create_app(
-    call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None, post: Post | None = None
-) -> RequestGuard:
-    """The application; `call` reaches the clerk, and `post` from within the event loop.
-
-    `cookies` is the key that all web processes close cookies with.
-    """
+def create_app(call: Call, service: Service, *, console: bool = True, post: Post | None = None) -> RequestGuard:
+    """The application; `call` reaches the clerk, and `post` from within the event loop."""
     app = FastAPI(
         title="sulq",
         summary="A database you may ask about everyone and learn about no one.",
@@ -70,7 +64,6 @@ def create_app(
     app.state.jobs = Jobs()
     app.state.job_calls = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
-    app.state.cookies = random_bytes(32) if cookies is None else cookies
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
     guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain())
     if console:

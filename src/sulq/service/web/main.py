@@ -2,7 +2,7 @@
 
 Started by the supervisor as `python -m sulq.service.web.main`; on its standard input one
 line of JSON: `listen`, the listening socket's descriptor; `clerk`, the path of the
-clerk's socket; `service`, the settings; `cookies`, the key of the console's cookies.
+clerk's socket; `service`, the settings.
 Where there are several web processes, `jobs` is the path of the first one's socket
 for jobs, and that one has its descriptor as `jobs_listen`.
 """
@@ -110,9 +110,8 @@ def main() -> None:
     service = Service.from_json(cast("Tree", told["service"]))
     listener = socket.socket(fileno=cast("int", told["listen"]))
     line = SocketPool(str(told["clerk"]))
-    cookies = bytes.fromhex(str(told["cookies"]))
     pool = ClerkPool(str(told["clerk"]))
-    app = create_app(cast("Call", line.call), service, cookies=cookies, post=pool.post)
+    app = create_app(cast("Call", line.call), service, post=pool.post)
     state = app.app.state
     if "jobs_listen" in told:
         passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))

@@ -26,7 +26,7 @@ from sulq.errors import AccessDenied, QuestionError, SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho
 from sulq.language.question import Question
-from sulq.service.clerk.access import hashed
+from sulq.service.clerk.tokens import SESSION_PREFIX, hashed
 from sulq.service.ipc import opened
 from sulq.service.web.clerk_pool import Post, passed_on
 from sulq.service.web.limits import (
@@ -37,11 +37,12 @@ from sulq.service.web.limits import (
     Limits,
     body_of,
 )
-from sulq.service.web.responses import Json, Passed
+from sulq.service.web.responses import REQUEST_ID, Json, Passed
 
 MOVING: Final = ("spent", "remaining")
 ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
 Call = Callable[[Mapping[str, object]], Mapping[str, object]]
+SESSION: Final = "sulq.session"  # where the console's own calls have the id of the visitor's session
 MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
 MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
@@ -59,12 +60,19 @@ class ClerkClient:
 
     call: Call
     token: str | None = field(repr=False)  # the bearer token itself: its hash, which is stored, opens nothing
+    request: str = ""  # the request's id, for the logs
+    address: str = ""  # whence it came
 
     def ask(
         self, name: str, body: Mapping[str, object] | None = None, *, dataset: str | None = None
     ) -> dict[str, object]:
         """One call of the clerk's table: what it gives, or its error, raised here."""
-        return opened(self.call({"call": name, "token": self.token, "dataset": dataset, "body": dict(body or {})}))
+        return opened(self.call(self.frame(name, body or {}, dataset)))
+
+    def frame(self, name: str, body: Mapping[str, object], dataset: str | None) -> dict[str, object]:
+        """One call as it is sent."""
+        known = {"token": self.token, "request": self.request, "address": self.address}
+        return {"call": name, **known, "dataset": dataset, "body": dict(body)}
 
 
 def facts_of(tree: Mapping[str, object]) -> Facts:
@@ -144,6 +152,7 @@ class Caller:
         self._call: Call = request.app.state.call
         self._post: Post = request.app.state.post
         self._address = request.client.host if request.client is not None else ""
+        self.request_id = str(request.scope.get(REQUEST_ID, ""))  # drawn by RequestGuard
         self._token = ""
         self._hash = ""
         self._who: dict[str, object] | None = None
@@ -153,6 +162,9 @@ class Caller:
         words = self.request.headers.get("authorization", "").split(" ")
         shown = words[1] if len(words) == 2 and words[0].lower() == "bearer" else ""
         good = 0 < len(shown) <= MAX_TOKEN_CHARACTERS and shown.isascii() and shown.isprintable()
+        good = good and not shown.startswith(SESSION_PREFIX)  # a session is the console's to show, inside the process
+        if SESSION in self.request.scope:
+            shown, good = str(self.request.scope[SESSION]), True
         if good:
             self._token, self._hash = shown, hashed(shown)
         self._limits.admit(self._address, self._hash or None)
@@ -162,7 +174,7 @@ class Caller:
     @property
     def clerk(self) -> ClerkClient:
         """The clerk, for this caller's token."""
-        return ClerkClient(self._call, self._token)
+        return ClerkClient(self._call, self._token, self.request_id, self._address)
 
     def oracle(self, dataset: str) -> ClerkOracle:
         """A dataset, asked of the clerk with this caller's token."""
@@ -210,9 +222,8 @@ class Caller:
 
     async def passed_on(self, name: str, body: Mapping[str, object], *, dataset: str) -> Passed:
         """As `reply`, without a thread: the reply is passed on as the clerk wrote it."""
-        frame = {"call": name, "token": self._token, "dataset": dataset, "body": body}
         async with self._settled("asks"):
-            return Passed(passed_on(await self._post(frame)))
+            return Passed(passed_on(await self._post(self.clerk.frame(name, body, dataset))))
 
     async def body(self, kind: type[B], *, large: bool = False) -> B:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""

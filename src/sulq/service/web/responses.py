@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute
 from starlette.types import Message, Receive, Scope, Send
 
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.kernel.entropy import random_bytes
 from sulq.service.web.limits import RateLimited
 
 STATUS: Final[dict[str, int]] = {
@@ -34,6 +35,7 @@ STATUS: Final[dict[str, int]] = {
     "key-reused": 409,
     "answer-lost": 409,
     "name-taken": 409,
+    "name-revoked": 409,
     "rate-limited": 429,
     "too-many-jobs": 429,
     "body-too-large": 413,
@@ -56,6 +58,7 @@ FAMILIES: Final[tuple[tuple[type[SulqError], int], ...]] = (
 )
 FAILED: Final = "The curator failed."
 ATTENTION: Final = "This dataset needs its owner's attention; nothing was spent."
+UNWRITTEN: Final = "The server's access log or store needs its owner's attention; nothing was done."
 RETRY_SECONDS: Final = "2"  # after which a caller may try again what could not be reached
 # Headers of every response that names none of its own: nothing is kept, framed, guessed at or run.
 HEADERS: Final[dict[str, str]] = {
@@ -70,6 +73,8 @@ HEADERS: Final[dict[str, str]] = {
 }
 HSTS: Final = "max-age=31536000"
 BELOW: Final = ["", "v1", "datasets"]  # the words before a dataset's name
+REQUEST_ID: Final = "sulq.request_id"  # where the scope of a request has its id
+REQUEST_ID_BYTES: Final = 8
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger(__name__)
 
@@ -120,7 +125,7 @@ def told(error: SulqError, *, owner: bool = False) -> dict[str, str]:
     if isinstance(error, CuratorError):
         message, remedy = FAILED, CODES[error.code]
     elif isinstance(error, SetupError) and status_of(error, owner=owner) == 503:
-        message, remedy = ATTENTION, CODES[error.code]
+        message, remedy = UNWRITTEN if error.code.startswith("access-") else ATTENTION, CODES[error.code]
     return {"kind": _kind(error), "code": error.code, "message": message, "remedy": remedy}
 
 
@@ -160,14 +165,16 @@ class RequestGuard:
             return
         begun, status = time.monotonic(), 0
         head = scope["method"] == "HEAD"
-        inner = {**scope, "method": "GET"} if head else scope
+        request_id = random_bytes(REQUEST_ID_BYTES).hex()  # ours: one that a caller names is not looked at
+        inner = {**scope, REQUEST_ID: request_id} | ({"method": "GET"} if head else {})
+        own_headers = [*self._headers, (b"x-request-id", request_id.encode())]
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 named = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *(own for own in self._headers if own[0] not in named)]
+                message["headers"] = [*message["headers"], *(own for own in own_headers if own[0] not in named)]
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)

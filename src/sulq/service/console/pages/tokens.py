@@ -1,4 +1,4 @@
-"""Tokens: signing in with one and out again; for the owner, who has one: they are made, shown once, and ended here."""
+"""Tokens: signing in with one and out again; for the owner, who has one: made, shown once, rotated, ended here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sulq.service.console import guard
 from sulq.service.console.api import Api, Refusal, SignedOut, Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import address, page
-from sulq.service.console.session import Session, forget
+from sulq.service.console.session import TOKEN, Session, forget
 from sulq.service.console.visit import Endpoint, Visit
 
 MAX_FORM_BYTES: Final = 4 * 1024  # a form that holds a token alone, from somebody unknown
@@ -46,11 +46,11 @@ def sign_in(api: ASGIApp) -> Endpoint:
         door = None
         try:
             fields = await guard.form(request, None, limit=MAX_FORM_BYTES)
-            session = Session.begin(fields.text("token"))
-            if session is None:
+            token = fields.text("token")
+            if not TOKEN.fullmatch(token):
                 return _door("That does not look like a token. Paste all of it, without blanks.", 400)
-            door = Api(api, session.token, request)
-            await door.get(at("me"))
+            door = Api(api, request, token=token)
+            session = Session((await door.post(at("sessions"), None))["session"])
         except SignedOut as error:
             unknown = error.refusal.code == "unauthorized"
             return _door(_UNKNOWN if unknown else _said(error.refusal), error.refusal.status)
@@ -67,8 +67,20 @@ def sign_in(api: ASGIApp) -> Endpoint:
 
 
 async def sign_out(visit: Visit) -> Response:
-    """Forget the token in this browser."""
+    """End this session: a copy of its cookie is worthless too."""
     await visit.form()
+    await visit.api.delete(at("sessions", "this"))
+    return _left(visit)
+
+
+async def sign_out_everywhere(visit: Visit) -> Response:
+    """End all of this visitor's sessions."""
+    await visit.form()
+    await visit.api.delete(at("sessions"))
+    return _left(visit)
+
+
+def _left(visit: Visit) -> Response:
     response = RedirectResponse("/sign-in", 303)
     forget(visit.request, response)
     return response
@@ -80,9 +92,9 @@ async def add(visit: Visit) -> Response:
     name, days = fields.text("name"), fields.text("days") or "90"
     body: dict[str, object] = {"name": name, "role": fields.text("role") or "analyst"}
     body["days"] = int(days) if days.isdecimal() and len(days) < 6 else 0
-    chosen = [one for one in fields.all("datasets") if one]
-    if chosen and body["role"] != "owner":
-        body["datasets"] = chosen
+    if body["role"] != "owner":  # none ticked means none
+        chosen = [one for one in fields.all("datasets") if one]
+        body["datasets"] = "all" if fields.text("every") else chosen
     try:
         token = (await visit.api.post(at("analysts"), body))["token"]
     except Refusal as refusal:
@@ -90,10 +102,25 @@ async def add(visit: Visit) -> Response:
     return await people(visit, made={"name": name, "role": body["role"], "token": token})
 
 
+async def rotate(visit: Visit) -> Response:
+    """Give somebody a new token; the old one is good for the overlap that was chosen."""
+    fields = await visit.form()
+    name, hours = str(visit.request.path_params["who"]), fields.text("hours") or "24"
+    overlap = 3600 * int(hours) if hours.isdecimal() and len(hours) < 4 else -1
+    try:
+        token = (await visit.api.post(at("analysts", name, "rotate"), {"overlap": overlap}))["token"]
+    except Refusal as refusal:
+        return await people(visit, fields, refusal)
+    return await people(visit, made={"name": name, "token": token, "overlap": int(hours)})
+
+
 async def revoke(visit: Visit) -> Response:
     """End a token; it counts from the next call on."""
-    await visit.form()
-    await visit.api.delete(at("analysts", visit.request.path_params["who"]))
+    fields = await visit.form()
+    try:
+        await visit.api.delete(at("analysts", visit.request.path_params["who"]))
+    except Refusal as refusal:
+        return await people(visit, fields, refusal)
     return RedirectResponse("/people", 303)
 
 

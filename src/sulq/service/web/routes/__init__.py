@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sulq.service.web.openapi import ANY, OF_A_DEBIT, OF_A_NAME, Documented, refusals
 from sulq.service.web.requests import Caller, known
 from sulq.service.web.responses import Json
-from sulq.service.web.routes import asking, jobs, ledger, probes, registry
+from sulq.service.web.routes import asking, jobs, ledger, people, probes, registry
 
 _AWAY: Final[dict[int | str, Any]] = {503: {"model": registry.HealthReply, "description": "The clerk does not answer."}}
 _HEALTH: Final = refusals({400: "Refused.", 429: "Too many calls."}) | _AWAY
@@ -58,12 +58,20 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] 
     ("POST", f"{ONE}/verify", ledger.verify, "ledger", Documented(ledger.LedgerReport)),
     ("GET", f"{ONE}/export", ledger.export, "ledger", Documented(ledger.LedgerReport)),
     ("PUT", f"{ONE}/shares/{{analyst}}", ledger.share, "ledger", Documented(ledger.LedgerReport, ledger.ShareBody)),
-    ("GET", "/analysts", registry.principals, "analysts", Documented(registry.PrincipalsReply)),
+    ("GET", "/analysts", people.principals, "analysts", Documented(people.PrincipalsReply)),
     (
-        "POST", "/analysts", registry.add, "analysts",
-        Documented(registry.TokenReply, registry.PrincipalBody, OF_A_NAME, status=201),
+        "POST", "/analysts", people.add, "analysts",
+        Documented(people.TokenReply, people.PrincipalBody, OF_A_NAME, status=201),
     ),
-    ("DELETE", "/analysts/{name}", registry.revoke, "analysts", _EMPTY),
+    ("DELETE", "/analysts/{name}", people.revoke, "analysts", _EMPTY),
+    (
+        "POST", "/analysts/{name}/rotate", people.rotate, "analysts",
+        Documented(people.TokenReply, people.RotationBody, status=201),
+    ),
+    ("POST", "/sessions", people.begin, "analysts", Documented(people.SessionReply, status=201)),
+    ("DELETE", "/sessions", people.end_all, "analysts", _EMPTY),
+    ("DELETE", "/sessions/this", people.end, "analysts", _EMPTY),
+    ("GET", "/access", people.access, "analysts", Documented(people.AccessReply)),
     ("GET", "/kinds", jobs.kinds, "jobs", Documented(jobs.KindsReply)),
     ("POST", f"{ONE}/jobs", jobs.start, "jobs", Documented(jobs.JobReply, jobs.JobBody, status=202)),
     ("GET", "/jobs", jobs.mine, "jobs", Documented(jobs.JobsReply)),

@@ -1,10 +1,10 @@
-"""The service itself, its datasets and its people: health, metrics, tokens; registering; letting in and ending."""
+"""The service itself and its datasets: health, metrics, whose token it is; registering and withdrawing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from fastapi import Request
 from pydantic import BaseModel, Field
@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse, Response
 from sulq.data_files import MAX_PARTS
 from sulq.errors import SulqError
 from sulq.language.privacy import MAX_DELTA_SHARE
-from sulq.service.clerk.access import MAX_TOKEN_DAYS, TOKEN_DAYS
 from sulq.service.sandbox.isolation import files, rights
 from sulq.service.web.requests import Asker, Body, ClerkClient, Tree
 from sulq.service.web.responses import Json
@@ -129,27 +128,6 @@ class LookReply(BaseModel):
     model_config = {"extra": "allow"}
 
 
-class PrincipalsReply(BaseModel):
-    """Everybody who was ever let in; no token, no hash of one."""
-
-    principals: list[dict[str, Any]]
-
-
-class PrincipalBody(Body):
-    """Whom to let in: role, the datasets they may see (null: all), and for how many days."""
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$")]
-    role: Literal["owner", "analyst", "auditor"] = "analyst"
-    datasets: list[str] | None = None
-    days: Annotated[int, Field(ge=1, le=MAX_TOKEN_DAYS)] = TOKEN_DAYS
-
-
-class TokenReply(BaseModel):
-    """The token; it is shown this once."""
-
-    token: str
-
-
 async def datasets(caller: Asker) -> Json:
     """The datasets the caller may see."""
     return await caller.reply("datasets")
@@ -175,22 +153,6 @@ async def withdraw(name: str, caller: Asker) -> Response:
 async def look(caller: Asker) -> Json:
     """Names and types of a data file's columns (owner)."""
     return await caller.reply("look", (await caller.body(LookBody)).model_dump(exclude_none=True))
-
-
-async def principals(caller: Asker) -> Json:
-    """Everybody who was ever let in (owner)."""
-    return await caller.reply("principals")
-
-
-async def add(caller: Asker) -> Json:
-    """Let somebody in; the reply shows the token this once (owner)."""
-    return await caller.reply("add_principal", (await caller.body(PrincipalBody)).model_dump(), status=201)
-
-
-async def revoke(name: str, caller: Asker) -> Response:
-    """End somebody's token, from the next call on (owner)."""
-    await caller.ask("revoke", {"name": name})
-    return Response(status_code=204)
 
 
 async def health(request: Request) -> Json:
