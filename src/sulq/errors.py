@@ -124,6 +124,9 @@ CODES: Final[dict[str, str]] = {
     "bad-principal": "Correct the name, role, datasets or days.",
     "name-taken": "Use another name, or end the earlier token first.",
     "too-many-jobs": "Wait for a job of yours to end, or end one.",
+    "job-overrun": "Ask for less in one job, or have the operator raise job_limit; what was asked stays paid.",
+    "job-memory": "Ask for a smaller model or fewer rows, or have the operator raise job_memory; asked stays paid.",
+    "job-lost": "Start it again; what was asked stays paid and in the ledger, and a query asked again is free.",
     "result-let-go": "Take a result away when its job is done; what was asked stays paid and in the ledger.",
     # set-up
     "bad-declaration": "Correct the declaration; public facts are never read off the data.",
