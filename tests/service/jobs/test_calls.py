@@ -20,6 +20,7 @@ from sulq.service.jobs import kinds
 from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.calls import JobCalls
 from sulq.service.jobs.client import JobsClient
+from tests.service.jobs.test_main import parts
 from tests.service.jobs.test_manager import COUNT, LONG, PLACE, Nothing, Slow
 from tests.service.office import Office, survey
 from tests.service.service import service
@@ -105,7 +106,7 @@ def test_a_job_is_found_whichever_web_process_is_asked() -> None:
             found = told(f"/v1/jobs/{key}")
             assert (found["state"], found["done"]) == ("done", 1)
             assert [job["id"] for job in told("/v1/jobs")["jobs"]] == [key]
-        first = running.supervisor.pids()["jobs"]
+        _, first, _ = parts(running)
         os.kill(first, signal.SIGSTOP)
         with httpx.Client(base_url=running.url, headers=token, timeout=LONG) as other, ThreadPoolExecutor(1) as pool:
             assert other.get("/v1/me").status_code == 200

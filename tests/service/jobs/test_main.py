@@ -17,6 +17,7 @@ import pytest
 import sulq
 from benchmarks.server import logged
 from sulq.answers import wire
+from sulq.service.jobs.fork_server import SESSION_NICE
 from sulq.service.jobs.runner import NICE
 from sulq.service.sandbox import launcher
 from tests.service.jobs.test_manager import COUNT, LONG, PLACE
@@ -66,8 +67,8 @@ class Maker:
         return self.http.request("DELETE", f"/v1/jobs/{key}").json()
 
 
-def parents() -> dict[int, int]:
-    """Each process of this machine and its parent."""
+def processes() -> dict[int, tuple[int, int]]:
+    """Each process of this machine, its parent and its session."""
     found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -75,22 +76,23 @@ def parents() -> dict[int, int]:
         except OSError:
             continue
         if words[0] != "Z":
-            found[int(stat.parent.name)] = int(words[1])
+            found[int(stat.parent.name)] = (int(words[1]), int(words[3]))
     return found
 
 
-def children(running: Running) -> tuple[int, set[int]]:
-    """The fork server of a service, and the children that run its jobs."""
-    known, jobs = parents(), running.supervisor.pids()["jobs"]
-    server = next(pid for pid, parent in known.items() if parent == jobs)
-    return server, {pid for pid, parent in known.items() if parent == server}
+def parts(running: Running) -> tuple[int, int, set[int]]:
+    """The fork server of a service, the manager, and the children that run its jobs."""
+    server = running.supervisor.pids()["jobs"]
+    forked = {pid: session for pid, (parent, session) in processes().items() if parent == server}
+    manager = next(pid for pid, session in forked.items() if session == pid)
+    return server, manager, forked.keys() - {manager}
 
 
 def gone(pids: set[int]) -> bool:
     deadline = time.monotonic() + LONG
-    while pids & parents().keys() and time.monotonic() < deadline:
+    while pids & processes().keys() and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not pids & parents().keys()
+    return not pids & processes().keys()
 
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
@@ -140,7 +142,7 @@ def test_a_job_that_computes_is_cancelled_at_once(odd: Running, alice: Maker) ->
     """Its process is gone, what it found stays, and another job has its slot."""
     key = alice.start("computes")
     assert alice.until(key, "running", done=1)["seconds_left"] > 7000
-    _, running = children(odd)
+    *_, running = parts(odd)
     assert len(running) == 1
     told = alice.cancel(key)
     assert (told["state"], told["result"], told["seconds_left"]) == ("cancelled", {"found": 1}, None)
@@ -170,11 +172,11 @@ def test_a_job_that_is_killed_fails_alone(odd: Running, alice: Maker, bob: Maker
     """By the system, as when the machine's memory runs out."""
     first, other = alice.start("computes"), bob.start("computes")
     alice.until(first, "running", done=1)
-    _, one = children(odd)
+    *_, one = parts(odd)
     bob.until(other, "running", done=1)
     second = alice.start("computes")
     alice.until(second, "running", done=1)
-    _, all_of_them = children(odd)
+    *_, all_of_them = parts(odd)
     os.kill(max(all_of_them - one), signal.SIGKILL)
     deadline = time.monotonic() + LONG
     while len(states := [alice.told(first), bob.told(other), alice.told(second)]) and time.monotonic() < deadline:
@@ -224,24 +226,26 @@ def test_health_says_how_jobs_are_kept_apart(odd: Running, alice: Maker) -> None
 
 def test_a_fork_server_has_one_thread_and_few_files(odd: Running) -> None:
     """No thread of Python's that a fork would lose, no listener, no socket but its own."""
-    server, _ = children(odd)
+    server, manager, _ = parts(odd)
     threads = [(task / "comm").read_text().strip() for task in Path(f"/proc/{server}/task").iterdir()]
     assert [name for name in threads if not name.startswith("jemalloc")] == ["python"]
     held = [str(fd.readlink()) for fd in Path(f"/proc/{server}/fd").iterdir()]
     assert sum("socket:" in name for name in held) == 1
-    jobs = odd.supervisor.pids()["jobs"]
-    assert sum("socket:" in str(fd.readlink()) for fd in Path(f"/proc/{jobs}/fd").iterdir()) > 1, "the control"
+    assert sum("socket:" in str(fd.readlink()) for fd in Path(f"/proc/{manager}/fd").iterdir()) > 1, "the control"
+    groups = [Path(f"/proc/{pid}/autogroup") for pid in (server, manager)]
+    if groups[0].exists():
+        assert [group.read_text().split()[-1] for group in groups] == [str(SESSION_NICE), "0"]
 
 
-@pytest.mark.parametrize("part", ["jobs", "fork server"])
+@pytest.mark.parametrize("part", ["manager", "fork server"])
 def test_the_process_may_be_killed_and_comes_back(odd: Running, alice: Maker, bob: Maker, part: str) -> None:
     """Asks go on; its jobs are lost, which their makers and nobody else are told; the next jobs run."""
     key = alice.start("computes")
     alice.until(key, "running", done=1)
-    server, running = children(odd)
-    os.kill(odd.supervisor.pids()["jobs"] if part == "jobs" else server, signal.SIGKILL)
+    server, manager, running = parts(odd)
+    os.kill(manager if part == "manager" else server, signal.SIGKILL)
     assert bob.http.post("/v1/datasets/survey/ask", json=question(50_000)).status_code == 200
-    assert gone({server, *running})
+    assert gone({server, manager, *running})
     deadline = time.monotonic() + LONG
     while (reply := alice.http.get(f"/v1/jobs/{key}")).status_code in (200, 503) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -258,7 +262,7 @@ def test_a_job_past_its_time_is_ended_with_what_it_found() -> None:
             quick, key = alice.start("queries"), alice.start("computes")
             assert alice.until(quick, "done")
             alice.until(key, "running", done=1)
-            _, own = children(running)
+            *_, own = parts(running)
             told = alice.until(key, "failed")
         assert (told["error"]["code"], told["result"]) == ("job-overrun", {"found": 1})
         assert gone(own)

@@ -1,11 +1,12 @@
 """A process that has loaded all kinds of job, and forks one child for each job: it starts in milliseconds.
 
-It is forked itself before its parent has a thread, a token or a setting, and has one thread for good (but Arrow's
-allocator's own, which is made for forks): whatever a child inherits is the program alone. All it is told is over one
-socket, in messages of one size: start a child on a socket that comes along, or end one. It alone knows the children's
-process ids and collects them, so that no id is signalled that was given to another process meanwhile.
+It forks the process that manages jobs before there is a thread, a token or a setting, and has one thread for good (but
+Arrow's allocator's own, which is made for forks): whatever a job's process inherits is the program alone. All it is
+told is over one socket, in messages of one size: start a child on a socket that comes along, or end one. It alone knows
+the children's process ids and collects them, so that no id is signalled that was given to another process meanwhile.
 
-It ends with its parent, and its children with it.
+It ends with the manager or the supervisor, and its children with it. Linux may weigh processes by session, and their
+nice value within it alone: so the manager has a session of its own, and this one has little weight as a whole.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import select
 import signal
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from sulq.service import logs
@@ -30,29 +33,35 @@ from sulq.service.jobs import runner
 START, KILL = 0, 1
 MESSAGE: Final = struct.Struct("=BQQQ")  # what to do, the child's number, its memory in bytes, the network outside
 WAKE_BYTES: Final = 4096
+AUTOGROUP: Final = Path("/proc/self/autogroup")  # of this session, where Linux weighs sessions
+SESSION_NICE: Final = 10  # its weight against asks; of the children within it less (runner.NICE)
 END_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 
 @dataclass(eq=False, slots=True)
 class ForkServer:
-    """The parent's end; `ended` is told when the process is gone, and no job can run any more."""
+    """The manager's end of the socket."""
 
     sock: socket.socket
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
-    def fork(cls) -> ForkServer:
-        """Fork it off this process, which must have one thread."""
+    def become(cls) -> ForkServer:
+        """Turn this process, which must have one thread, into the server; returns in a child, the manager."""
         ours, theirs = socket.socketpair()
         if os.fork() == 0:
+            theirs.close()
+            with contextlib.suppress(OSError):
+                os.setsid()
+            return cls(ours)
+        try:
             _only(theirs.fileno())
-            try:
-                serve(theirs)
-            finally:
-                os._exit(0)
-        theirs.close()
-        return cls(ours)
+            with contextlib.suppress(OSError):
+                AUTOGROUP.write_text(str(SESSION_NICE), encoding="ascii")
+            serve(theirs)
+        finally:
+            os._exit(0)
 
     def watch(self, ended: Callable[[], None]) -> None:
         """Tell when it has ended."""
@@ -77,12 +86,6 @@ class ForkServer:
         with self._lock, contextlib.suppress(OSError):
             self.sock.sendall(MESSAGE.pack(KILL, number, 0, 0))
 
-    def close(self) -> None:
-        """End it and its children."""
-        with contextlib.suppress(OSError):
-            self.sock.shutdown(socket.SHUT_RDWR)
-        self.sock.close()
-
 
 @dataclass(frozen=True, slots=True)
 class Runner:
@@ -98,14 +101,14 @@ class Runner:
 
 
 def serve(sock: socket.socket) -> None:
-    """Fork, end and collect children until the parent is gone; then end those that are left."""
+    """Fork, end and collect children until the manager is gone or this is told to end; then end those that are left."""
     logs.start("jobs")
     gc.collect()
     gc.freeze()  # what is shared with the children is not looked at again, and so not copied
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the parent's end is this one's
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
@@ -114,20 +117,22 @@ def serve(sock: socket.socket) -> None:
     poll.register(woken, select.POLLIN)
     children: dict[int, int] = {}
     told = True
-    while told:
-        ready = {number for number, _ in poll.poll()}
-        if woken in ready:
-            with contextlib.suppress(BlockingIOError):
-                os.read(woken, WAKE_BYTES)
-            _collect(children)
-        if sock.fileno() in ready:
-            told = _told(sock, children)
-    for pid in children.values():
-        os.kill(pid, signal.SIGKILL)
+    try:
+        while told:
+            ready = {number for number, _ in poll.poll()}
+            if woken in ready:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(woken, WAKE_BYTES)
+                _collect(children)
+            if sock.fileno() in ready:
+                told = _told(sock, children)
+    finally:
+        for pid in children.values():
+            os.kill(pid, signal.SIGKILL)
 
 
 def _told(sock: socket.socket, children: dict[int, int]) -> bool:
-    """Do one thing that is told; False where there is nobody any more to tell."""
+    """Do one thing that is told; False where the manager is gone."""
     try:
         said, fds, _, _ = socket.recv_fds(sock, MESSAGE.size, 1)
     except OSError:

@@ -2,12 +2,12 @@
 
 Started by the supervisor as `python -m sulq.service.jobs.main`; on its standard input one line of JSON: `listen`, the
 listening socket's descriptor; `clerk`, the path of the clerk's socket; `service`, the settings; `key`, what ids of jobs
-are marked with; `outside`, the network it must not be in.
+are marked with; `outside`, the network it must not be in. The process that was started forks the jobs' processes; its
+first child manages them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
 import tempfile
@@ -22,7 +22,6 @@ from sulq.service.jobs.manager import Jobs
 from sulq.service.sandbox import isolation
 from sulq.service.settings import Service, Tree
 
-NICE: Final = 5  # passing questions on comes after asks, and before jobs
 NOWHERE: Final = "/nonexistent"
 MIB: Final = 2**20
 
@@ -32,9 +31,8 @@ def main() -> None:
     # No folder here is ours to write; a job's library that only asks where files would lie must not fail at that.
     tempfile.tempdir = tempfile.tempdir or NOWHERE
     isolation.closed()
-    with contextlib.suppress(OSError):
-        os.nice(NICE)
-    children = ForkServer.fork()  # before there is a thread, a setting or a token
+    rights = isolation.rights()  # of this process and all that it forks
+    children = ForkServer.become()  # before there is a thread, a setting or a token
     told = isolation.settings("jobs")
     children.watch(lambda: os._exit(4))  # the next one has another
     service = Service.from_json(cast("Tree", told["service"]))
@@ -45,7 +43,7 @@ def main() -> None:
     jobs = Jobs(launch, line.call, slots=service.jobs, limit=service.job_limit, key=key)
     threading.Thread(target=jobs.probe, daemon=True).start()
     apart = isolation.network() not in (0, outside)
-    told_apart = {"network": "namespace" if apart else "open", "files": isolation.files(), "rights": isolation.rights()}
+    told_apart = {"network": "namespace" if apart else "open", "files": isolation.files(), "rights": rights}
     JobCalls(jobs, line.call, told_apart).serve(socket.socket(fileno=cast("int", told["listen"])))
 
 
