@@ -61,7 +61,7 @@ class Office:
         self.manager = self
         self.seen: list[str] = []
         self.service = Service(folder, rate=1_000_000)
-        self.near = NearJobs(lambda frame: self.call(frame))
+        self.near = NearJobs(lambda frame: self.call(frame))  # noqa: PLW0108 - tests put another call in its place
         self.tokens = {"owner": self.access.add("owner", "owner")}
         for name, role in (("analyst", "analyst"), ("other", "analyst"), ("auditor", "auditor")):
             self.tokens[name] = self.access.add(name, role, ["survey"])  # a second dataset is the owner's alone

@@ -234,7 +234,9 @@ def found_by_children(worker: str, clerk: str = "", jobs: str = "") -> Iterator[
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), *([before] if before else [])])
     usual = dict(process.PARTS)
-    process.PARTS.update({part: module for part, module in (("worker", worker), ("clerk", clerk), ("jobs", jobs)) if module})
+    process.PARTS.update(
+        {part: module for part, module in (("worker", worker), ("clerk", clerk), ("jobs", jobs)) if module}
+    )
     try:
         yield
     finally:

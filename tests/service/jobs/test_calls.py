@@ -1,4 +1,4 @@
-"""The jobs' process as web processes call it: whose a job is, found whichever of them is asked, away or halted (T79)."""
+"""The jobs' process as web processes call it: whose a job is, whichever of them is asked; away, or halted (T79)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import pytest
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.service.ipc import SocketPool
 from sulq.service.jobs import kinds
-from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.calls import JobCalls
 from sulq.service.jobs.client import JobsClient
+from sulq.service.jobs.kind import JobKind
 from tests.service.jobs.test_main import parts
 from tests.service.jobs.test_manager import COUNT, LONG, PLACE, Nothing, Slow
 from tests.service.office import Office, survey

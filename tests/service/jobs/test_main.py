@@ -150,10 +150,10 @@ def test_a_job_that_computes_is_cancelled_at_once(odd: Running, alice: Maker) ->
     assert alice.until(alice.start("queries"), "done")
 
 
-@pytest.mark.parametrize(("kind", "code"), [("swells", "job-memory"), ("dies", "job-lost"), ("speaks", "engine-failed")])
-def test_a_job_that_goes_wrong_fails_alone(
-    log: Path, alice: Maker, bob: Maker, kind: str, code: str
-) -> None:
+@pytest.mark.parametrize(
+    ("kind", "code"), [("swells", "job-memory"), ("dies", "job-lost"), ("speaks", "engine-failed")]
+)
+def test_a_job_that_goes_wrong_fails_alone(log: Path, alice: Maker, bob: Maker, kind: str, code: str) -> None:
     """With a code and what it had found; others run on. Nothing of what it says is logged but its kind and code."""
     other = bob.start("computes")
     bob.until(other, "running", done=1)
@@ -179,7 +179,7 @@ def test_a_job_that_is_killed_fails_alone(odd: Running, alice: Maker, bob: Maker
     *_, all_of_them = parts(odd)
     os.kill(max(all_of_them - one), signal.SIGKILL)
     deadline = time.monotonic() + LONG
-    while len(states := [alice.told(first), bob.told(other), alice.told(second)]) and time.monotonic() < deadline:
+    while states := [alice.told(first), bob.told(other), alice.told(second)] and time.monotonic() < deadline:
         failed = [told for told in states if told["state"] == "failed"]
         if failed:
             break
@@ -214,7 +214,7 @@ def test_a_job_reaches_nothing_but_its_own_questions(odd: Running) -> None:
     assert (odd.folder / "survey.parquet").is_file()
 
 
-def test_health_says_how_jobs_are_kept_apart(odd: Running, alice: Maker) -> None:
+def test_health_says_how_jobs_are_kept_apart(alice: Maker) -> None:
     """The process and its children, each by what it gave up."""
     alice.until(alice.start("queries"), "done")
     told = alice.http.get("/v1/health").json()["jobs"]

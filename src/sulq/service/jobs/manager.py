@@ -197,9 +197,7 @@ class Jobs:
                 runner.kill()
                 return None
             try:
-                ipc.send(
-                    runner.sock, {"dataset": job.dataset, "kind": job.kind.name, "parameters": job.parameters}
-                )
+                ipc.send(runner.sock, {"dataset": job.dataset, "kind": job.kind.name, "parameters": job.parameters})
                 while True:
                     frame = ipc.receive(runner.sock)
                     if "call" in frame:
@@ -295,7 +293,9 @@ class Jobs:
         """One's own job."""
         with self._lock:
             job = self._jobs.get(key)
-        if job is None and hmac.compare_digest(self._mark(owner, key[:ID_BYTES]), key[ID_BYTES:].encode(errors="replace")):
+        if job is None and hmac.compare_digest(
+            self._mark(owner, key[:ID_BYTES]), key[ID_BYTES:].encode(errors="replace")
+        ):
             raise AccessDenied("job-lost", "The server keeps no jobs when it is started again, and of many the latest.")
         if job is None or job.owner != owner:
             raise AccessDenied("not-found", "There is no such job.")

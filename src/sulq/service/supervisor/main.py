@@ -295,7 +295,12 @@ class Supervisor:
 
     def _end(self) -> None:
         self._stopping = True
-        grace = {"web": WEB_GRACE, "jobs": JOBS_GRACE, "clerk": self._service.limit + CLERK_GRACE, "worker": WORKER_GRACE}
+        grace = {
+            "web": WEB_GRACE,
+            "jobs": JOBS_GRACE,
+            "clerk": self._service.limit + CLERK_GRACE,
+            "worker": WORKER_GRACE,
+        }
         for part, patience in grace.items():
             ending = [
                 threading.Thread(target=process.stop, args=(patience,))

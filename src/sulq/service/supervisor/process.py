@@ -34,7 +34,9 @@ PARTS: Final[dict[str, str]] = {
     "web": "sulq.service.web.main",
     "worker": "sulq.service.worker.main",
 }
-BARE: Final = frozenset({"jobs", "look", "web", "worker"})  # these are told nothing by the environment but what they need
+BARE: Final = frozenset(
+    {"jobs", "look", "web", "worker"}
+)  # these are told nothing by the environment but what they need
 DATA: Final = frozenset({"look", "worker"})
 # Memory is limited by addresses, which every thread of a large machine would claim in advance.
 FEW_THREADS: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
