@@ -381,7 +381,8 @@ def test_the_servers_settings_are_read(tmp_path: Path) -> None:
     found = read(write(tmp_path, SERVED))
     assert found.server == Service(
         tmp_path / "kept", "0.0.0.0", 8765, tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "data", 3, 12.5,
-        1024, 2, True, 60, 0.5, ("curator.example.org",), "https://curator.example.org", False, tmp_path / "books", 3, 60.0, 1500,
+        1024, 2, True, 60, 0.5, ("curator.example.org",), "https://curator.example.org", False, tmp_path / "books",
+        3, 60.0, 1500,
     )  # fmt: skip
     dataset = found.datasets["a"]
     assert dict(dataset.shares) == {"alice": (0.5, 0.1), "bob": (1.0, 0.0)}

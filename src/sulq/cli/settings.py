@@ -438,10 +438,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "jobs": (_whole(1, 64), "Jobs that run at a time; as many again are there for who has none; default: 4."),
         "job_limit": (_seconds, "Seconds after which a job is ended, what it found kept; default: 7200."),
         "job_memory": (_whole(1024, 2**20), "MiB that a job may take, the program's own 400 included; default: 2048."),
-        "share_answers": (
-            _truth,
-            "true: a stored answer is given again to every analyst of the dataset, not its asker alone.",
-        ),
+        "share_answers": (_truth, "true: stored answers are given again to every analyst, not their asker alone."),
         "rate": (_whole(1, 10**7), "Calls a minute for each token; default: 1200."),
         "schedule": (
             _seconds,

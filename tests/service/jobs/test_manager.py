@@ -216,12 +216,14 @@ def test_what_an_ended_job_found_counts_too_T85(
     """It stays there to be seen, so it takes room."""
     monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1)
     for _ in range(2):
+        slow.left.clear()
         job = several.start("alice", "survey", "slow", {}, database_asks)
         slow.let.release()
         until_step(job, 1)
         several.jobs.end("alice", job.id)
-        slow.let.release()
         assert job.ended.wait(LONG)
+        slow.let.release()
+        assert slow.left.wait(LONG), "the next one's steps are its own"
         deadline = time.monotonic() + LONG
         while not job.over and time.monotonic() < deadline:
             time.sleep(0.005)

@@ -161,7 +161,7 @@ class Jobs:
         """Run what may run."""
         with self._lock:
             while not self._closed and (job := self._queue.take()) is not None:
-                job.state, job.deadline = "running", self._clock() + self._limit
+                job.deadline = self._clock() + self._limit
                 threading.Thread(target=self._run, args=(job,), daemon=True).start()
 
     def _run(self, job: Job) -> None:
@@ -203,7 +203,7 @@ class Jobs:
                     if "call" in frame:
                         ipc.send(runner.sock, self._asked(job, frame))
                     elif "confined" in frame:
-                        self.confined = _frame(frame["confined"])
+                        self._begin(job, _frame(frame["confined"]))
                     elif "done" in frame:
                         self._advance(job, frame)
                     else:
@@ -245,6 +245,13 @@ class Jobs:
             if code != "not-ready" or not job.live or self._clock() > until:  # nothing is paid of what is not ready
                 return reply
             time.sleep(RETRY_SECONDS)
+
+    def _begin(self, job: Job, confined: Frame) -> None:
+        """Its child is there, and has given up what it must."""
+        self.confined = confined
+        with self._lock:
+            if job.live:
+                job.state = "running"
 
     def _advance(self, job: Job, frame: Frame) -> None:
         """Note a job's progress, unless it was ended; what was found until then stays."""
