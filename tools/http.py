@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 
+from sulq.service.jobs.calls import offers
 from sulq.service.web.routes import OPEN, document
 from tests.service.matrix import MATRIX
 
@@ -29,7 +30,7 @@ stands. A connection that breaks during an ask leaves it open whether it was cha
 
 def page() -> str:
     """Every route: what it does, who may use it, what its body holds."""
-    told = document(FastAPI(title="sulq", version="1"))
+    told = document(FastAPI(title="sulq", version="1"), offers())
     parts = ["# HTTP", NOTE, HEAD]
     for path, methods in told["paths"].items():
         for method, operation in methods.items():

@@ -186,7 +186,8 @@ def http_ask() -> tuple[dict[str, Walk], dict[str, Walk]]:
     body = {"question": question, "spend": wire.to_json(sulq.Epsilon(SPEND))}
     runs: list[dict[str, Walk]] = []
     with followed() as errors, service(web=1, workers=1) as running:
-        pids = {pid: name.partition("-")[0] for name, pid in running.supervisor.pids().items()}
+        asked = {name: pid for name, pid in running.supervisor.pids().items() if name != "jobs"}  # which no ask enters
+        pids = {pid: name.partition("-")[0] for name, pid in asked.items()}
         headers = {"Authorization": f"Bearer {running.tokens['alice']}"}
         with httpx.Client(base_url=running.url, headers=headers, timeout=300) as client:
             for _ in range(RUNS):

@@ -126,6 +126,9 @@ CODES: Final[dict[str, str]] = {
     "name-revoked": "Use another name; only a name that was not revoked gets a new token, by rotating it.",
     "last-owner": "Let another owner in first; then this one may go.",
     "too-many-jobs": "Wait for a job of yours to end, or end one.",
+    "job-overrun": "Ask for less in one job, or have the operator raise job_limit; what was asked stays paid.",
+    "job-memory": "Ask for a smaller model or fewer rows, or have the operator raise job_memory; asked stays paid.",
+    "job-lost": "Start it again; what was asked stays paid and in the ledger, and a query asked again is free.",
     "result-let-go": "Take a result away when its job is done; what was asked stays paid and in the ledger.",
     # set-up
     "bad-declaration": "Correct the declaration; public facts are never read off the data.",

@@ -366,6 +366,9 @@ workers = 3
 limit = 12.5
 memory = 1024
 web = 2
+jobs = 3
+job_limit = 60
+job_memory = 1500
 share_answers = true
 rate = 60
 schedule = 0.5
@@ -379,6 +382,7 @@ def test_the_servers_settings_are_read(tmp_path: Path) -> None:
     assert found.server == Service(
         tmp_path / "kept", "0.0.0.0", 8765, tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "data", 3, 12.5,
         1024, 2, True, 60, 0.5, ("curator.example.org",), "https://curator.example.org", False, tmp_path / "books",
+        3, 60.0, 1500,
     )  # fmt: skip
     dataset = found.datasets["a"]
     assert dict(dataset.shares) == {"alice": (0.5, 0.1), "bob": (1.0, 0.0)}
@@ -398,6 +402,9 @@ def test_the_servers_settings_are_read(tmp_path: Path) -> None:
         "workers = 0",
         "memory = 1",
         "web = 0",
+        "jobs = 0",
+        "job_limit = 0",
+        "job_memory = 256",
         "rate = 0",
         "rate = true",
         "limit = 0",

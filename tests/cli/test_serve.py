@@ -100,7 +100,7 @@ def test_settings_and_declarations_reach_the_server_whole(folder: Path) -> None:
     found = read(folder / "sulq.toml")
     service = replace(
         found.server, workers=3, limit=5.0, memory=512, web=2, share_answers=True, rate=7, schedule=1.0, hosts=("a",),
-        data_root=folder, ledgers=folder / "books",
+        data_root=folder, ledgers=folder / "books", jobs=2, job_limit=60.0, job_memory=1500,
     )  # fmt: skip
     assert Service.from_json(service.to_json()) == service
     declared = declaration(found.datasets["visits"])

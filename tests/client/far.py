@@ -31,7 +31,6 @@ class Loop:
     """An application, answering in a thread of its own."""
 
     def __init__(self, app: RequestGuard) -> None:
-        self._app = app
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -43,7 +42,6 @@ class Loop:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._app.app.state.jobs.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(120)
         self._loop.close()

@@ -21,7 +21,7 @@ class Door:
         self, office: Office, *, app: RequestGuard | None = None, client: str = "127.0.0.1", beside: Door | None = None
     ) -> None:
         self.office = office
-        self.app = app or create_app(office.call, office.service, console=False)
+        self.app = app or create_app(office.call, office.service, console=False, jobs=office.near.client)
         self._runner = asyncio.Runner() if beside is None else beside._runner
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False, client=(client, 1))
         self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
@@ -48,7 +48,6 @@ class Door:
     def close(self) -> None:
         self._runner.run(self._http.aclose())
         self._runner.close()
-        self.app.app.state.jobs.close()
         self.office.close()
 
     def __enter__(self) -> Self:

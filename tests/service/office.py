@@ -18,6 +18,7 @@ from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings, Service
+from tests.service.near_jobs import NearJobs
 
 COLUMNS = {
     "age": sulq.Int(0, 120),
@@ -61,6 +62,7 @@ class Office:
         self.manager = self
         self.seen: list[str] = []
         self.service = Service(folder, rate=1_000_000)
+        self.near = NearJobs(lambda frame: self.call(frame))  # noqa: PLW0108 - tests put another call in its place
         self.tokens = {"owner": self.access.add("owner", "owner")}
         for name, role in (("analyst", "analyst"), ("other", "analyst"), ("auditor", "auditor")):
             self.tokens[name] = self.access.add(name, role, ["survey"])  # a second dataset is the owner's alone
@@ -100,6 +102,7 @@ class Office:
             raise AccessDenied("not-found", "There is no such dataset.")
 
     def close(self) -> None:
+        self.near.jobs.close()
         self.access.close()
         for database in self.databases.values():
             database.close()

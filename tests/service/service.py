@@ -182,6 +182,7 @@ def service(
     rows: int = ROWS,
     worker: str = "",
     clerk: str = "",
+    jobs_part: str = "",
     shares: dict[str, tuple[float, float]] | None = None,
     ledger: str | None = None,
     anchor: Path | None = None,
@@ -195,11 +196,11 @@ def service(
 ) -> Iterator[Running]:
     """The whole service in processes of its own, supervised by a thread of this one.
 
-    `web=1` once there is somebody to speak HTTP to; `url` is then set. `worker` and
-    `clerk`: modules of the tests' to run in their place. `data`: the address of the
+    `web=1` once there is somebody to speak HTTP to; `url` is then set. `worker`, `clerk`
+    and `jobs_part`: modules of the tests' to run in their place. `data`: the address of the
     rows, where they lie in a database. `settings` are Service's.
     """
-    with tempfile.TemporaryDirectory(prefix="sulq-") as name, found_by_children(worker, clerk):
+    with tempfile.TemporaryDirectory(prefix="sulq-") as name, found_by_children(worker, clerk, jobs_part):
         folder = Path(name)
         declared = declare(
             "survey", data or survey(folder / "survey.parquet", rows), COLUMNS, unit=sulq.Unit("person"),
@@ -228,12 +229,14 @@ def service(
 
 
 @contextlib.contextmanager
-def found_by_children(worker: str, clerk: str = "") -> Iterator[None]:
-    """Let child processes find this tree, and put modules in the worker's and the clerk's place."""
+def found_by_children(worker: str, clerk: str = "", jobs: str = "") -> Iterator[None]:
+    """Let child processes find this tree, and put modules in the place of workers, clerk and jobs' process."""
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), *([before] if before else [])])
     usual = dict(process.PARTS)
-    process.PARTS.update({part: module for part, module in (("worker", worker), ("clerk", clerk)) if module})
+    process.PARTS.update(
+        {part: module for part, module in (("worker", worker), ("clerk", clerk), ("jobs", jobs)) if module}
+    )
     try:
         yield
     finally:

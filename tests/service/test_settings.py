@@ -35,6 +35,9 @@ def test_the_servers_settings_come_back() -> None:
             0.5,
             hosts=("a", "b"),
             public_url="https://c",
+            jobs=2,
+            job_limit=60.0,
+            job_memory=1500,
         ),
     ):
         assert Service.from_json(json.loads(json.dumps(service.to_json()))) == service

@@ -435,10 +435,10 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "limit": (_seconds, "Seconds after which a question is stopped, charged; default: 30."),
         "memory": (_whole(256, 2**20), "MiB that a worker may take; default: 4096."),
         "web": (_whole(1, 64), "Processes that answer HTTP; default: 1."),
-        "share_answers": (
-            _truth,
-            "true: a stored answer is given again to every analyst of the dataset, not its asker alone.",
-        ),
+        "jobs": (_whole(1, 64), "Jobs that run at a time; as many again are there for who has none; default: 4."),
+        "job_limit": (_seconds, "Seconds after which a job is ended, what it found kept; default: 7200."),
+        "job_memory": (_whole(1024, 2**20), "MiB that a job may take, the program's own 400 included; default: 2048."),
+        "share_answers": (_truth, "true: stored answers are given again to every analyst, not their asker alone."),
         "rate": (_whole(1, 10**7), "Calls a minute for each token; default: 1200."),
         "schedule": (
             _seconds,

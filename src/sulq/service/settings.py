@@ -22,6 +22,9 @@ Tree = Mapping[str, object]
 WORKERS: Final = 2
 LIMIT_SECONDS: Final = 30.0
 MEMORY_MIB: Final = 4096
+JOBS: Final = 4
+JOB_LIMIT_SECONDS: Final = 7200.0
+JOB_MEMORY_MIB: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ class Service:
     public_url: str | None = None  # where browsers find it, if a proxy speaks TLS for it: https://NAME[:PORT]
     insecure_public: bool = False  # it may listen on a public address without TLS
     ledgers: Path | None = None  # where those of datasets registered by calls lie; None: beside their data
+    jobs: int = JOBS  # that run at a time
+    job_limit: float = JOB_LIMIT_SECONDS
+    job_memory: int = JOB_MEMORY_MIB  # MiB of each
 
     @property
     def tls(self) -> bool:

@@ -23,7 +23,7 @@ class Visitor:
 
     def __init__(self, office: Office) -> None:
         self.office = office
-        self.app = create_app(office.call, office.service)
+        self.app = create_app(office.call, office.service, jobs=office.near.client)
         self._runner = asyncio.Runner()
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
@@ -53,7 +53,6 @@ class Visitor:
     def close(self) -> None:
         self._runner.run(self.http.aclose())
         self._runner.close()
-        self.app.app.state.jobs.close()
         self.office.close()
 
     def __enter__(self) -> Self:

@@ -18,10 +18,11 @@ from sulq.learn.base import Learner
 from sulq.service.jobs import kinds
 from sulq.service.jobs.kind import JobKind
 from sulq.service.jobs.kinds import KINDS, MAX_COLUMNS, learner_kind
-from sulq.service.jobs.manager import Job, Jobs
+from sulq.service.jobs.manager import Job
 from tests.learn.averages import Averages, Majority
 from tests.learn.programs import SPEND, people, program
 from tests.service.door import Door
+from tests.service.near_jobs import Several
 from tests.service.office import Office
 
 PLACE = "/v1/datasets/survey/jobs"
@@ -45,10 +46,9 @@ def door(tmp_path: Path) -> Iterator[Door]:
 
 
 @pytest.fixture
-def several() -> Iterator[Jobs]:
-    made = Jobs()
-    yield made
-    made.close()
+def several() -> Iterator[Several]:
+    with Several() as made:
+        yield made
 
 
 def over(job: Job) -> Job:
@@ -105,7 +105,7 @@ def test_every_learner_is_for_those_who_ask_T79(door: Door, learner: type[Learne
 
 
 @EACH
-def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, learner: type[Learner]) -> None:
+def test_a_job_that_does_not_fit_is_refused_at_once(several: Several, learner: type[Learner]) -> None:
     """An unknown key, a column twice, no column, too many, a label among the columns, a text for a number."""
     good = program(learner).job()["parameters"]
     with people() as db:
@@ -123,7 +123,7 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, learner: type
             with pytest.raises(QuestionError) as refused:
                 several.start("alice", "survey", learner.__name__, good | change, db)
             assert refused.value.code == "bad-request", change
-        assert several.of("alice") == []
+        assert several.jobs.of("alice") == []
         assert db.spent.amount == 0
 
 
@@ -138,7 +138,7 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, learner: type
         ({"spend": {"gamma": 1}}, "bad-loss"),
     ],
 )
-def test_a_learners_own_refusal_is_the_jobs(several: Jobs, change: dict[str, object], code: str) -> None:
+def test_a_learners_own_refusal_is_the_jobs(several: Several, change: dict[str, object], code: str) -> None:
     """With its code and remedy; nothing was spent."""
     with people() as db:
         job = over(several.start("alice", "survey", "Averages", GOOD | change, db))
@@ -180,7 +180,7 @@ def test_a_job_is_ended_over_http(door: Door) -> None:
     """A long fit that its maker ends is cancelled, and the ledger stands still."""
     key = door.post(PLACE, {"kind": "Averages", "parameters": GOOD | {"rounds": 1000}}, "analyst").json()["id"]
     assert door.request("DELETE", f"/v1/jobs/{key}", role="analyst").json()["state"] == "cancelled"
-    job = door.app.app.state.jobs.find("analyst", key)
+    job = door.office.near.jobs.find("analyst", key)
     assert job.ended.wait(20)
     time.sleep(0.1)
     asked = len(door.office.databases["survey"].transcript())
@@ -188,7 +188,7 @@ def test_a_job_is_ended_over_http(door: Door) -> None:
     assert len(door.office.databases["survey"].transcript()) == asked < 1000
 
 
-def test_a_learner_that_breaks_is_a_constant_T31(several: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learner_that_breaks_is_a_constant_T31(several: Several, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong inside a fit, nothing of it is told."""
 
     def broken(*_: object) -> None:
@@ -198,15 +198,15 @@ def test_a_learner_that_breaks_is_a_constant_T31(several: Jobs, monkeypatch: pyt
     with people() as db:
         job = over(several.start("alice", "survey", "Averages", GOOD, db))
     assert job.error["code"] == "engine-failed"
-    assert "CANARY" not in str(job.json())
+    assert "CANARY" not in str(several.told(job))
 
 
-def test_a_parameter_that_was_not_named_keeps_its_default(several: Jobs) -> None:
+def test_a_parameter_that_was_not_named_keeps_its_default(several: Several) -> None:
     """Named ones arrive as they are, whole numbers as whole numbers; None is a value where there may be none."""
     with people() as db:
         named = GOOD | {"weight": 2, "shrink": None, "scale": "unit"}
         job = over(several.start("alice", "survey", "Averages", named, NamedAsks(sulq.testing.exact(db)._oracle)))
-        told = job.json()["result"]["model"]["parameters"]
+        told = several.told(job)["result"]["model"]["parameters"]
     assert told == Averages(rounds=4, weight=2, scale="unit").get_params()
     assert type(told["weight"]) is int
 
@@ -241,7 +241,7 @@ def test_kinds_are_made_of_the_learners() -> None:
     assert isinstance(learner_kind(Averages), JobKind)
 
 
-def test_where_sums_are_counted_no_spend_is_named(several: Jobs) -> None:
+def test_where_sums_are_counted_no_spend_is_named(several: Several) -> None:
     """Under a SubLinear budget a job costs queries, and its model says so; naming an epsilon is refused."""
     budget = sulq.SubLinear(epsilon=1, delta=1e-6, queries=100)
     with people(budget, unit=sulq.Unit(neighbors="zero_out")) as db:

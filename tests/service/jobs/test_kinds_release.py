@@ -16,11 +16,12 @@ from sulq.release.base import Release
 from sulq.service.ipc import MAX_FRAME_BYTES as MOST_OF_A_FRAME
 from sulq.service.jobs import kinds
 from sulq.service.jobs.kinds import KINDS, release_kind
-from sulq.service.jobs.manager import Job, Jobs
+from sulq.service.jobs.manager import Job
 from sulq.service.jobs.publication import ALL, Published, form
 from sulq.service.web.limits import MAX_PLANNED_QUERIES
 from tests.release.programs import EACH, PROGRAMS, WIDE, Program, people, wide_people
 from tests.service.door import Door
+from tests.service.near_jobs import Several
 from tests.service.office import Office
 from tests.service.service import service
 
@@ -30,10 +31,9 @@ ONE = pytest.mark.parametrize("program", EACH, ids=lambda program: program.name)
 
 
 @pytest.fixture
-def several() -> Iterator[Jobs]:
-    made = Jobs()
-    yield made
-    made.close()
+def several() -> Iterator[Several]:
+    with Several() as made:
+        yield made
 
 
 def over(job: Job) -> Job:
@@ -66,7 +66,7 @@ def test_every_release_is_for_those_who_ask_T79(tmp_path: Path, program: Program
 
 
 @ONE
-def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, program: Program) -> None:
+def test_a_job_that_does_not_fit_is_refused_at_once(several: Several, program: Program) -> None:
     """An unknown key, a parameter of another kind, one that is missing, an odd spend."""
     good = program.job()["parameters"]
     needed = next(field.name for field in form(program.release).fields if field.required)
@@ -77,11 +77,11 @@ def test_a_job_that_does_not_fit_is_refused_at_once(several: Jobs, program: Prog
             assert refused.value.code == "bad-request", change
         with pytest.raises(QuestionError):
             several.start("alice", "survey", program.name, {k: v for k, v in good.items() if k != needed}, db)
-        assert several.of("alice") == []
+        assert several.jobs.of("alice") == []
         assert db.spent.amount == 0
 
 
-def test_a_job_is_no_larger_than_a_web_process_holds_T85(several: Jobs) -> None:
+def test_a_job_is_no_larger_than_a_web_process_holds_T85(several: Several) -> None:
     """Rows and models that only a machine of one's own should hold are refused. Control: the most that is taken."""
     good = PROGRAMS["aim"].job()["parameters"]
     kind = release_kind(PROGRAMS["aim"].release)
@@ -103,7 +103,7 @@ def test_a_job_is_no_larger_than_a_web_process_holds_T85(several: Jobs) -> None:
         ({"spend": {"rho": 1}}, "spend-kind"),
     ],
 )
-def test_a_releases_own_refusal_is_the_jobs(several: Jobs, change: dict[str, object], code: str) -> None:
+def test_a_releases_own_refusal_is_the_jobs(several: Several, change: dict[str, object], code: str) -> None:
     """With its code and remedy; nothing was spent."""
     with people() as db:
         job = over(several.start("alice", "survey", "contingency", GOOD | change, db))
@@ -131,7 +131,7 @@ def test_an_ended_job_asks_nothing_more() -> None:
 
 
 def test_rows_that_nobody_named_are_not_more_than_a_job_makes_T85(
-    several: Jobs, monkeypatch: pytest.MonkeyPatch
+    several: Several, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many as the data have, but no more than a web process holds. Control: elsewhere there are more."""
     monkeypatch.setattr(kinds, "MAX_SYNTHETIC_ROWS", 25)
@@ -145,7 +145,7 @@ def test_rows_that_nobody_named_are_not_more_than_a_job_makes_T85(
         assert len(PROGRAMS["mwem"].release(db, ["smoker", "ill"], rounds=1, spend=sulq.Epsilon(300))) > 30
 
 
-def test_a_job_plans_as_few_questions_as_a_request_T85(several: Jobs) -> None:
+def test_a_job_plans_as_few_questions_as_a_request_T85(several: Several) -> None:
     """Each is compiled and priced many times, free. Control: as many as a request may; more that are not planned."""
     kind = release_kind(PROGRAMS["publish"].release).parameters
     many = ["SELECT COUNT(*) FROM people"] * (MAX_PLANNED_QUERIES + 1)
@@ -245,7 +245,7 @@ def test_a_table_of_forty_attributes_is_a_job(tmp_path: Path) -> None:
     assert len(told["result"]["release"]["facts"]["asked"]) == 2
 
 
-def test_aim_runs_in_a_web_process_that_may_write_nowhere() -> None:
+def test_aim_runs_in_a_process_that_may_write_nowhere() -> None:
     """Rounds of choices and their model need no file, in a process that was shut off from all files but its own."""
     named = {"columns": ["city", "age"], "rounds": 1, "bins": 2, "rows": 20, "spend": {"epsilon": 1}}
     with service(sulq.Epsilon(5), web=1, workers=1) as running:

@@ -15,9 +15,10 @@ from sulq.errors import AccessDenied, QuestionError
 from sulq.service.jobs import kinds, manager
 from sulq.service.jobs.kind import JobKind, JobStep
 from sulq.service.jobs.kinds import KINDS
-from sulq.service.jobs.manager import MAX_LIVE_JOBS, Job, Jobs, LocalJobs
+from sulq.service.jobs.manager import MAX_LIVE_JOBS, Job
 from sulq.service.web.requests import Body
 from tests.service.door import Door
+from tests.service.near_jobs import Several
 from tests.service.office import Office, survey
 
 COUNT = "SELECT COUNT(*) FROM survey"
@@ -35,13 +36,17 @@ class Slow:
 
     def __init__(self) -> None:
         self.let = threading.Semaphore(0)
+        self.left = threading.Event()
         self.steps = 0
 
     def run(self, _desk: NamedAsks, _asked: Nothing) -> Iterator[JobStep]:
-        for number in range(1, 4):
-            self.let.acquire(timeout=LONG)
-            self.steps = number
-            yield JobStep(number, 3, {"steps": number})
+        try:
+            for number in range(1, 4):
+                self.let.acquire(timeout=LONG)
+                self.steps = number
+                yield JobStep(number, 3, {"steps": number})
+        finally:
+            self.left.set()
 
 
 @pytest.fixture
@@ -58,10 +63,9 @@ def database_asks() -> Iterator[NamedAsks]:
 
 
 @pytest.fixture
-def several() -> Iterator[Jobs]:
-    made = Jobs()
-    yield made
-    made.close()
+def several() -> Iterator[Several]:
+    with Several() as made:
+        yield made
 
 
 def until(job: Job, state: str) -> None:
@@ -119,28 +123,28 @@ def test_a_revoked_token_stops_its_jobs(tmp_path: Path, slow: Slow) -> None:
                 slow.let.acquire(timeout=LONG)
             return real(frame)
 
-        state = door.app.app.state
-        state.job_calls = LocalJobs(state.jobs, call)
+        door.office.call = call
         key = door.post(PLACE, {"kind": "queries", "parameters": asked}, "analyst").json()["id"]
         assert desk_seen.wait(LONG)
         door.office.access.revoke("analyst")
         slow.let.release(2)
-        job = door.app.app.state.jobs.find("analyst", key)
+        job = door.office.near.jobs.find("analyst", key)
         until(job, "failed")
         assert job.error["code"] == "unauthorized"
         assert door.office.databases["survey"].transcript() == []
 
 
-def test_a_job_can_be_ended(several: Jobs, database_asks: NamedAsks, slow: Slow) -> None:
+def test_a_job_can_be_ended(several: Several, database_asks: NamedAsks, slow: Slow) -> None:
     """No further step is taken; what was found until then stays."""
     job = several.start("alice", "survey", "slow", {}, database_asks)
     slow.let.release()
     until_step(job, 1)
-    assert several.end("alice", job.id).state == "cancelled"
-    slow.let.release()
-    assert job.ended.wait(LONG)
-    assert (job.state, slow.steps) == ("cancelled", 2), "the step under way was finished, the third never begun"
-    assert several.end("alice", job.id).state == "cancelled"
+    assert several.jobs.end("alice", job.id).state == "cancelled"
+    assert job.ended.wait(LONG), "it is over at once: nobody waits for the step under way"
+    slow.let.release(3)
+    assert slow.left.wait(LONG)
+    assert (job.state, slow.steps, job.step.done) == ("cancelled", 2, 1), "the third step was never begun"
+    assert several.jobs.end("alice", job.id).state == "cancelled"
 
 
 def until_step(job: Job, done: int) -> None:
@@ -151,7 +155,7 @@ def until_step(job: Job, done: int) -> None:
 
 
 def test_a_principal_has_few_live_jobs_and_some_old_ones(
-    several: Jobs, database_asks: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    several: Several, database_asks: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One more than allowed is refused, for its maker alone; old jobs make room for new ones."""
     monkeypatch.setattr(manager, "MAX_JOBS_REMEMBERED", 6)
@@ -165,12 +169,12 @@ def test_a_principal_has_few_live_jobs_and_some_old_ones(
         until(job, "done")
     for _ in range(5):
         until(several.start("alice", "survey", "slow", {}, database_asks), "done")
-    assert len(several.of("alice")) == 6
-    assert [job.id for job in several.of("bob")] == [other.id]
+    assert len(several.jobs.of("alice")) == 6
+    assert [job.id for job in several.jobs.of("bob")] == [other.id]
 
 
 def test_results_are_kept_up_to_a_size_T85(
-    several: Jobs, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
+    several: Several, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One's oldest results give way, with a code; the latest stays, and so do others'. Control: small ones all stay."""
 
@@ -193,37 +197,39 @@ def test_results_are_kept_up_to_a_size_T85(
 
     other = made("bob", 900)
     few = [made("alice", 300) for _ in range(3)]
-    assert all(job.json()["result"] for job in few)
+    assert all(several.told(job)["result"] for job in few)
     more = made("alice", 300)
-    told = few[0].json()
+    told = several.told(few[0])
     assert (told["state"], told["done"], told["result"]) == ("done", 1, None)
     assert told["error"]["code"] == "result-let-go"
     assert "ledger" in told["error"]["remedy"]
-    assert all(job.json()["result"] and not job.json()["error"] for job in (*few[1:], more, other))
+    assert all(several.told(job)["result"] and not several.told(job)["error"] for job in (*few[1:], more, other))
     large = made("alice", 5000)
-    assert large.json()["result"]
-    assert not any(job.json()["result"] for job in (*few, more))
-    assert sum(job.size for job in several.of("alice")) == large.size
+    assert several.told(large)["result"]
+    assert not any(several.told(job)["result"] for job in (*few, more))
+    assert sum(job.size for job in several.jobs.of("alice")) == large.size
 
 
 def test_what_an_ended_job_found_counts_too_T85(
-    several: Jobs, database_asks: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
+    several: Several, database_asks: NamedAsks, slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stays there to be seen, so it takes room."""
     monkeypatch.setattr(manager, "MAX_RESULTS_BYTES", 1)
     for _ in range(2):
+        slow.left.clear()
         job = several.start("alice", "survey", "slow", {}, database_asks)
         slow.let.release()
         until_step(job, 1)
-        several.end("alice", job.id)
-        slow.let.release()
+        several.jobs.end("alice", job.id)
         assert job.ended.wait(LONG)
+        slow.let.release()
+        assert slow.left.wait(LONG), "the next one's steps are its own"
         deadline = time.monotonic() + LONG
         while not job.over and time.monotonic() < deadline:
             time.sleep(0.005)
-    later, earlier = several.of("alice")
-    assert later.json()["result"]
-    assert earlier.json()["error"]["code"] == "result-let-go"
+    later, earlier = several.jobs.of("alice")
+    assert several.told(later)["result"]
+    assert several.told(earlier)["error"]["code"] == "result-let-go"
 
 
 @pytest.mark.parametrize(
@@ -237,16 +243,16 @@ def test_what_an_ended_job_found_counts_too_T85(
     ],
 )
 def test_parameters_that_do_not_fit_are_refused_at_once(
-    several: Jobs, database_asks: NamedAsks, kind: str, parameters: object
+    several: Several, database_asks: NamedAsks, kind: str, parameters: object
 ) -> None:
     """A job that cannot run is not taken on."""
     with pytest.raises(QuestionError) as caught:
         several.start("alice", "survey", kind, parameters, database_asks)
     assert caught.value.code == "bad-request"
-    assert several.of("alice") == []
+    assert several.jobs.of("alice") == []
 
 
-def test_two_prices_or_none_are_refused(several: Jobs, database_asks: NamedAsks) -> None:
+def test_two_prices_or_none_are_refused(several: Several, database_asks: NamedAsks) -> None:
     """A total or one spend each, not both and not neither; nothing is asked."""
     for more in ({}, {"spend": {"epsilon": 1}, "spends": [{"epsilon": 1}]}, {"spends": [{"epsilon": 1}] * 2}):
         job = several.start("alice", "survey", "queries", {"queries": [COUNT], **more}, database_asks)
@@ -257,7 +263,7 @@ def test_two_prices_or_none_are_refused(several: Jobs, database_asks: NamedAsks)
 
 @pytest.mark.parametrize("more", [{"weights": [1, 2]}, {"together": True}, {"together": False}])
 def test_what_divides_a_total_is_refused_beside_spends(
-    several: Jobs, database_asks: NamedAsks, more: dict[str, object]
+    several: Several, database_asks: NamedAsks, more: dict[str, object]
 ) -> None:
     """Nothing is asked; without it each query is asked at its own spend."""
     asked = {"queries": [COUNT, COUNT], "spends": [{"epsilon": 0.1}] * 2}
@@ -278,7 +284,7 @@ def test_a_law_is_kept_at_spends_of_their_own(law: str) -> None:
 
 
 def test_an_unexpected_failure_is_a_constant_T31(
-    several: Jobs, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
+    several: Several, database_asks: NamedAsks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever breaks inside a job, its maker reads one text."""
 
@@ -290,7 +296,7 @@ def test_an_unexpected_failure_is_a_constant_T31(
     job = several.start("alice", "survey", "broken", {}, database_asks)
     until(job, "failed")
     assert job.error["code"] == "engine-failed"
-    assert "CANARY" not in str(job.json())
+    assert "CANARY" not in str(several.told(job))
 
 
 def test_the_kinds_are_listed_with_their_parameters(door: Door) -> None:

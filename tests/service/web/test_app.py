@@ -13,6 +13,7 @@ import sulq
 from sulq.answers import wire
 from sulq.errors import CODES, BudgetExceeded, CuratorError, QuestionError, SetupError
 from sulq.service.ipc import Frame, refusal
+from sulq.service.jobs.calls import offers
 from sulq.service.settings import Service
 from sulq.service.web.app import create_app
 from sulq.service.web.limits import MAX_BODY_BYTES, MAX_QUESTION_BYTES
@@ -246,7 +247,7 @@ def test_the_document_is_for_those_with_a_token_and_says_all(door: Door) -> None
     """Every route has a summary, a reply and its refusals; 422 is none of them; bodies forbid what they do not name."""
     assert door.get("/v1/openapi.json").status_code == 401
     told = door.get("/v1/openapi.json", "auditor").json()
-    assert told == document(door.app.app)
+    assert told == document(door.app.app, offers())
     assert told["components"]["securitySchemes"]["token"] == {"type": "http", "scheme": "bearer"}
     for path, methods in told["paths"].items():
         for method, operation in methods.items():

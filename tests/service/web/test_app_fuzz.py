@@ -59,7 +59,7 @@ def test_generated_requests_get_what_the_document_says_T87(
     office: Office, role: str | None, mode: GenerationMode
 ) -> None:
     """Status, media type, body and headers of every response are documented; none is the server's failure."""
-    app = create_app(office.call, replace(office.service, hosts=(asgi.HOST,)), console=False)
+    app = create_app(office.call, replace(office.service, hosts=(asgi.HOST,)), console=False, jobs=office.near.client)
     app.app.state.limits = replace(app.app.state.limits, failures=RateLimit(10**9))  # wrong tokens are part of the game
     owner = {"Authorization": f"Bearer {office.tokens['owner']}"}
     schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app, headers=owner)

@@ -202,7 +202,7 @@ def test_one_analyst_s_waiting_asks_leave_threads_for_others_T85(tmp_path: Path,
             hang.wait(300)
         return office.call(frame)
 
-    app = create_app(call, office.service, console=False)
+    app = create_app(call, office.service, console=False, jobs=office.near.client)
     if not bounded:
         app.app.state.limits.under_way.turn = lambda _: contextlib.nullcontext()
 

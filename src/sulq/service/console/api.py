@@ -29,6 +29,9 @@ _HEADINGS = {
     "unknown-table": "There is no such table",
     "sql-syntax": "This could not be read as SQL",
     "result-let-go": "This result is no longer here",
+    "job-lost": "This job is no longer here",
+    "job-overrun": "This took longer than a job may",
+    "job-memory": "This needed more memory than a job may have",
     "too-costly": "That accuracy costs more than you allow",
 }
 _BY_STATUS = {

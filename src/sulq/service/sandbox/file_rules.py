@@ -1,6 +1,7 @@
 """Which files a process of the server may open, where the kernel can see to it (Landlock).
 
     web      the program, and the server's certificate; neither data, ledgers nor the access store
+    jobs     the program, and no network; its children, which run one job each, likewise and with limits
     clerk    the program; the folders of the ledgers, of their anchors and of the server's state; names below data_root
     worker   the program and its data, read-only; names in the folders of a pattern, to notice a part that comes; the
              folder of its prepared copy, and the one it spills to; where its tables lie in a database, what
@@ -72,6 +73,10 @@ def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | No
         service = cast("Told", settings["service"])
         read += [str(service[name]) for name in ("tls_cert", "tls_key") if service.get(name) is not None]
         return {"read": read, "write": write, "closed": closed + _there([str(service["state"])])}
+    if part == "jobs":
+        state = str(cast("Told", settings["service"])["state"])
+        own = "/proc/self/autogroup"  # how much weight its session has
+        return {"network": False, "read": read, "write": [*write, own], "closed": closed + _there([state])}
     if part == "clerk":
         reached = _ledgers(cast("Told", settings["service"]), cast("list[Told]", settings["datasets"]))
         more = {"read": read + reached["read"], "write": write + reached["write"], "list": reached["list"]}

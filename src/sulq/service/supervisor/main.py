@@ -36,6 +36,7 @@ LOOK_SECONDS: Final = 60.0
 WEB_GRACE: Final = 25.0
 CLERK_GRACE: Final = 10.0
 WORKER_GRACE: Final = 2.0
+JOBS_GRACE: Final = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,7 @@ class Supervisor:
         self._due: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()  # None: stop
         self._processes: dict[str, Process] = {}
         self._keys: dict[str, str] = {}
+        self._job_key = random_bytes(32).hex()  # by which a jobs' process knows the ids of those before it
         self._listeners: dict[str, socket.socket] = {}
         self._control: socket.socket | None = None
         self._stopping = False
@@ -65,24 +67,30 @@ class Supervisor:
         """Where the clerk listens."""
         return self.folder / "ledger.sock"
 
+    @property
+    def jobs(self) -> Path:
+        """Where the jobs' process listens."""
+        return self.folder / "jobs.sock"
+
     def start(self) -> None:
-        """Listen, then start the clerk and the web processes; workers follow on the clerk's word."""
+        """Listen, then start the clerk, the web and the jobs' process; workers follow on the clerk's word."""
         try:
             self._listen("clerk", self.clerk)
             if self._service.web > 0:
                 self._listeners["web"] = self._public()
                 self.port = self._listeners["web"].getsockname()[1]
-            if self._service.web > 1:
-                self._listen("jobs", self.folder / "jobs.sock")
+                self._listen("jobs", self.jobs)
         except BaseException:
             self._clean()
             raise
         self._start_clerk()
         for number in range(self._service.web):
             self._start_web(number)
+        if self._service.web > 0:
+            self._start_jobs()
 
     def run(self) -> None:
-        """Do what is due until `stop`; then end web, clerk and workers, in this order."""
+        """Do what is due until `stop`; then end web, jobs, clerk and workers, in this order."""
         while (act := self._due.get()) is not None:
             act()
         self._end()
@@ -135,21 +143,30 @@ class Supervisor:
         threading.Thread(target=self._hear, args=(self._control,), daemon=True).start()
 
     def _start_web(self, number: int) -> None:
-        """One of the web processes; where there are several, the first has the jobs."""
-        fds = [self._listeners["web"].fileno()]
+        """One of the web processes."""
+        listener = self._listeners["web"].fileno()
         settings: dict[str, object] = {
             "service": self._service.to_json(),
             "clerk": str(self.clerk),
-            "listen": fds[0],
+            "jobs": str(self.jobs),
+            "listen": listener,
         }
-        if self._service.web > 1:
-            settings["jobs"] = str(self.folder / "jobs.sock")
-            if number == 0:
-                fds.append(self._listeners["jobs"].fileno())
-                settings["jobs_listen"] = fds[1]
-        web = Process(f"web-{number}", "web", settings, tuple(fds))
+        web = Process(f"web-{number}", "web", settings, (listener,))
         self._processes[web.name] = web
         self._start(web)
+
+    def _start_jobs(self) -> None:
+        listener = self._listeners["jobs"].fileno()
+        settings: dict[str, object] = {
+            "service": self._service.to_json(),
+            "clerk": str(self.clerk),
+            "listen": listener,
+            "key": self._job_key,
+            "outside": self._outside,
+        }
+        jobs = Process("jobs", "jobs", settings, (listener,))
+        self._processes[jobs.name] = jobs
+        self._start(jobs)
 
     def _start(self, process: Process) -> None:
         if self._stopping or not self._kept(process):
@@ -276,7 +293,12 @@ class Supervisor:
 
     def _end(self) -> None:
         self._stopping = True
-        grace = {"web": WEB_GRACE, "clerk": self._service.limit + CLERK_GRACE, "worker": WORKER_GRACE}
+        grace = {
+            "web": WEB_GRACE,
+            "jobs": JOBS_GRACE,
+            "clerk": self._service.limit + CLERK_GRACE,
+            "worker": WORKER_GRACE,
+        }
         for part, patience in grace.items():
             ending = [
                 threading.Thread(target=process.stop, args=(patience,))

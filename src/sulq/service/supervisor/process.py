@@ -29,14 +29,18 @@ from sulq.service.worker import database
 # Where each part lives. The tests of faults put their own in place of a worker; the server has no setting for it.
 PARTS: Final[dict[str, str]] = {
     "clerk": "sulq.service.clerk.main",
+    "jobs": "sulq.service.jobs.main",
     "look": "sulq.service.worker.file_look",
     "web": "sulq.service.web.main",
     "worker": "sulq.service.worker.main",
 }
-BARE: Final = frozenset({"look", "web", "worker"})  # these are told nothing by the environment but what they need
+BARE: Final = frozenset(
+    {"jobs", "look", "web", "worker"}
+)  # these are told nothing by the environment but what they need
 DATA: Final = frozenset({"look", "worker"})
 # Memory is limited by addresses, which every thread of a large machine would claim in advance.
 FEW_THREADS: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
+ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 SHORT_LIFE_SECONDS: Final = 5.0  # a process that lives less is restarted after a pause
 MAX_PAUSE_SECONDS: Final = 10.0
 
@@ -113,6 +117,8 @@ def launched(
             environment |= database.variables(os.environ)
     if part in DATA:
         environment |= FEW_THREADS
+    if part == "jobs":
+        environment |= FEW_THREADS | ONE_THREAD
     if folder is not None:
         folder.mkdir(mode=0o700, exist_ok=True)
         environment["TMPDIR"] = str(folder)

@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.service.console import mount_console
-from sulq.service.jobs.manager import Jobs, LocalJobs
+from sulq.service.jobs.client import JobsClient
 from sulq.service.settings import Service
 from sulq.service.web.clerk_pool import Post, post_of
 from sulq.service.web.limits import Limits
@@ -37,8 +37,10 @@ MAX_THREADS: Final = 64  # requests that wait for the clerk at one time
 SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}
 
 
-def create_app(call: Call, service: Service, *, console: bool = True, post: Post | None = None) -> RequestGuard:
-    """The application; `call` reaches the clerk, and `post` from within the event loop."""
+def create_app(
+    call: Call, service: Service, *, console: bool = True, post: Post | None = None, jobs: JobsClient | None = None
+) -> RequestGuard:
+    """The application; `call` reaches the clerk, `post` from within the event loop, `jobs` the jobs' process."""
     app = FastAPI(
         title="sulq",
         summary="A database you may ask about everyone and learn about no one.",
@@ -61,8 +63,7 @@ def create_app(call: Call, service: Service, *, console: bool = True, post: Post
     app.state.post = post_of(call) if post is None else post
     app.state.settings = service
     app.state.limits = Limits.of(service.rate or CALLS_A_MINUTE)
-    app.state.jobs = Jobs()
-    app.state.job_calls = LocalJobs(app.state.jobs, call)
+    app.state.jobs = JobsClient() if jobs is None else jobs
     app.state.tally = tally
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
     guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain())
@@ -72,16 +73,15 @@ def create_app(call: Call, service: Service, *, console: bool = True, post: Post
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = MAX_THREADS
     yield
-    app.state.jobs.close()
 
 
 async def _openapi(request: Request, caller: Asker) -> Json:
     """GET /v1/openapi.json, for whoever has a token."""
     await caller.ask("whoami")
-    return Json(await run_in_threadpool(document, request.app))
+    return Json(await run_in_threadpool(lambda: document(request.app, request.app.state.jobs.kinds())))
 
 
 def _hosts(service: Service) -> frozenset[str]:

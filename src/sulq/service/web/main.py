@@ -2,9 +2,8 @@
 
 Started by the supervisor as `python -m sulq.service.web.main`; on its standard input one
 line of JSON: `listen`, the listening socket's descriptor; `clerk`, the path of the
-clerk's socket; `service`, the settings.
-Where there are several web processes, `jobs` is the path of the first one's socket
-for jobs, and that one has its descriptor as `jobs_listen`.
+clerk's socket; `service`, the settings; `jobs`, the path of the socket of the
+jobs' process.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import tempfile
-import threading
 from typing import Final, cast
 
 import h11
@@ -20,7 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sulq.service.ipc import SocketPool
-from sulq.service.jobs.manager import ForwardedJobs
+from sulq.service.jobs.client import MAX_CALL_SECONDS, MAX_HEALTH_SECONDS, JobsClient
 from sulq.service.sandbox import isolation
 from sulq.service.settings import Service, Tree
 from sulq.service.web.app import create_app
@@ -105,22 +103,19 @@ def server(app: RequestGuard, service: Service) -> uvicorn.Server:
 def main() -> None:
     """Serve until told to stop; requests under way end first."""
     told = isolation.settings("web")
-    # No folder here is ours to write; a job's library that only asks where files would lie must not fail at that.
+    # No folder here is ours to write; a library that only asks where files would lie must not fail at that.
     tempfile.tempdir = tempfile.tempdir or NOWHERE
     service = Service.from_json(cast("Tree", told["service"]))
     listener = socket.socket(fileno=cast("int", told["listen"]))
     line = SocketPool(str(told["clerk"]))
     pool = ClerkPool(str(told["clerk"]))
-    app = create_app(cast("Call", line.call), service, post=pool.post)
-    state = app.app.state
-    if "jobs_listen" in told:
-        passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
-        threading.Thread(target=state.job_calls.serve, args=(passed_on,), daemon=True).start()
-    elif "jobs" in told:
-        state.job_calls = ForwardedJobs(SocketPool(str(told["jobs"])))
+    lines = [SocketPool(str(told["jobs"]), timeout=limit) for limit in (MAX_CALL_SECONDS, MAX_HEALTH_SECONDS)]
+    jobs = JobsClient(*(cast("Call", line.call) for line in lines))
+    app = create_app(cast("Call", line.call), service, post=pool.post, jobs=jobs)
     server(app, service).run(sockets=[listener])
     pool.close()
-    line.close()
+    for each in (line, *lines):
+        each.close()
 
 
 if __name__ == "__main__":

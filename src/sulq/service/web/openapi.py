@@ -45,6 +45,7 @@ OF_A_DEBIT: Final[Mapping[int, str]] = {
     402: "The budget does not hold this; nothing was spent.",
     409: "The idempotency key belongs to another question, or its answer is lost.",
 }
+OF_A_JOB: Final[Mapping[int, str]] = {410: "The job is no longer here: the server was started again since."}
 OF_A_NAME: Final[Mapping[int, str]] = {409: "The name is taken."}
 
 

@@ -38,6 +38,7 @@ STATUS: Final[dict[str, int]] = {
     "name-revoked": 409,
     "rate-limited": 429,
     "too-many-jobs": 429,
+    "job-lost": 410,
     "body-too-large": 413,
     "bad-media": 415,
     "body-too-slow": 408,

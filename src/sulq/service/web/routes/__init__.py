@@ -6,7 +6,7 @@ Imports the web process's requests and replies, and jobs; never a curator, a led
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
@@ -14,7 +14,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sulq.service.web.openapi import ANY, OF_A_DEBIT, OF_A_NAME, Documented, refusals
+from sulq.service.web.openapi import ANY, OF_A_DEBIT, OF_A_JOB, OF_A_NAME, Documented, refusals
 from sulq.service.web.requests import Caller, known
 from sulq.service.web.responses import Json
 from sulq.service.web.routes import asking, jobs, ledger, people, probes, registry
@@ -75,8 +75,8 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] 
     ("GET", "/kinds", jobs.kinds, "jobs", Documented(jobs.KindsReply)),
     ("POST", f"{ONE}/jobs", jobs.start, "jobs", Documented(jobs.JobReply, jobs.JobBody, status=202)),
     ("GET", "/jobs", jobs.mine, "jobs", Documented(jobs.JobsReply)),
-    ("GET", "/jobs/{key}", jobs.progress, "jobs", Documented(jobs.JobReply)),
-    ("DELETE", "/jobs/{key}", jobs.end, "jobs", Documented(jobs.JobReply)),
+    ("GET", "/jobs/{key}", jobs.progress, "jobs", Documented(jobs.JobReply, errors=OF_A_JOB)),
+    ("DELETE", "/jobs/{key}", jobs.end, "jobs", Documented(jobs.JobReply, errors=OF_A_JOB)),
     ("GET", "/metrics", registry.metrics, "service", Documented(responses=refusals(ANY) | _TEXT)),
 )  # fmt: skip
 
@@ -119,8 +119,8 @@ def _plain(act: Callable[[str, Caller], Awaitable[Json]]) -> ASGIApp:
     return app
 
 
-def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the routes under /v1."""
+def document(app: FastAPI, kinds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The OpenAPI document of the routes under /v1; `kinds`: of job, as `/v1/kinds` has them."""
     if app.openapi_schema is None:
         listed = _listed(documented=True)
         found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=listed)
@@ -131,6 +131,8 @@ def document(app: FastAPI) -> dict[str, Any]:
                 operation["responses"].pop("422", None)  # what does not fit is refused with 400
                 if path not in OPEN:
                     operation["security"] = [{"token": []}]
+        starting = found["paths"][f"/v1{ONE}/jobs"]["post"]["requestBody"]["content"]["application/json"]
+        jobs.name_kinds(starting["schema"], kinds)
         for unused in ("HTTPValidationError", "ValidationError"):
             found["components"].get("schemas", {}).pop(unused, None)
         app.openapi_schema = found

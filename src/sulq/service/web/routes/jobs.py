@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from sulq.errors import AccessDenied
-from sulq.service.jobs import manager
-from sulq.service.jobs.manager import ForwardedJobs, LocalJobs
+from sulq.service.jobs.client import JobsClient
 from sulq.service.web.openapi import ErrorDetail
 from sulq.service.web.requests import Asker, Body, Caller
 from sulq.service.web.responses import Json
@@ -17,26 +17,26 @@ from sulq.service.web.responses import Json
 ASKERS: Final = ("owner", "analyst")
 
 
-def _of_each_kind(schema: dict[str, Any]) -> None:
-    """Say in the document which parameters go with which kind."""
-    schema["properties"]["kind"] = {"type": "string", "enum": [kind.name for kind in manager.kinds()]}
+def name_kinds(schema: dict[str, Any], kinds: Sequence[Mapping[str, Any]]) -> None:
+    """Say in the document's schema of `JobBody` which parameters go with which kind."""
+    schema["properties"]["kind"] = {"type": "string", "enum": [kind["name"] for kind in kinds]}
     schema["anyOf"] = [
-        {"properties": {"kind": {"const": kind.name}, "parameters": kind.parameters.model_json_schema()}}
-        for kind in manager.kinds()
+        {"properties": {"kind": {"const": kind["name"]}, "parameters": kind["parameters"]}} for kind in kinds
     ]
 
 
 class JobBody(Body):
     """A kind of job and its parameters."""
 
-    model_config = ConfigDict(json_schema_extra=_of_each_kind)
-
     kind: str
     parameters: dict[str, Any]
 
 
 class JobReply(BaseModel):
-    """How far a job is: waiting, running, done, failed or cancelled, and what it found so far."""
+    """How far a job is: waiting, running, done, failed or cancelled, and what it found so far.
+
+    `seconds_left`: until it is ended, while it runs.
+    """
 
     id: str
     dataset: str
@@ -44,6 +44,7 @@ class JobReply(BaseModel):
     state: str
     done: int
     total: int
+    seconds_left: int | None
     result: dict[str, Any] | None
     error: ErrorDetail | None
 
@@ -69,53 +70,40 @@ class KindsReply(BaseModel):
     kinds: list[KindReply]
 
 
-async def _do(caller: Caller, what: str, owner: str, **body: object) -> dict[str, object]:
-    """Have something done about the caller's own jobs, in whichever web process they are."""
-    jobs: LocalJobs | ForwardedJobs = caller.request.app.state.job_calls
+async def _do(caller: Caller, what: str, **body: object) -> dict[str, object]:
+    """Have something done about the caller's own jobs; whose they are the jobs' process finds out by the token."""
+    jobs: JobsClient = caller.request.app.state.jobs
     token = caller.clerk.token or ""
-    return await run_in_threadpool(lambda: jobs.do(what, body, token=token, owner=owner))
-
-
-async def _name(caller: Caller, *roles: str) -> str:
-    """Who calls, if of one of these roles (of any, where none is named)."""
-    found = await caller.who()
-    if roles and found["role"] not in roles:
-        raise AccessDenied("forbidden", "A job asks questions; your role does not.")
-    return str(found["name"])
+    return await caller.work(lambda: jobs.do(what, body, token=token))
 
 
 async def kinds(caller: Asker) -> Json:
     """The kinds of job and their parameters."""
-    await _name(caller)
-    return Json({"kinds": await run_in_threadpool(_offers)})
-
-
-def _offers() -> list[dict[str, object]]:
-    return [
-        {"name": kind.name, "title": kind.title, "parameters": kind.parameters.model_json_schema(), "form": kind.form}
-        for kind in manager.kinds()
-    ]
+    await caller.who()
+    jobs: JobsClient = caller.request.app.state.jobs
+    return Json({"kinds": await run_in_threadpool(jobs.kinds)})
 
 
 async def start(name: str, caller: Asker) -> Json:
     """Start a job; it asks with the caller's token."""
     body = await caller.body(JobBody)
-    owner = await _name(caller, *ASKERS)
+    if (await caller.who())["role"] not in ASKERS:
+        raise AccessDenied("forbidden", "A job asks questions; your role does not.")
     await caller.ask("facts", dataset=name)  # a dataset that is not there is refused now
     told = {"dataset": name, "kind": body.kind, "parameters": body.parameters}
-    return Json(await _do(caller, "start", owner, **told), status_code=202)
+    return Json(await _do(caller, "start", **told), status_code=202)
 
 
 async def mine(caller: Asker) -> Json:
     """The caller's own jobs."""
-    return Json(await _do(caller, "of", await _name(caller)))
+    return Json(await _do(caller, "of"))
 
 
 async def progress(key: str, caller: Asker) -> Json:
     """A job's progress and what it found so far; its maker's alone."""
-    return Json(await _do(caller, "find", await _name(caller), id=key))
+    return Json(await _do(caller, "find", id=key))
 
 
 async def end(key: str, caller: Asker) -> Json:
-    """Ask no further question for a job; what was asked stays paid."""
-    return Json(await _do(caller, "end", await _name(caller), id=key))
+    """End a job at once; what was asked, a question under way included, stays paid."""
+    return Json(await _do(caller, "end", id=key))

@@ -31,6 +31,7 @@ class HealthReply(BaseModel):
     version: str
     clerk: dict[str, Any]
     web: dict[str, str]
+    jobs: dict[str, Any]
 
 
 class MeReply(BaseModel):
@@ -160,6 +161,7 @@ async def health(request: Request) -> Json:
     state = request.app.state
     state.limits.addresses.take(request.client.host if request.client is not None else "")
     told = {"version": __version__, "web": {"files": files(), "rights": rights()}}
+    told["jobs"] = await run_in_threadpool(state.jobs.health)
     try:
         clerk = await run_in_threadpool(ClerkClient(state.call, None).ask, "health")
     except SulqError:
