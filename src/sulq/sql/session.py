@@ -33,7 +33,7 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho, SubLinear, probability
 from sulq.language.question import Choose, Question, Sums, Together
 from sulq.language.relation import Table
-from sulq.language.rowfn import IsMissing, Lit, Not
+from sulq.language.rowfn import IsMissing, Lit, Not, RowFn
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.auto_bounds import QuerySearch
 from sulq.sql.compile import compile as compiled_of
