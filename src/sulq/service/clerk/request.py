@@ -140,6 +140,13 @@ def facts(request: Request) -> Frame:
     return {"facts": wire.to_json(request.held.oracle(request.whose).facts)}
 
 
+def terms(request: Request) -> Frame:
+    """All that a plan follows from: public facts as this analyst has them, and the seconds an ask may take."""
+    curator, _ = request.held.opened()
+    facts = request.held.oracle(request.who.name).facts
+    return {"facts": wire.to_json(facts), "limit": curator.curator.limit}
+
+
 def foresee(request: Request) -> Frame:
     """Price and accuracy; free, reads no row."""
     question = request.question()

@@ -56,6 +56,7 @@ FAMILIES: Final[tuple[tuple[type[SulqError], int], ...]] = (
 )
 FAILED: Final = "The curator failed."
 ATTENTION: Final = "This dataset needs its owner's attention; nothing was spent."
+OPENING: Final = "This is not ready at the moment; nothing was spent."
 RETRY_SECONDS: Final = "2"  # after which a caller may try again what could not be reached
 # Headers of every response that names none of its own: nothing is kept, framed, guessed at or run.
 HEADERS: Final[dict[str, str]] = {
@@ -120,7 +121,7 @@ def told(error: SulqError, *, owner: bool = False) -> dict[str, str]:
     if isinstance(error, CuratorError):
         message, remedy = FAILED, CODES[error.code]
     elif isinstance(error, SetupError) and status_of(error, owner=owner) == 503:
-        message, remedy = ATTENTION, CODES[error.code]
+        message, remedy = OPENING if error.code == "not-ready" else ATTENTION, CODES[error.code]
     return {"kind": _kind(error), "code": error.code, "message": message, "remedy": remedy}
 
 
