@@ -27,6 +27,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho
 from sulq.language.question import Question
+from sulq.service.answer_length import check_length, may_be_long
 from sulq.service.clerk.access import hashed
 from sulq.service.ipc import opened
 from sulq.service.web.clerk_pool import Post, passed_on, seconds_of, timed
@@ -127,7 +128,10 @@ class ClerkOracle:
             told = self.clerk.ask("terms", dataset=self.dataset)
             known["terms"] = facts_of(cast("dict[str, object]", told["facts"])), cast("float | None", told["limit"])
         facts, limit = known["terms"]
-        return draw(question, facts, spend, noise_versions(), limit)
+        plan = draw(question, facts, spend, noise_versions(), limit)
+        if may_be_long(question):
+            check_length(plan)
+        return plan
 
     def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
         """What would be left after each of these losses; None: it would be refused. Free."""
