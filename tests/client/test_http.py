@@ -9,7 +9,16 @@ import httpx
 import pytest
 
 import sulq
-from sulq.client.http import MAX_TRIES, Http, address, loopback
+from sulq.client.http import (
+    JITTER,
+    MAX_FIRST_TRIES,
+    MAX_PATIENCE_SECONDS,
+    MAX_PAUSE_SECONDS,
+    PATIENCE_SECONDS,
+    Http,
+    address,
+    loopback,
+)
 from sulq.errors import CODES, FAMILIES, AccessDenied, CuratorError, SetupError, SulqError
 
 TOKEN = "sulq_secret"
@@ -23,6 +32,11 @@ class Far:
         self.replies = list(replies)
         self.requests: list[httpx.Request] = []
         self.pauses: list[float] = []
+        self.now = 0.0
+
+    def wait(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -31,8 +45,9 @@ class Far:
             raise reply
         return httpx.Response(reply.status_code, headers=reply.headers, content=reply.content)
 
-    def http(self, url: str = URL) -> Http:
-        return Http(url, TOKEN, transport=httpx.MockTransport(self), sleep=self.pauses.append)
+    def http(self, url: str = URL, **more: float) -> Http:
+        transport = httpx.MockTransport(self)
+        return Http(url, TOKEN, transport=transport, sleep=self.wait, clock=lambda: self.now, **more)
 
 
 def ok(**tree: object) -> httpx.Response:
@@ -149,7 +164,6 @@ def test_only_what_cannot_be_charged_twice_is_sent_again_T44(failure: httpx.Resp
     far = Far(failure, failure, ok(done=1))
     assert far.http().post("/v1/x", {"key": "k"}, again=True) == {"done": 1}
     assert len({request.content for request in far.requests}) == 1
-    assert far.pauses == sorted(far.pauses)
     once = Far(failure, ok(done=1))
     with pytest.raises(SulqError):
         once.http().post("/v1/x", {})
@@ -157,16 +171,65 @@ def test_only_what_cannot_be_charged_twice_is_sent_again_T44(failure: httpx.Resp
     never = Far(failure)
     with pytest.raises(SulqError) as caught:
         never.http().get("/v1/me")
-    assert len(never.requests) == MAX_TRIES
+    assert len(never.requests) > 1
     assert caught.value.code in ("unreachable", "not-ready", "rate-limited")
 
 
+def test_a_call_is_tried_for_as_long_as_its_caller_has_patience() -> None:
+    """Pauses double up to a bound, differ by chance, and end before the patience does; 0 tries once."""
+    opening = refused(503, kind="SetupError", code="not-ready", message="", remedy="")
+    waited = []
+    for _ in range(20):
+        far = Far(opening)
+        with pytest.raises(SetupError):
+            far.http().get("/v1/me")
+        assert far.now <= PATIENCE_SECONDS < far.now + MAX_PAUSE_SECONDS * (1 + JITTER)
+        assert max(far.pauses) <= MAX_PAUSE_SECONDS * (1 + JITTER)
+        assert all(later >= before * (1 - JITTER) for before, later in zip(far.pauses, far.pauses[1:], strict=False))
+        waited.append(tuple(far.pauses))
+    assert len(set(waited)) > 1, "clients that were cut off at once do not come back at once"
+    far = Far(opening)
+    with pytest.raises(SetupError):
+        far.http(patience=0).get("/v1/me")
+    assert len(far.requests) == 1
+    for wrong in (-1, MAX_PATIENCE_SECONDS + 1, float("nan"), "long", True, None):
+        with pytest.raises(SetupError) as caught:
+            far.http(patience=wrong)
+        assert caught.value.code == "bad-declaration"
+
+
+def test_an_address_where_nobody_ever_answered_is_given_up_soon() -> None:
+    """Refused connections are tried for long only where a curator was before: another address may be a wrong one."""
+    far = Far(httpx.ConnectError("away"))
+    with pytest.raises(CuratorError):
+        far.http().get("/v1/me")
+    assert len(far.requests) == MAX_FIRST_TRIES
+    gone = Far(ok(), *[httpx.ConnectError("away")] * 8, ok(back=1))
+    http = gone.http()
+    http.get("/v1/me")
+    assert http.get("/v1/me") == {"back": 1}
+
+
+@pytest.mark.parametrize("code", ["closed", "source-changed", "ledger-rolled-back"])
+def test_what_does_not_pass_is_not_waited_for(code: str) -> None:
+    """A dataset that needs its owner's attention is said to, at once; a proxy's own 503 is waited for."""
+    far = Far(refused(503, kind="SetupError", code=code, message="", remedy=""), ok())
+    with pytest.raises(SetupError):
+        far.http().get("/v1/me")
+    assert len(far.requests) == 1
+    assert Far(httpx.Response(503, content=b"<html>"), ok(a=1)).http().get("/v1/me") == {"a": 1}
+
+
 def test_a_pause_is_as_long_as_the_curator_says() -> None:
-    """Retry-After is kept to, within bounds; nonsense in it is passed over."""
-    for told, pause in (("3", 3.0), ("99999", 10.0), ("soon", 0.25)):
+    """Retry-After is kept to; one that is longer than the patience ends the call, nonsense is passed over."""
+    for told, least, most in (("3", 3.0, 3.0), ("soon", 0.25, 0.25 * (1 + JITTER))):
         far = Far(httpx.Response(429, headers={"retry-after": told}, json={}), ok(a=1))
         far.http().get("/v1/me")
-        assert far.pauses == [pause]
+        assert least <= far.pauses[0] <= most
+    far = Far(httpx.Response(429, headers={"retry-after": "99999"}, json={}), ok(a=1))
+    with pytest.raises(SulqError):
+        far.http().get("/v1/me")
+    assert not far.pauses
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -198,8 +198,8 @@ def test_no_call_edits_or_deletes_what_was_spent_T60() -> None:
     """
     writes = {"add_principal", "revoke", "share", "register", "withdraw", "ask"}
     reads = {
-        "health", "whoami", "datasets", "facts", "foresee", "afford", "budget", "transcript", "receipt", "verify",
-        "export", "principals", "look", "metrics", "readiness",
+        "health", "whoami", "datasets", "facts", "foresee", "terms", "afford", "budget", "transcript", "receipt",
+        "verify", "export", "principals", "look", "metrics", "readiness",
     }  # fmt: skip
     assert set(CALLS) == writes | reads
     assert all("analyst" not in CALLS[name].roles for name in set(CALLS) & writes - {"ask"})

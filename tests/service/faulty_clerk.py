@@ -2,13 +2,16 @@
 
 SULQ_TEST_CLERK says which, SULQ_TEST_FOLDER where the tests say more: a file
 `full` there is a full disk, `clock` holds the seconds by which the clock is off,
-`calm` ends the power cuts. The shipped server has no way to start this.
+`calm` ends the power cuts; `dies-PID` ends the clerk of that number between a debit
+and its reply; while `forgets` is there it begins without the names of its datasets.
+The shipped server has no way to start this.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,7 @@ import apsw
 from sulq.curator.ledger.ledger import Ledger
 from sulq.service.clerk import main
 from sulq.service.clerk.access import Access
+from sulq.service.ipc import Frame
 from tests.privacy.disks import Disk, PowerCut, VolatileDisk
 
 FOLDER = Path(os.environ.get("SULQ_TEST_FOLDER", "."))
@@ -55,6 +59,20 @@ def jumping() -> float:
     return time.time() + (float(said.read_text() or 0) if said.exists() else 0.0)
 
 
+def slow() -> None:
+    """A clerk that takes a second to open a ledger, and may die when an ask is answered."""
+    shipped = main.Clerk._reply
+
+    def reply(self: main.Clerk, sock: socket.socket, found: Frame, *, paid: bool) -> None:
+        if paid and (FOLDER / f"dies-{os.getpid()}").exists():  # looked at, not read: the clerk may not
+            os._exit(9)
+        shipped(self, sock, found, paid=paid)
+
+    main.Clerk._reply = reply
+    if (FOLDER / "forgets").exists():
+        main.DatasetManager.expect = lambda *_: None
+
+
 def options(kind: str) -> dict[str, object]:
     """What the ledger is opened with."""
     if kind == "full":
@@ -77,6 +95,9 @@ def start() -> None:
     opened: Callable[..., Ledger] = Ledger.open
     begun: Callable[..., None] = Access.__init__
     Ledger.open = lambda path, **more: opened(path, **more, **options(kind))
+    if kind == "slow":
+        slow()
+        Ledger.open = lambda path, **more: (time.sleep(1.0), opened(path, **more))[1]
     if kind == "clock":
         Access.__init__ = lambda self, path: begun(self, path, clock=jumping)
     main.main()

@@ -28,9 +28,8 @@ class Row:
     query: dict[str, str] = field(default_factory=dict)
 
 
-OPEN = frozenset({"/v1/health", "/v1/live", "/v1/ready"})  # need no token
-# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for OPEN; a dataset
-# that is not one's own is 404 wherever the role may come at all.
+# Everything else follows: no token, a wrong, a revoked and an expired one are 401 everywhere but for routes.OPEN; a
+# dataset that is not one's own is 404 wherever the role may come at all.
 MATRIX = {
     ("GET", "/v1/health"): Row(200, 200, 200),
     ("GET", "/v1/live"): Row(200, 200, 200),

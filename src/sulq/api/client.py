@@ -8,7 +8,7 @@ from typing import Final, NoReturn, Self, cast
 import httpx
 
 from sulq.api.named_asks import NamedAsks
-from sulq.client.http import Http
+from sulq.client.http import PATIENCE_SECONDS, Http
 from sulq.client.oracle import RemoteOracle
 from sulq.errors import AccessDenied, SulqError
 
@@ -23,9 +23,15 @@ class Client(NamedAsks):
     """
 
     def __init__(
-        self, url: str, token: str, *, insecure: bool = False, transport: httpx.BaseTransport | None = None
+        self,
+        url: str,
+        token: str,
+        *,
+        insecure: bool = False,
+        patience: float = PATIENCE_SECONDS,
+        transport: httpx.BaseTransport | None = None,
     ) -> None:
-        self._http = Http(url, token, insecure=insecure, transport=transport)
+        self._http = Http(url, token, insecure=insecure, patience=patience, transport=transport)
         self._closed = False
         super().__init__(RemoteOracle(self._http))
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @overload
-def connect(data: str, *, token: str, insecure: bool = False) -> Client: ...
+def connect(data: str, *, token: str, insecure: bool = False, patience: float | None = None) -> Client: ...
 @overload
 def connect(
     data: object,
@@ -75,6 +75,7 @@ def connect(
     progress: Callable[[float], None] | None = None,
     token: str | None = None,
     insecure: bool = False,
+    patience: float | None = None,
     keys: Mapping[str, str] | None = None,
     public: Sequence[str] | None = None,
     persons: Mapping[str, str] | None = None,
@@ -112,6 +113,8 @@ def connect(
         progress: called with the part done (0 to 1) while the prepared copy is built.
         token: for a remote curator, whose address stands in place of the data: "https://host:port/dataset".
         insecure: send the token over http:// to another machine all the same.
+        patience: for how many seconds a call to a remote curator is tried again while it restarts, is not ready or
+            asks for a pause (60); 0: never.
         keys: of several tables, the column of each that differs from row to row: {"people": "pid"}. This is checked
             over all rows, and a duplicate is the owner's to hear of: SetupError, before anything is spent.
         public: of several tables, those that need no protection; how many rows they have is public too.
@@ -142,9 +145,9 @@ def connect(
         changed = synthetic or renew or new_people or engine != "duckdb"
         more = (references, graph, estimators, basic_share, key_share)
         declares = changed or any(item is not None for item in (*declared, *more))
-        return _remote(str(data), token, insecure=insecure, told=declares)
-    if token is not None or insecure:
-        raise SetupError("bad-declaration", "token and insecure are for a remote curator.")
+        return _remote(str(data), token, insecure=insecure, patience=patience, told=declares)
+    if token is not None or insecure or patience is not None:
+        raise SetupError("bad-declaration", "token, insecure and patience are for a remote curator.")
     whole = Unit() if unit is None else unit
     _check(whole, budget)
     basic, keyed = delta_share_of("basic_share", basic_share, budget), delta_share_of("key_share", key_share, budget)
@@ -198,7 +201,7 @@ def connect(
     )
 
 
-def _remote(url: str, token: str | None, *, insecure: bool, told: bool) -> Client:
+def _remote(url: str, token: str | None, *, insecure: bool, patience: float | None, told: bool) -> Client:
     """A client of the curator at a URL; `told`: whether the caller declared anything else."""
     scheme = url.split("://", 1)[0].lower()
     if scheme not in ("http", "https"):
@@ -212,8 +215,9 @@ def _remote(url: str, token: str | None, *, insecure: bool, told: bool) -> Clien
             "The owner gives it out: `sulq analyst add NAME`, on the server.",
         )
     from sulq.api.client import Client  # loads httpx
+    from sulq.client.http import PATIENCE_SECONDS
 
-    return Client(url, token, insecure=insecure)
+    return Client(url, token, insecure=insecure, patience=PATIENCE_SECONDS if patience is None else patience)
 
 
 def _check(unit: object, budget: object) -> None:

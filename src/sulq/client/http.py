@@ -1,14 +1,16 @@
 """Requests to a curator: a token that goes to one address only, errors that come back as they were raised.
 
 A request is sent again only where that cannot be charged twice: it reads, or it
-carries an idempotency key. No redirect is followed, since it would take the
-token elsewhere.
+carries an idempotency key. It is sent again while the curator cannot be reached,
+says that it is not ready yet, or asks for a pause; no longer than `patience`.
+No redirect is followed, since it would take the token elsewhere.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -23,10 +25,14 @@ from sulq.version import __version__
 
 MAX_ANSWER_SECONDS: Final = 300.0  # an answer may wait for its release time
 MAX_CONNECT_SECONDS: Final = 10.0
-MAX_TRIES: Final = 4
-FIRST_PAUSE_SECONDS: Final = 0.25  # seconds before the second try; doubled after each
+PATIENCE_SECONDS: Final = 60.0  # within which a call is tried again: a service that is restarted is back by then
+MAX_PATIENCE_SECONDS: Final = 86_400.0
+MAX_FIRST_TRIES: Final = 4  # of an address where nobody answered yet: it may be a wrong one
+FIRST_PAUSE_SECONDS: Final = 0.25  # before the second try; doubled after each
 MAX_PAUSE_SECONDS: Final = 10.0
+JITTER: Final = 0.25  # of a pause, added by chance: clients that were cut off at once do not come back at once
 RETRIED_STATUSES: Final = frozenset({429, 503})
+PASSING: Final = frozenset({"not-ready", "rate-limited", "ledger-busy", "unreachable"})  # refusals that waiting cures
 Tree = dict[str, object]
 
 
@@ -39,13 +45,19 @@ class Http:
         token: str,
         *,
         insecure: bool = False,
+        patience: float = PATIENCE_SECONDS,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.base, self.dataset = address(url, insecure=insecure)
+        number = isinstance(patience, (int, float)) and not isinstance(patience, bool)
+        if not number or not 0 <= patience <= MAX_PATIENCE_SECONDS:
+            raise SetupError("bad-declaration", f"patience is a number of seconds, 0 to {MAX_PATIENCE_SECONDS:,.0f}.")
         if not isinstance(token, str) or not token or not token.isascii() or not token.isprintable() or " " in token:
             raise SetupError("bad-declaration", "A remote curator is asked with a token: token=...")
-        self._sleep = sleep
+        self._patience, self._sleep, self._clock = patience, sleep, clock
+        self._answered = False  # whether this address ever did
         self._http = httpx.Client(
             base_url=self.base,
             headers={
@@ -82,23 +94,58 @@ class Http:
         content = None if body is None else json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
         headers = {} if body is None else {"Content-Type": "application/json"}
         params = {name: str(value) for name, value in query.items()}
-        for left in reversed(range(MAX_TRIES)):
-            pause = FIRST_PAUSE_SECONDS * 2 ** (MAX_TRIES - 1 - left)
+        pauses = _Pauses(self._patience if again else 0.0, self._sleep, self._clock)
+        while True:
             try:
                 reply = self._http.request(method, path, content=content, headers=headers, params=params)
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                if not left or not again:  # nothing was sent
+            except (httpx.ConnectError, httpx.ConnectTimeout):  # nothing was sent
+                if not pauses.wait(most=None if self._answered else MAX_FIRST_TRIES):
                     raise _away() from None
             except httpx.HTTPError:
-                if not left or not again:
+                if not pauses.wait():
                     raise CuratorError("unreachable", "The curator did not answer.") from None
             else:
-                if not (left and again and reply.status_code in RETRIED_STATUSES):
+                self._answered = True
+                if not _passes(reply) or not pauses.wait(_told(reply)):
                     return read(reply)
-                told = reply.headers.get("retry-after", "")
-                pause = max(pause, float(told) if told.isdecimal() and len(told) < 6 else 0.0)
-            self._sleep(min(pause, MAX_PAUSE_SECONDS))
-        raise AssertionError("the last try returns or raises")
+
+
+class _Pauses:
+    """The pauses between the tries of one call: twice as long each time, together within `patience`."""
+
+    def __init__(self, patience: float, sleep: Callable[[float], None], clock: Callable[[], float]) -> None:
+        self._sleep, self._clock = sleep, clock
+        self._until = clock() + patience
+        self._tries = 0
+
+    def wait(self, told: float = 0.0, *, most: int | None = None) -> bool:
+        """Wait before the next try, at least as long as the curator told; False: no time or no try is left."""
+        own = min(FIRST_PAUSE_SECONDS * 2.0 ** min(self._tries, 16), MAX_PAUSE_SECONDS)
+        pause = max(own * (1 + JITTER * os.urandom(1)[0] / 255), told)
+        self._tries += 1
+        if self._tries == most or self._clock() + pause > self._until:
+            return False
+        self._sleep(pause)
+        return True
+
+
+def _passes(reply: httpx.Response) -> bool:
+    """Whether a refusal may be gone in a moment: the curator's own by its code, and that of a proxy before it."""
+    if reply.status_code not in RETRIED_STATUSES:
+        return False
+    try:
+        tree = wire.strict(reply.content)
+    except QuestionError:
+        return True
+    error = tree.get("error") if isinstance(tree, dict) else None
+    code = error.get("code") if isinstance(error, dict) else None
+    return code is None or code in PASSING
+
+
+def _told(reply: httpx.Response) -> float:
+    """The pause that a reply asks for, in seconds."""
+    told = reply.headers.get("retry-after", "")
+    return float(told) if told.isdecimal() and len(told) < 6 else 0.0
 
 
 def address(url: str, *, insecure: bool = False) -> tuple[str, str]:

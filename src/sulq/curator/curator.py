@@ -350,6 +350,11 @@ class Curator:
         )
         return tuple(share for share in found if share is not None)
 
+    @property
+    def limit(self) -> float | None:
+        """The seconds after which an ask would be stopped; None where it never is."""
+        return self._limit
+
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row.
 

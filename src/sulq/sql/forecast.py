@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
@@ -33,6 +33,7 @@ from sulq.language.kinds import Cells, Integers
 from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import Sums
 from sulq.language.relation import Table
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import evaluate, numbers, walk
 from sulq.language.rowfn.vectors import to_grid
 from sulq.language.shape import shape
@@ -182,6 +183,8 @@ class ErrorForecast:
     `other`: there is to be a row for the groups not shown. It is paid for and left out
     of the accuracies, as its own depends on how many groups there will be.
     `interval`: whether intervals of chosen quantiles are bought. `counted`: none is chosen.
+    `keys`: those of bins, shared by the forecasts of one request; as all that is remembered here, they follow from
+    public facts and are nobody else's (T39).
     """
 
     compiled: Compiled
@@ -190,6 +193,9 @@ class ErrorForecast:
     other: str | None = None
     interval: bool = True
     counted: bool = False
+    keys: dict[object, RowFn] = field(default_factory=dict)
+    _prepared: dict[Loss | None, PreparedQuery] = field(default_factory=dict, init=False)
+    _plans: dict[Loss | None, Plan | None] = field(default_factory=dict, init=False)
 
     @property
     def program(self) -> TableProgram:
@@ -202,16 +208,20 @@ class ErrorForecast:
         return tuple(name for name, _ in self.program.columns)
 
     def prepared(self, spend: Loss | None) -> PreparedQuery:
-        """The program with its questions for a spend."""
-        return prepare(
-            self.program, self.facts, spend, self.other,
-            foresee=self.foresee, interval=self.interval, counted=self.counted,
-        )  # fmt: skip
+        """The program with its questions for a spend, laid out once."""
+        if spend not in self._prepared:
+            self._prepared[spend] = prepare(
+                self.program, self.facts, spend, self.other,
+                foresee=self.foresee, interval=self.interval, counted=self.counted, keys=self.keys,
+            )  # fmt: skip
+        return replace(self._prepared[spend])
 
     def plan(self, spend: Loss | None) -> Plan | None:
         """What would be asked; None where nothing private is."""
-        question = self.prepared(spend).question
-        return None if question is None else self.foresee(question, spend)
+        if spend not in self._plans:
+            question = self.prepared(spend).question
+            self._plans[spend] = None if question is None else self.foresee(question, spend)
+        return self._plans[spend]
 
     def widths(
         self, plan: Plan | None, *, rows: int, beta: float, leans: Sequence[str] = ("spread",), whole: bool = False,
@@ -299,12 +309,11 @@ class ErrorForecast:
     def _supposed(
         self, plan: Plan | None, rows: int, lean: str, *, whole: bool
     ) -> tuple[tuple[Released, ...], tuple[TableColumn, ...]]:
-        # A program remembers what it read: a new one for each made-up release.
         spend = None if plan is None else plan.spend
         if plan is not None and plan.event.epsilon is not None:  # also where a delta is spent, on open keys
             spend = Epsilon(plan.event.epsilon)
         asked = self.prepared(spend)
-        asked.other = None
+        asked.other = None  # of this layout's copy
         folds: dict[int, int] = {}
         for _, _, column in asked.columns():
             folds |= {part.question: max(part.fold, folds.get(part.question, 1)) for part in column.slices}

@@ -33,7 +33,7 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho, SubLinear, probability
 from sulq.language.question import Choose, Question, Sums, Together
 from sulq.language.relation import Table
-from sulq.language.rowfn import IsMissing, Lit, Not
+from sulq.language.rowfn import IsMissing, Lit, Not, RowFn
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.auto_bounds import QuerySearch
 from sulq.sql.compile import compile as compiled_of
@@ -179,7 +179,8 @@ class Sql:
             raise QuestionError("bad-question", "Give an answer, or None, for each query.")
         if not all(one is None or isinstance(one, SqlAnswer) for one in known):
             raise QuestionError("bad-question", "What is known already is an answer of db.sql, or None.")
-        forecasts = [self._forecast(text, facts, spend=spend, interval=interval) for text in texts]
+        keys: dict[object, RowFn] = {}
+        forecasts = [replace(self._forecast(text, facts, spend=spend, interval=interval), keys=keys) for text in texts]
         if any(one.compiled.explain for one in forecasts):
             raise QuestionError(
                 "bad-question", "A plan is made of queries; EXPLAIN asks for none.", "Leave EXPLAIN out."

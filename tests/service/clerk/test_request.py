@@ -13,8 +13,7 @@ import sulq
 from sulq.answers import wire
 from sulq.curator.run import Rows
 from sulq.errors import CuratorError, QuestionError
-from sulq.service import ipc
-from sulq.service.clerk import request
+from sulq.service import answer_length, ipc
 from sulq.service.ipc import SocketPool
 from tests.service.service import Running, clerk_alone, service
 
@@ -36,7 +35,7 @@ def test_an_answer_too_long_to_send_is_refused_before_it_is_paid_for_T45(monkeyp
         cells = sulq.Sums((sulq.lit(1),) * 40, None, (sulq.each(sulq.col("income")),))
         with pytest.raises(QuestionError) as refused:
             ask(running, cells)
-        monkeypatch.setattr(request, "MAX_FRAME_BYTES", 2**16)
+        monkeypatch.setattr(answer_length, "MAX_FRAME_BYTES", 2**16)
         with pytest.raises(QuestionError) as several:
             ask(running, sulq.Together((ONE,) * 50))
         assert (refused.value.code, several.value.code) == ("too-large", "too-large")
@@ -56,7 +55,7 @@ def test_a_reply_to_questions_asked_together_grows_with_their_number() -> None:
             assert (
                 sizes[-1]
                 < len(wire.encode(event))
-                + number * (request.SHORT_QUESTION_CHARACTERS + request.MAX_NUMBER_CHARACTERS) * 2
+                + number * (answer_length.SHORT_QUESTION_CHARACTERS + answer_length.MAX_NUMBER_CHARACTERS) * 2
             )
     assert sizes[2] - sizes[1] < 2.1 * (sizes[1] - sizes[0])
 

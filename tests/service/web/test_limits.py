@@ -204,7 +204,7 @@ def test_one_analyst_s_waiting_asks_leave_threads_for_others_T85(tmp_path: Path,
 
     app = create_app(call, office.service, console=False, jobs=office.near.client)
     if not bounded:
-        app.app.state.limits.under_way.turn = lambda _: contextlib.nullcontext()
+        app.app.state.limits.under_way.turn = lambda *_: contextlib.nullcontext()
 
     async def tried() -> list[int]:
         to_thread.current_default_thread_limiter().total_tokens = 8

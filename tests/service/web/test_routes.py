@@ -17,7 +17,7 @@ from sulq.service.web import limits, requests
 from sulq.service.web.limits import Limits
 from sulq.service.web.routes import OPEN, routes
 from tests.service.door import Door
-from tests.service.matrix import ASKED, JOB, MATRIX, OPEN, REGISTERED
+from tests.service.matrix import ASKED, JOB, MATRIX, REGISTERED
 from tests.service.office import Office, survey
 
 ROLES = ("owner", "analyst", "auditor")

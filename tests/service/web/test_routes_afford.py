@@ -16,7 +16,7 @@ from sulq.api.client import Client
 from sulq.curator.ledger.shares import Share
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.privacy import Draw, Event
-from sulq.service.clerk import request
+from sulq.service import answer_length
 from sulq.service.jobs import kinds
 from sulq.service.jobs.kinds import QueriesBody
 from tests.client.far import Loop
@@ -235,12 +235,12 @@ def test_a_search_for_bounds_is_not_paid_where_the_answer_cannot_be_sent_T45(
     """The second of two asks is looked at before the first is debited. Control: with room for it both are paid."""
     body = {"sql": "SELECT age, AVG(income) AS m FROM survey GROUP BY age", "spend": {"epsilon": 1}, "bounds": "auto"}
     with Door(Office(tmp_path, survey=survey())) as door:
-        frames = request.MAX_FRAME_BYTES
-        monkeypatch.setattr(request, "MAX_FRAME_BYTES", 10_000)
+        frames = answer_length.MAX_FRAME_BYTES
+        monkeypatch.setattr(answer_length, "MAX_FRAME_BYTES", 10_000)
         refused = door.post("/v1/datasets/survey/sql", body, "analyst")
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "too-large")
         assert door.office.databases["survey"].spent.amount == 0
-        monkeypatch.setattr(request, "MAX_FRAME_BYTES", frames)
+        monkeypatch.setattr(answer_length, "MAX_FRAME_BYTES", frames)
         assert door.post("/v1/datasets/survey/sql", body, "analyst").status_code == 200
         assert door.office.databases["survey"].spent.amount > 0
 

@@ -255,6 +255,7 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
     "whoami": ClerkCall(ANYONE, False, requests.whoami),
     "datasets": ClerkCall(ANYONE, False, datasets),
     "facts": ClerkCall(ANYONE, True, requests.facts),
+    "terms": ClerkCall(ASKERS, True, requests.terms),
     "foresee": ClerkCall(ASKERS, True, requests.foresee, ("question", "spend")),
     "afford": ClerkCall(ASKERS, True, requests.afford, ("events",)),
     "ask": ClerkCall(ASKERS, True, requests.ask, ("question", "spend", "key", "reuse", "stored"), "ask"),

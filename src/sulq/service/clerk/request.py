@@ -9,18 +9,18 @@ from typing import Final, Protocol, TypeVar, cast
 
 from sulq.answers import wire
 from sulq.answers.oracle import ForecastingOracle, KeepingOracle
-from sulq.answers.plan import Plan
 from sulq.answers.wire import LOSSES
 from sulq.curator.ledger.ledger import Line
 from sulq.curator.ledger.shares import Share
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.language.privacy import Event, Loss
-from sulq.language.question import QUESTIONS, Question, Sums
+from sulq.language.question import QUESTIONS, Question
+from sulq.service.answer_length import check_length, may_be_long
 from sulq.service.clerk.access import ALL, Access, Principal, nearest
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.tokens import MAX_OVERLAP_SECONDS, MAX_TOKEN_DAYS, OVERLAP_SECONDS, TOKEN_DAYS
 from sulq.service.clerk.worker_pool import OpenDataset
-from sulq.service.ipc import MAX_FRAME_BYTES, Frame
+from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
 from sulq.service.schedule import ScheduledAsk
 
@@ -137,13 +137,16 @@ class Request:
         return value
 
 
-SHORT_QUESTION_CHARACTERS: Final = 1000  # characters: what a question of few numbers is written in
-MAX_NUMBER_CHARACTERS: Final = 21  # characters of a 64-bit number, its sign and a comma
-
-
 def facts(request: Request) -> Frame:
     """Everything public, with what is left for this analyst."""
     return {"facts": wire.to_json(request.held.oracle(request.whose).facts)}
+
+
+def terms(request: Request) -> Frame:
+    """All that a plan follows from: public facts as this analyst has them, and the seconds an ask may take."""
+    curator, _ = request.held.opened()
+    facts = request.held.oracle(request.who.name).facts
+    return {"facts": wire.to_json(facts), "limit": curator.curator.limit}
 
 
 def foresee(request: Request) -> Frame:
@@ -179,21 +182,6 @@ def ask(request: Request) -> Frame:
 
     with request.held.asking():
         return timed(request.held, request.who.name, answer)
-
-
-def may_be_long(question: Question) -> bool:
-    """Whether an answer to it may be longer than what one frame carries."""
-    return (
-        not isinstance(question, Sums) or bool(question.by) or len(wire.encode(question)) >= SHORT_QUESTION_CHARACTERS
-    )
-
-
-def check_length(plan: Plan) -> None:
-    """Refuse, before anything is paid, a question whose answer would be longer than what one frame carries."""
-    numbers = sum(part.tally.cells * part.tally.width for part in plan.parts)
-    once = len(wire.encode(plan.event))  # the first answer says what all of them cost together
-    if once + numbers * MAX_NUMBER_CHARACTERS + len(plan.parts) * SHORT_QUESTION_CHARACTERS > MAX_FRAME_BYTES // 2:
-        raise QuestionError("too-large", "The answer would be longer than the server sends at once.")
 
 
 def timed(held: OpenDataset, whose: str, work: Callable[[], T]) -> T:

@@ -354,6 +354,7 @@ class OpenDataset:
     space: PersonSpace | None = None  # None where nobody looks after its ledger
     paced: PacedRows | None = None  # the rows as the curator has them, where there is a schedule
     share_answers: bool = False
+    expected: bool = False  # it is known by name alone, and will be taken on
     choosing: bool = False  # the number of rows that are kept of a person is being chosen
     late: int = 0  # answers that missed the tick they were due at
     taken: float = field(default_factory=time.monotonic)  # when it was taken on

@@ -22,6 +22,7 @@ from sulq.service import ipc
 MAX_CALLS: Final = 64  # under way at one time; the rest wait
 READ_BYTES: Final = 2**18
 OK: Final = b'{"ok":{'
+SECONDS: Final = b',"seconds":'  # of the clerk's processor, last in a reply
 Post = Callable[[Mapping[str, object]], Awaitable[bytes]]
 
 
@@ -33,6 +34,21 @@ def post_of(call: Callable[[Mapping[str, object]], Mapping[str, object]]) -> Pos
         return json.dumps(reply, separators=(",", ":"), allow_nan=False).encode()
 
     return post
+
+
+def timed(reply: bytes) -> tuple[bytes, float]:
+    """A reply without what the clerk says it took, and that."""
+    found, mark, seconds = reply.rpartition(SECONDS)
+    try:
+        return (found + b"}", float(seconds[:-1])) if mark else (reply, 0.0)
+    except ValueError:  # it stood inside the reply
+        return reply, 0.0
+
+
+def seconds_of(reply: Mapping[str, object]) -> float:
+    """What the clerk says that a call took."""
+    told = reply.get("seconds")
+    return told if isinstance(told, float) else 0.0
 
 
 def passed_on(reply: bytes) -> bytes:

@@ -1,7 +1,9 @@
 """How much a caller may send and how often: bodies, rates, and nothing that grows without end (T85).
 
 The limits guard the service, not the data: what protects people is the ledger.
-They are counted in each web process for itself.
+They are counted in each web process for itself. A free call counts by the processor
+time it takes in web and clerk, and so does an ask that ends without a debit; that
+time follows from public facts and released answers, as neither reads a row.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ MAX_FAILURES_A_MINUTE: Final = 30  # tokens an address may guess in a minute
 MAX_TOKENS_PER_ADDRESS: Final = 20  # an address may ask for so many tokens together
 MAX_THREADS_PER_TOKEN: Final = 4  # calls of one token that hold a thread, of those that ask and of those that read
 MAX_CALLS_WAITING: Final = 16  # further ones that wait for their turn, without a thread
+MAX_FREE_CALLS: Final = 2  # free calls of all principals that compute at one time; the others wait in turn
+CALL_SECONDS: Final = 0.01  # of processor that a free call may take: one that takes more counts as several
 MAX_PLANNED_QUERIES: Final = 32  # queries a total may be divided over: each is compiled and priced here, free
 MINUTE_SECONDS: Final = 60.0
 
@@ -59,6 +63,19 @@ class RateLimit:
         if level < 1:
             raise RateLimited((1 - level) / self._speed)
 
+    def admit(self, who: str) -> None:
+        """Refuse the next call if nothing is left; counts nothing."""
+        with self._lock:
+            level = self._level(who, self._clock())
+        if level < 1:
+            raise RateLimited((1 - level) / self._speed)
+
+    def charge(self, who: str, calls: float) -> None:
+        """Count what a call took when it is known; more than is left is paid off before the next one."""
+        now = self._clock()
+        with self._lock:
+            self._keep(who, max(self._level(who, now) - calls, -self._holds), now)
+
     def spent(self, who: str) -> bool:
         """Whether the next call would be refused; counts nothing."""
         with self._lock:
@@ -76,16 +93,20 @@ class RateLimit:
 
 
 class KnownTokens:
-    """Hashes of tokens that were valid recently: a flood of wrong tokens from their address does not block them."""
+    """Hashes of tokens that were valid recently: a flood of wrong tokens from their address does not block them.
+
+    With each whose it is, once the clerk said so: limits are a principal's, however many tokens it has. Nothing but
+    limits goes by it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: OrderedDict[str, str | None] = OrderedDict()
 
-    def add(self, token_hash: str) -> None:
+    def add(self, token_hash: str, name: str | None = None) -> None:
         """Remember one."""
         with self._lock:
-            self._seen[token_hash] = None
+            self._seen[token_hash] = name or self._seen.get(token_hash)
             self._seen.move_to_end(token_hash)
             while len(self._seen) > MAX_CALLERS_REMEMBERED:
                 self._seen.popitem(last=False)
@@ -94,6 +115,11 @@ class KnownTokens:
         """Forget one that is good no longer."""
         with self._lock:
             self._seen.pop(token_hash, None)
+
+    def name(self, token_hash: str) -> str | None:
+        """Whose it is, if that is known."""
+        with self._lock:
+            return self._seen.get(token_hash)
 
     def __contains__(self, token_hash: object) -> bool:
         with self._lock:
@@ -104,7 +130,7 @@ class KnownTokens:
 class _Turn:
     """One caller's calls under way: how many, and the turns to hold a thread."""
 
-    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_THREADS_PER_TOKEN))
+    turns: asyncio.Semaphore
     calls: int = 0
 
 
@@ -118,9 +144,9 @@ class ConcurrencyLimit:
         self._callers: dict[str, _Turn] = {}
 
     @asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[None]:
-        """Wait for a turn; too many that wait are refused."""
-        mine = self._callers.setdefault(who, _Turn())
+    async def turn(self, who: str, threads: int = MAX_THREADS_PER_TOKEN) -> AsyncIterator[None]:
+        """Wait for a turn of so many threads; too many that wait are refused."""
+        mine = self._callers.setdefault(who, _Turn(asyncio.Semaphore(threads)))
         if mine.calls >= MAX_THREADS_PER_TOKEN + MAX_CALLS_WAITING:
             raise RateLimited(1)
         mine.calls += 1
@@ -144,14 +170,19 @@ class Limits:
     addresses: RateLimit
     failures: RateLimit
     known: KnownTokens
+    free: RateLimit  # what a principal's free calls take of the processor, in calls of CALL_SECONDS
+    refused: RateLimit  # likewise its asks that end without a debit
     under_way: ConcurrencyLimit = field(default_factory=ConcurrencyLimit)
+    computing: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_FREE_CALLS))
 
     @classmethod
     def of(cls, rate: int, *, clock: Callable[[], float] = time.monotonic) -> Limits:
         """From the owner's `rate`, calls a minute for each token."""
         per_address, failures = rate * MAX_TOKENS_PER_ADDRESS, MAX_FAILURES_A_MINUTE
-        token, address, failed = (RateLimit(a_minute, clock=clock) for a_minute in (rate, per_address, failures))
-        return cls(token, address, failed, KnownTokens())
+        token, address, failed, free, refused = (
+            RateLimit(a_minute, clock=clock) for a_minute in (rate, per_address, failures, rate, rate)
+        )
+        return cls(token, address, failed, KnownTokens(), free, refused)
 
     def admit(self, address: str, token_hash: str | None) -> None:
         """Count a call before anything is done for it; one without a token is no guess, and is refused anyway."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 import tempfile
 from typing import Final, cast
 
@@ -31,6 +32,7 @@ MAX_IDLE_SECONDS: Final = 30  # a quiet connection is kept open
 MAX_CONNECTIONS: Final = 1024
 MAX_CONNECTIONS_PER_ADDRESS: Final = 512  # of them
 MAX_HEAD_BYTES: Final = 32 * 2**10
+SWITCH_SECONDS: Final = 0.001  # for which a plan keeps the interpreter where asks wait for it: 5 ms by default
 MAX_STOP_SECONDS: Final = 20  # requests under way may end after a stop
 NOWHERE: Final = "/nonexistent"
 
@@ -103,6 +105,7 @@ def server(app: RequestGuard, service: Service) -> uvicorn.Server:
 def main() -> None:
     """Serve until told to stop; requests under way end first."""
     told = isolation.settings("web")
+    sys.setswitchinterval(SWITCH_SECONDS)
     # No folder here is ours to write; a library that only asks where files would lie must not fail at that.
     tempfile.tempdir = tempfile.tempdir or NOWHERE
     service = Service.from_json(cast("Tree", told["service"]))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, TypeVar, cast
 
@@ -22,22 +23,27 @@ from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.plan import Plan
-from sulq.errors import AccessDenied, QuestionError, SulqError
+from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.language.facts import Facts
 from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho
 from sulq.language.question import Question
+from sulq.service.answer_length import check_length, may_be_long
 from sulq.service.clerk.tokens import SESSION_PREFIX, hashed
 from sulq.service.ipc import opened
-from sulq.service.web.clerk_pool import Post, passed_on
+from sulq.service.web.clerk_pool import Post, passed_on, seconds_of, timed
 from sulq.service.web.limits import (
+    CALL_SECONDS,
     MAX_BODY_BYTES,
     MAX_BODY_SECONDS,
     MAX_QUESTION_BYTES,
     MAX_QUESTION_SECONDS,
+    MAX_THREADS_PER_TOKEN,
     Limits,
+    RateLimit,
     body_of,
 )
 from sulq.service.web.responses import REQUEST_ID, Json, Passed
+from sulq.version import noise_versions
 
 MOVING: Final = ("spent", "remaining")
 ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
@@ -45,6 +51,8 @@ Call = Callable[[Mapping[str, object]], Mapping[str, object]]
 SESSION: Final = "sulq.session"  # where the console's own calls have the id of the visitor's session
 MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
+LEAST_CALL: Final = 0.1  # of a call: what HTTP alone takes
+REUSED: Final = b'"reused":true'
 MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
 DENIED: Final = frozenset({"unauthorized", "token-expired"})
 # A tree of the canonical JSON: which fields it has is said by its kind.
@@ -95,6 +103,7 @@ class ClerkOracle:
 
     clerk: ClerkClient
     dataset: str
+    known: dict[str, tuple[Facts, float | None]] | None = None  # of one request, which asks for them once
 
     @property
     def facts(self) -> Facts:
@@ -115,9 +124,22 @@ class ClerkOracle:
         return cast("Answer | Answers | None", found)
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
-        """Price, sensitivity, mechanism and accuracy; free."""
-        body = {"question": wire.to_json(question), "spend": wire.to_json(spend)}
-        return cast("Plan", wire.from_json(self.clerk.ask("foresee", body, dataset=self.dataset)["plan"]))
+        """Price, sensitivity, mechanism and accuracy; free.
+
+        Worked out here, as it follows from public facts alone: a plan with the labels of 100,000 bins is long, and is
+        asked for many times by who looks for a price. What is asked is planned by the clerk, whatever is said here.
+        """
+        from sulq.compile.plan import draw  # the planner, which no start of the service waits for
+
+        known = {} if self.known is None else self.known
+        if "terms" not in known:
+            told = self.clerk.ask("terms", dataset=self.dataset)
+            known["terms"] = facts_of(cast("dict[str, object]", told["facts"])), cast("float | None", told["limit"])
+        facts, limit = known["terms"]
+        plan = draw(question, facts, spend, noise_versions(), limit)
+        if may_be_long(question):
+            check_length(plan)
+        return plan
 
     def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
         """What would be left after each of these losses; None: it would be refused. Free."""
@@ -146,6 +168,8 @@ class Body(BaseModel):
 class Caller:
     """Whoever sent a request, before the clerk has said who that is."""
 
+    given = False  # whether an ask was answered by a stored answer, free
+
     def __init__(self, request: Request) -> None:
         self.request = request
         self._limits: Limits = request.app.state.limits
@@ -156,6 +180,8 @@ class Caller:
         self._token = ""
         self._hash = ""
         self._who: dict[str, object] | None = None
+        self._used = 0.0  # seconds of processor, here and in the clerk
+        self._learning = False
 
     def admit(self) -> None:
         """Read the token and count the call; nobody without a token goes on."""
@@ -174,38 +200,74 @@ class Caller:
     @property
     def clerk(self) -> ClerkClient:
         """The clerk, for this caller's token."""
-        return ClerkClient(self._call, self._token, self.request_id, self._address)
+        return ClerkClient(self._called, self._token, self.request_id, self._address)
+
+    def _called(self, frame: Mapping[str, object]) -> Mapping[str, object]:
+        reply = self._call(frame)
+        self._used += seconds_of(reply)
+        return reply
 
     def oracle(self, dataset: str) -> ClerkOracle:
         """A dataset, asked of the clerk with this caller's token."""
-        return ClerkOracle(self.clerk, dataset)
+        return ClerkOracle(self.clerk, dataset, {})
 
-    async def work(self, task: Callable[[], T]) -> T:
+    async def work(self, task: Callable[[], T], kind: str = "") -> T:
         """Do something that waits, beside the event loop; note how the token fared.
 
         Reading has turns of its own, so that nobody's pages wait for their own questions.
         """
-        async with self._settled("reads" if self.request.method == "GET" else "asks"):
-            return await run_in_threadpool(task)
+
+        def timed() -> T:
+            begun = time.thread_time()
+            try:
+                return task()
+            finally:
+                self._used += time.thread_time() - begun
+
+        async with self._settled(kind or ("reads" if self.request.method == "GET" else "acts")):
+            return await run_in_threadpool(timed)
 
     @asynccontextmanager
     async def _settled(self, kind: str) -> AsyncIterator[None]:
-        """A turn of this caller's; how its token fared is noted."""
-        async with self._turn(kind):
+        """A turn of this caller's; how its token fared is noted, and what it took that nobody paid for."""
+        if not self._learning and self._limits.known.name(self._hash) is None:
+            await self.who()
+        limit = self._limit(kind)
+        if limit is not None:
+            limit.admit(self._whose)
+        paid = kind == "asks"
+        async with self._turn(kind), self._limits.computing if kind == "free" else nullcontext():
             try:
                 yield
             except SulqError as error:
                 self._limits.settle(self._address, self._hash, good=error.code not in DENIED)
+                paid = isinstance(error, CuratorError)  # may be charged; all others are refused before a debit
                 raise
+            finally:
+                if limit is not None and not (paid and not self.given):
+                    limit.charge(self._whose, max(self._used / CALL_SECONDS, LEAST_CALL))
         self._limits.settle(self._address, self._hash, good=True)
 
+    def _limit(self, kind: str) -> RateLimit | None:
+        """What a call is counted by where nobody pays for it; administrative acts have their own limits."""
+        return {"reads": self._limits.free, "free": self._limits.free, "asks": self._limits.refused}.get(kind)
+
+    @property
+    def _whose(self) -> str:
+        """Who is limited: the principal, whatever token it shows."""
+        return self._limits.known.name(self._hash) or self._hash
+
     def _turn(self, kind: str) -> AbstractAsyncContextManager[None]:
-        return self._limits.under_way.turn(f"{self._hash} {kind}")
+        threads = 1 if kind == "free" else MAX_THREADS_PER_TOKEN
+        return self._limits.under_way.turn(f"{self._whose} {kind}", threads)
 
     async def who(self) -> dict[str, object]:
         """Whose token this is, as the clerk says; asked once a request."""
         if self._who is None:
+            self._learning = True
             self._who = await self.ask("whoami")
+            self._learning = False
+            self._limits.known.add(self._hash, str(self._who.get("name") or self._hash))
         return self._who
 
     async def ask(
@@ -222,8 +284,13 @@ class Caller:
 
     async def passed_on(self, name: str, body: Mapping[str, object], *, dataset: str) -> Passed:
         """As `reply`, without a thread: the reply is passed on as the clerk wrote it."""
-        async with self._settled("asks"):
-            return Passed(passed_on(await self._post(self.clerk.frame(name, body, dataset))))
+        frame = self.clerk.frame(name, body, dataset)
+        free = name != "ask" or body.get("stored") is True
+        async with self._settled("free" if free else "asks"):
+            reply, seconds = timed(await self._post(frame))
+            self._used += seconds
+            self.given = REUSED in reply
+            return Passed(passed_on(reply))
 
     async def body(self, kind: type[B], *, large: bool = False) -> B:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""

@@ -60,6 +60,7 @@ FAMILIES: Final[tuple[tuple[type[SulqError], int], ...]] = (
 FAILED: Final = "The curator failed."
 ATTENTION: Final = "This dataset needs its owner's attention; nothing was spent."
 UNWRITTEN: Final = "The server's access log or store needs its owner's attention; nothing was done."
+OPENING: Final = "This is not ready at the moment; nothing was spent."
 RETRY_SECONDS: Final = "2"  # after which a caller may try again what could not be reached
 # Headers of every response that names none of its own: nothing is kept, framed, guessed at or run.
 HEADERS: Final[dict[str, str]] = {
@@ -126,7 +127,8 @@ def told(error: SulqError, *, owner: bool = False) -> dict[str, str]:
     if isinstance(error, CuratorError):
         message, remedy = FAILED, CODES[error.code]
     elif isinstance(error, SetupError) and status_of(error, owner=owner) == 503:
-        message, remedy = UNWRITTEN if error.code.startswith("access-") else ATTENTION, CODES[error.code]
+        because = OPENING if error.code == "not-ready" else UNWRITTEN if error.code.startswith("access-") else ATTENTION
+        message, remedy = because, CODES[error.code]
     return {"kind": _kind(error), "code": error.code, "message": message, "remedy": remedy}
 
 

@@ -235,6 +235,7 @@ class SumCollector:
         interval: bool = True,
         counted: bool = False,
         laws: Mapping[str, Law] | None = None,
+        keys: dict[object, RowFn] | None = None,
     ) -> None:
         self.facts = facts
         self.spend = spend
@@ -243,6 +244,7 @@ class SumCollector:
         self.chooses = not counted and not isinstance(facts.budget, SubLinear)  # else all quantiles are from trees
         self.interval = interval  # of chosen quantiles, whether one is bought
         self._laws = laws  # of choices, by the text of what is chosen from; None: not known yet
+        self._keys = {} if keys is None else keys  # of bins, each made once: it keeps its labels
         self.shifted = False  # whether a rank was asked for that is shifted by what its law needs
         # The rows of each question in the making, and by its text each value with its part of the spend.
         self._asked: list[tuple[RowGroups, dict[str, tuple[RowFn, Fraction]]]] = []
@@ -284,6 +286,12 @@ class SumCollector:
     def laws(self, plan: Plan) -> dict[str, Law]:
         """The laws that a plan of its question gives its choices."""
         return {text: plan.parts[place].laws[0] for text, place in self._places.items() if self._asked[place][0].score}
+
+    def once(self, what: object, make: Callable[[], RowFn]) -> RowFn:
+        """A key that equal ones of the same request are made of: it is one object, which works out its labels once."""
+        if what not in self._keys:
+            self._keys[what] = make()
+        return self._keys[what]
 
     def place(self, rows: RowGroups) -> int:
         """The question over these rows."""
@@ -333,6 +341,7 @@ def collect(
     *,
     interval: bool = True,
     counted: bool = False,
+    keys: dict[object, RowFn] | None = None,
 ) -> tuple[Together | None, T]:
     """All that is asked, as one question, and what is made of it.
 
@@ -340,7 +349,8 @@ def collect(
     asked: so it is asked twice, first to learn the laws. From public facts alone. Without `foresee` no end is shifted
     as it must be, and intervals of chosen quantiles are the whole range.
     """
-    asking = SumCollector(facts, spend, interval=interval, counted=counted)
+    keys = {} if keys is None else keys
+    asking = SumCollector(facts, spend, interval=interval, counted=counted, keys=keys)
     made = ask(asking)
     question = asking.question()
     if question is None or foresee is None or not asking.shifted:
@@ -349,7 +359,7 @@ def collect(
         plan = foresee(question, spend)
     except QuestionError:  # which asking will say
         return question, made
-    asking = SumCollector(facts, spend, interval=interval, laws=asking.laws(plan))
+    asking = SumCollector(facts, spend, interval=interval, laws=asking.laws(plan), keys=keys)
     made = ask(asking)
     return asking.question(), made
 

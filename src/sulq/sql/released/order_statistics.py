@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers import wire
 from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
 from sulq.answers.rank_choice import (
     COUNT_SHARE,
@@ -91,6 +92,7 @@ class _Asked:
         self.groups = max(asking.cells(rows), 1)
         self.levels, self.branch = branching(bins.bins, pure=not asking.gaussian)
         self.sizes = nodes(bins.bins, self.levels, self.branch)
+        self.text = wire.encode(fn)
         self.forecast = RankForecast(self.levels, self.branch, bins.bins, not asking.gaussian, self.groups)
 
     def readings(self, wanted: Sequence[Wanted]) -> Mapping[Wanted, tuple[Slices, RankReading | CountedFirst]]:
@@ -164,8 +166,12 @@ class _Asked:
         return 1 if law is None else gap_of(law, self.groups, ends)
 
     def _chosen_from(self, rank: Rank) -> RowGroups:
-        key = binned(self.fn, self.bins, 1, self.bins.bins)
+        key = self._key(1, self.bins.bins)
         return RowGroups(self.rows.over, self.rows.where, (*self.rows.keys, key), score=rank)
+
+    def _key(self, together: int, size: int) -> RowFn:
+        made = (self.text, self.bins, together, size)
+        return self.asking.once(made, lambda: binned(self.fn, self.bins, together, size))
 
     def _choice(self, rank: Rank, weight: Fraction) -> AnswerSlice:
         return slice_at(self.asking.put(self._chosen_from(rank), rowfn.Lit(1), weight))
@@ -180,7 +186,7 @@ class _Asked:
         """One tree of counts for all of them."""
         rows, slices = self.rows, []
         for level, size in enumerate(self.sizes):
-            key = binned(self.fn, self.bins, self.branch ** (self.levels - 1 - level), size)
+            key = self._key(self.branch ** (self.levels - 1 - level), size)
             groups = RowGroups(rows.over, rows.where, (*rows.keys, key))
             slices.append(slice_at(self.asking.put(groups, rowfn.Lit(1), weight / self.levels), fold=size))
         return {(how, q): (tuple(slices), Quantile(self.bins, self.branch, self.sizes, how, q)) for how, q in wanted}

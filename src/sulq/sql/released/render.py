@@ -15,6 +15,7 @@ from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Together
+from sulq.language.rowfn import RowFn
 from sulq.sql.parse.syntax import Call, Literal, Node, Place, branches, parts
 from sulq.sql.released.cells import (
     NoisyValue,
@@ -91,17 +92,18 @@ def prepare(
     foresee: Foresee | None = None,
     interval: bool = True,
     counted: bool = False,
+    keys: dict[object, RowFn] | None = None,
 ) -> PreparedQuery:
     """All that a program asks, as one question at one debit; with `other` also what its hidden groups are together.
 
     `foresee`: what the law of a choice is asked of. `interval`: whether intervals of chosen quantiles are bought.
-    `counted`: no quantile is chosen, all are read from trees of counts.
+    `counted`: no quantile is chosen, all are read from trees of counts. `keys`: those made for it before.
     """
 
     def asked(asking: SumCollector) -> dict[int, list[GroupingSet]]:
         return {id(groups): ask(asking, groups, rest=other is not None) for groups in sources_of(program)}
 
-    question, sets = collect(facts, spend, asked, foresee, interval=interval, counted=counted)
+    question, sets = collect(facts, spend, asked, foresee, interval=interval, counted=counted, keys=keys)
     if other is not None:
         _some_hidden([one for several in sets.values() for one in several], other)
     found = PreparedQuery(program, question, sets, other)

@@ -238,7 +238,7 @@ async def _spend(name: str, caller: Asker, body: ForeseeBody) -> object:
             raise QuestionError("wire-format", "The field question holds no question.")
         return chosen(caller.oracle(name), question, spend, body.law)
 
-    return wire.to_json(await caller.work(choose))
+    return wire.to_json(await caller.work(choose, "free"))
 
 
 async def afford(name: str, caller: Asker) -> Json:
@@ -264,11 +264,14 @@ async def plan(name: str, caller: Asker) -> Json:
 async def _compiled(name: str, caller: Caller, kind: type[Body], act: str, *, large: bool = False) -> Json:
     """Have SQL compiled in this process, beside the event loop; the clerk is asked with the caller's token."""
     body = await caller.body(kind, large=large)
+    paid = act == "answered"
 
     def work() -> dict[str, object]:
         from sulq.service.web import sql_answers  # the SQL compiler, which no start of the service waits for
 
         do: Callable[[ClerkOracle, Body], dict[str, object]] = getattr(sql_answers, act)
-        return do(caller.oracle(name), body)
+        found = do(caller.oracle(name), body)
+        caller.given = paid and found["receipt"] is None  # a stored answer, or EXPLAIN
+        return found
 
-    return Json(await caller.work(work))
+    return Json(await caller.work(work, "asks" if paid else "free"))
