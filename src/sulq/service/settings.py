@@ -45,6 +45,7 @@ class Service:
     public_url: str | None = None  # where browsers find it, if a proxy speaks TLS for it: https://NAME[:PORT]
     insecure_public: bool = False  # it may listen on a public address without TLS
     ledgers: Path | None = None  # where those of datasets registered by calls lie; None: beside their data
+    anchors: Path | None = None  # where those of datasets registered by calls may lie; None: nowhere
 
     @property
     def tls(self) -> bool:
@@ -64,7 +65,7 @@ class Service:
     def from_json(cls, tree: Tree) -> Service:
         """Read it back."""
         told = dict(tree)
-        for name in ("state", "tls_cert", "tls_key", "data_root", "ledgers"):
+        for name in ("state", "tls_cert", "tls_key", "data_root", "ledgers", "anchors"):
             told[name] = None if told.get(name) is None else Path(str(told[name]))
         told["hosts"] = tuple(cast("list[str]", told.get("hosts") or ()))
         return cls(**told)  # type: ignore[arg-type]  # written by to_json above

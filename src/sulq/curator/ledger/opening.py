@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,10 +21,21 @@ from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address, ledgers_in, refuse_logged, table_in
 from sulq.curator.ledger.postgres_place import told as told_in
 from sulq.curator.ledger.reading import read_on
-from sulq.curator.ledger.sources import SUFFIX, LedgerCover, Likeness, Source, agree, choose, cover_of, covering, noted
+from sulq.curator.ledger.sources import (
+    SUFFIX,
+    LedgerCover,
+    Likeness,
+    Source,
+    agree,
+    choose,
+    cover_of,
+    covering,
+    noted,
+    shown,
+)
 from sulq.curator.ledger.turns import SqliteFile, opening
 from sulq.data_files import Pattern
-from sulq.errors import SetupError
+from sulq.errors import SetupError, SetupWarning
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.filter import Totals
@@ -225,15 +237,18 @@ def covers_in(folders: Iterable[Path], *, readable: bool = False) -> list[Ledger
     Raises:
         SetupError: one cannot be read, and nobody can say what it covers.
     """
-    found: dict[Path, LedgerCover] = {}
-    for folder in folders:
-        for path in sorted(folder.glob(f"*{SUFFIX}")):
-            if not path.is_file() or (readable and not os.access(path, os.R_OK)):
-                continue
-            book = _book(path.resolve()) if path.resolve() not in found else None
-            if book is not None:
-                found[path.resolve()] = book
-    return list(found.values())
+    paths = [path for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    return covers_at(path for path in paths if not readable or os.access(path, os.R_OK))
+
+
+def covers_at(paths: Iterable[Path]) -> list[LedgerCover]:
+    """The ledgers that these files are, each once, as far as they say what they cover; those that are gone are none.
+
+    Raises:
+        SetupError: one cannot be read, and nobody can say what it covers.
+    """
+    books = [_book(path) for path in dict.fromkeys(path.resolve() for path in paths if path.is_file())]
+    return [book for book in books if book is not None]
 
 
 def covers_of(url: str) -> list[LedgerCover]:
@@ -326,8 +341,11 @@ def ledger_place(
         return choose(sources, books) or begun()
     own = _told(told)
     # No other can cover them more surely than one that surely does, nor one that cannot be read.
-    same = own is not None and all(noted(source, own) is Likeness.SAME for source in sources)
-    if same or (new_people and own is None):
+    if own is not None and all(noted(source, own) is Likeness.SAME for source in sources):
+        return told
+    if new_people and own is None:
+        with contextlib.suppress(SetupError):  # one that cannot be read is no reason against its owner's word
+            _warn_of_covered(sources, covers_near(files, sources))
         return told
     if new_people:
         why = (
@@ -337,6 +355,16 @@ def ledger_place(
     books = covers_near(files, sources, [told.resolve().parent] if isinstance(told, Path) else [])
     agree(sources, own, [*books, *(covers_of(url) if url is not None else [])])
     return told
+
+
+def _warn_of_covered(sources: Sequence[Source], books: Sequence[LedgerCover]) -> None:
+    """Tell an owner whose word is that these are other people that a ledger here covers the very same file."""
+    for source in sources:
+        found = [place for place, likeness in covering(source, books).items() if likeness is Likeness.SAME]
+        if found:
+            why = f"{source.name[:200]!r} is covered by the ledger {shown(found[0])}, which knows its path or its bytes"
+            word = "By new_people=True these are other people: if they are the same, they have a second budget."
+            warnings.warn(f"{why}. {word}", SetupWarning, stacklevel=4)
 
 
 def covers_near(data: Collection[Path], sources: Sequence[Source], more: Iterable[Path] = ()) -> list[LedgerCover]:

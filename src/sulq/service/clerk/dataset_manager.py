@@ -21,10 +21,9 @@ from typing import Final, cast
 
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.opening import covers_in
 from sulq.curator.ledger.registry import open_keys, register
 from sulq.curator.ledger.shares import Share
-from sulq.curator.ledger.sources import Source, agree
+from sulq.curator.ledger.sources import Source
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.rows_choice import choose_rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
@@ -33,7 +32,7 @@ from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
 from sulq.service.clerk.ledger_places import placed
-from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen
+from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen, refuse_covered
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -186,9 +185,9 @@ class DatasetManager:
     def _cover(self, declared: DatasetSettings, ledger: Ledger, told: list[Frame]) -> None:
         """Note what the ledger covers, by the word of a worker, who may read it; not what another one covers (T98)."""
         sources = [Source.from_json(tree) for tree in told]
-        folders = [self.service.ledgers, None if "://" in declared.ledger else Path(declared.ledger).parent]
         books = [other.book for other in self._ledgers.values() if other.usable]
-        agree(sources, ledger.book, books + covers_in(folder for folder in folders if folder is not None))
+        place, ledgers = declared.ledger, self.service.ledgers
+        refuse_covered(sources, ledger.book, books, ledger=place, ledgers=ledgers, store=self._store)
         ledger.cover(sources)
 
     def _curator(
@@ -242,7 +241,7 @@ class DatasetManager:
                 raise QuestionError("name-taken", f"There is a dataset {declared.name!r} already.", "Use another name.")
             declared = placed(declared, self.service, self._store.ledgers)
             place = Path(declared.ledger)
-            begun = "://" not in declared.ledger and not place.exists()
+            begun = "://" not in declared.ledger and not place.exists() and declared.anchor is None
             self.take_on(declared)
             try:
                 ready = self._first_word(self.datasets[declared.name])

@@ -25,7 +25,7 @@ from sulq.service.ipc import Frame
 from sulq.service.sandbox import isolation
 
 MODULE: Final = "sulq.service.clerk.ledger_reader"
-NICENESS: Final = 10  # a tenth of an ask's claim on a processor; with less it would keep the file's lock for longer
+NICENESS: Final = 15  # a thirtieth of an ask's claim on a processor; with less it would keep the file's lock for long
 MAX_WAIT_SECONDS: Final = 60.0  # seconds a call waits for a reading: half of what the web waits for a call
 
 
@@ -42,6 +42,7 @@ def read_aside(place: Path | Address, passed: tuple[int, str] | None, at: int) -
     # Its standard input stays open until it has spoken: a child without one takes itself for orphaned.
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:  # noqa: S603 - our own
         try:
+            os.setpriority(os.PRIO_PROCESS, reader.pid, NICENESS)  # from its start on, which is most of a short reading
             os.write(cast("Any", reader.stdin).fileno(), told)
             said = cast("Any", reader.stdout).read()
         finally:
@@ -67,7 +68,6 @@ def read(told: Mapping[str, Any]) -> Frame:
 def main() -> None:
     """Read as the clerk says; end at once when it is gone."""
     told = isolation.settings("reader")
-    os.nice(NICENESS)
     sys.stdout.write(json.dumps(read(told)))
 
 
