@@ -35,6 +35,8 @@ def test_the_servers_settings_come_back() -> None:
             0.5,
             hosts=("a", "b"),
             public_url="https://c",
+            ledgers=Path("l"),
+            anchors=Path("n"),
         ),
     ):
         assert Service.from_json(json.loads(json.dumps(service.to_json()))) == service

@@ -345,7 +345,8 @@ def ledger_place(
         return told
     if new_people and own is None:
         with contextlib.suppress(SetupError):  # one that cannot be read is no reason against its owner's word
-            _warn_of_covered(sources, covers_near(files, sources))
+            books = covers_near(files, sources)
+            _warn_of_covered(sources, [book for book in books if not book.synthetic])
         return told
     if new_people:
         why = (
