@@ -142,7 +142,7 @@ def check(
 
 
 @ledger.command("backup")
-def backed_up(
+def copied(
     path: Where,
     to: Annotated[Path, typer.Argument(help="Where the copy is to lie: a new file.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="It may take the place of a file.")] = False,

@@ -190,7 +190,7 @@ def test_who_comes_while_the_ledger_is_read_shares_the_next_reading(place: Place
     read: list[int] = []
     begun, go = threading.Event(), threading.Event()
 
-    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.Reading:
+    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.LedgerReading:
         read.append(at)
         begun.set()
         assert go.wait(30)
@@ -229,7 +229,7 @@ def test_a_crowd_that_waits_for_one_reading_is_bounded(place: Place, monkeypatch
     """
     go = threading.Event()
 
-    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.Reading:
+    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.LedgerReading:
         assert go.wait(30)
         return full_check.read_ledger(where, passed, at)
 

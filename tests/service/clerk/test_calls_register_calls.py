@@ -311,7 +311,7 @@ def test_a_dataset_has_an_anchor_by_a_call_T46(running: Running) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../x.anchor", "/tmp/x.anchor", "a/b.anchor", "..", ".hidden", "", "link.anchor", "x\x00", "x" * 300, 7]
+    "name", ["../x.anchor", "/x.anchor", "a/b.anchor", "..", ".hidden", "", "link.anchor", "x\x00", "x" * 300, 7]
 )
 def test_an_anchor_lies_in_the_servers_folder_alone_T70(running: Running, name: object) -> None:
     """No name leads out of it, by dots, by a root of its own or by a link. Control: the test above."""

@@ -15,7 +15,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.curator.ledger import full_check
-from sulq.curator.ledger.full_check import Reading, read_ledger
+from sulq.curator.ledger.full_check import LedgerReading, read_ledger
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import place_of
 from sulq.curator.ledger.postgres_place import Address
@@ -71,7 +71,7 @@ def test_a_reader_that_lies_or_says_nothing_is_heard(tmp_path: Path, monkeypatch
         assert refusal.value.code == "engine-failed"
         ask(ledger, pure("0.001"))
 
-        def other(place: Path | Address, passed: tuple[int, str] | None, at: int) -> Reading:
+        def other(place: Path | Address, passed: tuple[int, str] | None, at: int) -> LedgerReading:
             found = read_ledger(place, passed, at)
             return found._replace(moment=found.moment._replace(digest="0" * 64))
 
@@ -125,7 +125,7 @@ def test_an_ask_is_answered_while_the_ledger_is_verified(running: Running, monke
     """
     begun, go, told = threading.Event(), threading.Event(), []
 
-    def slow(place: Path | Address, passed: tuple[int, str] | None, at: int) -> Reading:
+    def slow(place: Path | Address, passed: tuple[int, str] | None, at: int) -> LedgerReading:
         begun.set()
         assert go.wait(60)
         return read_ledger(place, passed, at)
@@ -160,7 +160,7 @@ def test_a_reading_that_takes_too_long_is_asked_for_again(running: Running, monk
     """The call says `not-ready`, the reading goes on, and who asks again has what it found: nothing is read twice."""
     go, read = threading.Event(), []
 
-    def slow(place: Path | Address, passed: tuple[int, str] | None, at: int) -> Reading:
+    def slow(place: Path | Address, passed: tuple[int, str] | None, at: int) -> LedgerReading:
         assert go.wait(60)
         read.append(passed)
         return read_ledger(place, passed, at)

@@ -37,7 +37,7 @@ def looking(place: Path | Address) -> Iterator[Store]:
             store.close()
 
 
-class Moment(NamedTuple):
+class LedgerMoment(NamedTuple):
     """A ledger up to an entry: its place, its hash, and a digest of all that the entries up to it come to."""
 
     seq: int
@@ -45,23 +45,23 @@ class Moment(NamedTuple):
     digest: str
 
     @classmethod
-    def of(cls, state: State) -> Moment:
+    def of(cls, state: State) -> LedgerMoment:
         """The present one."""
         told = history.of(state).told(state)
         return cls(state.seq, state.hash.hex(), hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest())
 
 
-class Reading(NamedTuple):
+class LedgerReading(NamedTuple):
     """What a reading found: the ledger at the moment that was asked for, and the last checkpoint it came past."""
 
-    moment: Moment
+    moment: LedgerMoment
     passed: tuple[int, str] | None
 
 
-Read = Callable[[Path | Address, tuple[int, str] | None, int], Reading]
+Read = Callable[[Path | Address, tuple[int, str] | None, int], LedgerReading]
 
 
-def read_ledger(place: Path | Address, passed: tuple[int, str] | None, at: int) -> Reading:
+def read_ledger(place: Path | Address, passed: tuple[int, str] | None, at: int) -> LedgerReading:
     """Read a ledger to its end: from its first entry, or from a checkpoint that was `passed`.
 
     Nobody who writes waits for it. The pages of a file are left to `sulq ledger verify`: SQLite checks them all at
@@ -79,14 +79,14 @@ def read_ledger(place: Path | Address, passed: tuple[int, str] | None, at: int) 
         with unforked():
             state = State((), History(thorough=True)) if passed is None else _resumed(store, passed)
         read_on(store, state, at)
-        moment = Moment.of(state)
+        moment = LedgerMoment.of(state)
         known = history.of(state).checkpoint
         read_on(store, state)
         with unforked():
             sound = store.sound(whole=False)
         if not sound:
             raise damaged("the file", "holds more or less than a ledger")
-        return Reading(moment, known)
+        return LedgerReading(moment, known)
 
 
 def _resumed(store: Store, passed: tuple[int, str]) -> State:
@@ -113,7 +113,7 @@ class Verification:
 
     def report(
         self,
-        present: Callable[[], tuple[Moment, Report]],
+        present: Callable[[], tuple[LedgerMoment, Report]],
         *,
         whole: bool = False,
         read: Read = read_ledger,
@@ -149,7 +149,7 @@ class Verification:
                 self._waiting -= 1
 
     def _run(
-        self, found: Future[Report], present: Callable[[], tuple[Moment, Report]], read: Read, *, whole: bool
+        self, found: Future[Report], present: Callable[[], tuple[LedgerMoment, Report]], read: Read, *, whole: bool
     ) -> None:
         with self._one:
             with self._mutex:

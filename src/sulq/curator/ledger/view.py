@@ -15,7 +15,7 @@ from sulq.answers.answer import Receipt, SignedReceipt
 from sulq.answers.budget import BudgetLeft
 from sulq.curator.ledger import history, notes, shares
 from sulq.curator.ledger.checkpoints import DebitKind
-from sulq.curator.ledger.full_check import Moment, Read, Verification, looking, read_ledger
+from sulq.curator.ledger.full_check import LedgerMoment, Read, Verification, looking, read_ledger
 from sulq.curator.ledger.history import Charge, Declaration, History, checked, load
 from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
 from sulq.curator.ledger.opening import Report, entry_of, report
@@ -269,7 +269,7 @@ class LedgerView:
         if self._verification is None:  # in memory, which no other connection sees
             with self._writer.looking() as (state, store):
                 store.rollback()
-                if Moment.of(load(store, (), thorough=True)) != Moment.of(state):
+                if LedgerMoment.of(load(store, (), thorough=True)) != LedgerMoment.of(state):
                     raise damaged("the file", "differs from what this process enforces")
                 return report(state)
         try:
@@ -279,9 +279,9 @@ class LedgerView:
                 self._writer.fail(error)
             raise
 
-    def _moment(self) -> tuple[Moment, Report]:
+    def _moment(self) -> tuple[LedgerMoment, Report]:
         with self._writer.looking() as (state, _):
-            return Moment.of(state), report(state)
+            return LedgerMoment.of(state), report(state)
 
     def verify_receipt(self, receipt: Receipt, plan_digest: str, event: Event) -> bool:
         """Whether this ledger gave the receipt, for this plan and event."""

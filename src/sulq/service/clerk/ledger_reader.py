@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from sulq.answers import wire
-from sulq.curator.ledger.full_check import Moment, Reading, read_ledger
+from sulq.curator.ledger.full_check import LedgerMoment, LedgerReading, read_ledger
 from sulq.curator.ledger.postgres_place import Address
 from sulq.errors import CuratorError, SulqError
 from sulq.service import ipc
@@ -29,7 +29,7 @@ NICENESS: Final = 15  # a thirtieth of an ask's claim on a processor; with less 
 MAX_WAIT_SECONDS: Final = 60.0  # seconds a call waits for a reading: half of what the web waits for a call
 
 
-def read_aside(place: Path | Address, passed: tuple[int, str] | None, at: int) -> Reading:
+def read_aside(place: Path | Address, passed: tuple[int, str] | None, at: int) -> LedgerReading:
     """What `read_ledger` says, by a process of its own, which ends with this one.
 
     Raises:
@@ -51,7 +51,7 @@ def read_aside(place: Path | Address, passed: tuple[int, str] | None, at: int) -
         raise CuratorError("engine-failed", "The ledger could not be read again.")
     found = ipc.opened(cast("Frame", wire.strict(said)))
     seen = cast("Any", found["passed"])
-    return Reading(Moment(*cast("Any", found["moment"])), None if seen is None else (seen[0], seen[1]))
+    return LedgerReading(LedgerMoment(*cast("Any", found["moment"])), None if seen is None else (seen[0], seen[1]))
 
 
 def read(told: Mapping[str, Any]) -> Frame:
