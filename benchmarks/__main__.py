@@ -24,6 +24,7 @@ from opendp.mod import enable_features
 
 import sulq
 from benchmarks import (
+    auditor,
     before,
     budget,
     data,
@@ -205,6 +206,7 @@ PARTS: dict[str, Part] = {
     "doors": lambda report, folder, _: doors.doors(report, folder),
     "service": lambda report, folder, _: server.service(report, folder),
     "jobs": lambda report, folder, _: jobs.jobs(report, folder),
+    "auditor": lambda report, folder, _: auditor.auditors(report, folder),
     "soak": lambda report, folder, _: soak.soaks(report, folder),
     "graphs": lambda report, folder, _: graphs.graphs(report, folder),
     "heavy": lambda report, _folder, _: heavy.heavy(report),

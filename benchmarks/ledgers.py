@@ -42,7 +42,7 @@ MECHANISMS = ("laplace",)
 BUDGET = sulq.Epsilon(900)
 
 
-def built(path: Path, number: int) -> Path:
+def built(path: Path, number: int, *, synthetic: bool = False) -> Path:
     """A ledger of so many debits with their answers, written as asks write them."""
     event, asked = pure("0.001"), iter(range(number))
 
@@ -57,7 +57,7 @@ def built(path: Path, number: int) -> Path:
             pending(draft).accounts = accounts
             draft.note(notes.answer(seq, "y" * 300, time="t"))
 
-    with Ledger.open(path, unit=sulq.Unit(), budget=BUDGET, mechanisms=MECHANISMS) as ledger:
+    with Ledger.open(path, unit=sulq.Unit(), budget=BUDGET, synthetic=synthetic, mechanisms=MECHANISMS) as ledger:
         for _ in range(number // BATCH):
             ledger._writer.take(propose)
     return path

@@ -107,6 +107,7 @@ class Served:
     port: int
     tokens: list[str]
     pids: dict[str, int]
+    owner: str = ""
     asked: int = 0
 
     def load(self, seconds: float, found: Load) -> None:
@@ -157,7 +158,7 @@ def served(
     thread.start()
     try:
         _ready(supervisor, owner, service.workers)
-        yield Served(supervisor.port, tokens, supervisor.pids())
+        yield Served(supervisor.port, tokens, supervisor.pids(), owner)
     finally:
         supervisor.stop()
         thread.join()

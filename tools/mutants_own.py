@@ -232,8 +232,8 @@ OWN: Final = (
         "sulq 0.1.0, a ledger named anew",
         "any new ledger may be named for data that another one covers",
         "curator/ledger/opening.py",
-        "    if same or (new_people and own is None):",
-        "    if same or own is None or new_people:",
+        "    if new_people and own is None:",
+        "    if new_people or own is None:",
         ("tests/privacy/test_spaces.py::test_a_second_ledger_needs_the_owners_word_T98",),
     ),
     Mutant(

@@ -362,6 +362,7 @@ tls_key = "key.pem"
 state = "kept"
 data_root = "data"
 ledgers = "books"
+anchors = "elsewhere"
 workers = 3
 limit = 12.5
 memory = 1024
@@ -382,7 +383,7 @@ def test_the_servers_settings_are_read(tmp_path: Path) -> None:
     assert found.server == Service(
         tmp_path / "kept", "0.0.0.0", 8765, tmp_path / "cert.pem", tmp_path / "key.pem", tmp_path / "data", 3, 12.5,
         1024, 2, True, 60, 0.5, ("curator.example.org",), "https://curator.example.org", False, tmp_path / "books",
-        3, 60.0, 1500,
+        3, 60.0, 1500, tmp_path / "elsewhere",
     )  # fmt: skip
     dataset = found.datasets["a"]
     assert dict(dataset.shares) == {"alice": (0.5, 0.1), "bob": (1.0, 0.0)}

@@ -15,7 +15,7 @@ import sulq
 from sulq import Epsilon, EpsilonDelta, Int, Rho, Sums, Unit, col
 from sulq.answers import wire
 from sulq.api.database import Database
-from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError
+from sulq.errors import BudgetExceeded, CuratorError, QuestionError, SetupError, SetupWarning
 from sulq.language.rowfn import Bins, Lit
 from tests.privacy.cases import ENGINES, broken, opened, people, replayed, seeded
 
@@ -94,7 +94,10 @@ def test_the_spend_stays_with_the_people_whatever_the_data_is_called_T56(tmp_pat
     with pytest.raises(SetupError) as second:
         opened_file(tmp_path, renew=True, ledger=tmp_path / "other.ledger")
     assert second.value.code == "covered-source"
-    with opened_file(tmp_path, renew=True, ledger=tmp_path / "other.ledger", new_people=True) as db:
+    with (
+        pytest.warns(SetupWarning, match="second budget"),
+        opened_file(tmp_path, renew=True, ledger=tmp_path / "other.ledger", new_people=True) as db,
+    ):
         assert db.spent.amount == 0
 
 

@@ -25,7 +25,7 @@ from sulq.cli import app
 from sulq.curator.ledger import sources
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.opening import covers_in, ledger_place, sources_of
-from sulq.errors import SetupError
+from sulq.errors import SetupError, SetupWarning
 from sulq.kernel.mechanisms import MECHANISMS
 from tests.counts import count, generator
 from tests.postgres import server
@@ -211,7 +211,8 @@ def test_a_second_ledger_needs_the_owners_word_T98(tmp_path: Path) -> None:
         assert left([folder / path], ledger=tmp_path / "elsewhere.ledger") == "covered-source"
     assert left([folder / "a.csv"], new_people=True) == "bad-declaration"
     assert not new.exists()
-    assert left([folder / "a.csv"], ledger=new, new_people=True) == "epsilon 1"
+    with pytest.warns(SetupWarning, match="'a.csv' is covered by the ledger a.ledger"):
+        assert left([folder / "a.csv"], ledger=new, new_people=True) == "epsilon 1"
     assert left([folder / "a.csv"], ledger=new) == "epsilon 1"  # it covers them now, by its own entry
     assert left([folder / "a.csv"]) == "several-ledgers"
     assert left([folder / "a.csv"], ledger=folder / "a.ledger") == "epsilon 0"
@@ -229,9 +230,31 @@ def test_new_people_are_under_a_new_ledger_T98(tmp_path: Path) -> None:
     assert left([folder / "a.csv"], ledger=folder / "o.ledger") == "covered-source"
     assert left([folder / "a.csv"], ledger=folder / "o.ledger", new_people=True) == "bad-declaration"
     assert left([folder / "c.csv"], ledger=folder / "o.ledger", new_people=True) == "epsilon 1"
-    assert left([folder / "a.csv"], ledger=folder / "n.ledger", new_people=True) == "epsilon 1"
+    with pytest.warns(SetupWarning, match="covered by the ledger a.ledger"):
+        assert left([folder / "a.csv"], ledger=folder / "n.ledger", new_people=True) == "epsilon 1"
     assert left([folder / "a.csv"], ledger=folder / "n.ledger", new_people=True) == "epsilon 1"
     assert left([folder / "a.csv"], ledger=folder / "a.ledger", new_people=True) == "epsilon 0"
+
+
+def test_the_owner_hears_of_the_same_bytes_whatever_its_word_T98(tmp_path: Path) -> None:
+    """A copy under another name is other people's by its owner's word: it is begun, and the owner is warned.
+
+    Control: with one byte more, or where the ledger there is of synthetic data, nobody knows it and nothing is said.
+    """
+    folder = fresh(tmp_path / "data")
+    (folder / "copy.csv").write_bytes((folder / "a.csv").read_bytes())
+    with pytest.warns(SetupWarning, match="'copy.csv' is covered by the ledger a.ledger.* a second budget"):
+        assert left([folder / "copy.csv"], ledger=folder / "copy.ledger", new_people=True) == "epsilon 1"
+    with (folder / "copy.csv").open("a") as file:
+        file.write("another,1\n")
+    (folder / "copy.ledger").unlink()
+    (folder / "copy.csv").rename(folder / "longer.csv")
+    assert left([folder / "longer.csv"], ledger=folder / "longer.ledger", new_people=True) == "epsilon 1"
+    made = tmp_path / "made"
+    made.mkdir()
+    (made / "made.csv").write_bytes((folder / "longer.csv").read_bytes())
+    assert left([made / "made.csv"], synthetic=True) == "epsilon 1"
+    assert left([made / "made.csv"], ledger=made / "own.ledger", new_people=True) == "epsilon 1"
 
 
 def test_a_ledger_that_may_cover_data_gives_way_to_one_that_does_T98(tmp_path: Path) -> None:
@@ -358,7 +381,8 @@ def test_size_time_and_bytes_stay_in_the_ledger_as_macs_SR25(tmp_path: Path) -> 
     Control: version 0.1.0 registered size and time as they are.
     """
     folder = fresh(tmp_path / "data")
-    assert left([folder / "a.csv"], ledger=folder / "new.ledger", new_people=True) == "epsilon 1"
+    with pytest.warns(SetupWarning):
+        assert left([folder / "a.csv"], ledger=folder / "new.ledger", new_people=True) == "epsilon 1"
     stat = (folder / "a.csv").stat()
     source = sources.Source.file(folder / "a.csv")
     assert sources.read_registered(f"a.csv {source.stamp}") is not None  # control

@@ -38,6 +38,8 @@ def test_the_servers_settings_come_back() -> None:
             jobs=2,
             job_limit=60.0,
             job_memory=1500,
+            ledgers=Path("l"),
+            anchors=Path("n"),
         ),
     ):
         assert Service.from_json(json.loads(json.dumps(service.to_json()))) == service

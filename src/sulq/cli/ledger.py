@@ -13,6 +13,7 @@ from rich.table import Table
 from sulq.answers import wire
 from sulq.cli.config import is_file
 from sulq.cli.show import console
+from sulq.curator.ledger.backup import backup, restore
 from sulq.curator.ledger.history import Declaration
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.ledger import reconcile as burn_gap
@@ -20,6 +21,7 @@ from sulq.curator.ledger.postgres_place import is_address
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.view import check_receipt
 from sulq.errors import SetupError
+from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.mechanisms import MECHANISMS
 
 ledger = typer.Typer(
@@ -139,6 +141,34 @@ def check(
         console.print("the ledger has this entry, unchanged")
 
 
+@ledger.command("backup")
+def copied(
+    path: Where,
+    to: Annotated[Path, typer.Argument(help="Where the copy is to lie: a new file.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="It may take the place of a file.")] = False,
+) -> None:
+    """Copy a ledger, in use or not: as it stands now, checked, readable by its owner alone."""
+    report = backup(_exists(path), to, mechanisms=tuple(MECHANISMS), overwrite=overwrite)
+    console.print(f"copied: {report}")
+
+
+@ledger.command("restore")
+def restored(
+    copy: Annotated[str, typer.Argument(help="The copy, as `sulq ledger backup` made it.")],
+    path: Annotated[str, typer.Argument(help="The ledger's own place.")],
+    anchor: Annotated[Path | None, typer.Option(help="The ledger's anchor, if it has one.")] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Entries may be lost that the copy does not hold.")] = False,
+) -> None:
+    """Check a copy and put it in its ledger's place; one that is older is refused, and what it lacks is said."""
+    found = restore(_exists(copy), path, mechanisms=tuple(MECHANISMS), anchor=anchor, forget=forget)
+    console.print(f"restored: {found.report}")
+    if found.forgotten:
+        console.print(f"forgotten: {escape(found.forgotten)}")
+    _burnt(found.burnt)
+    if found.kept is not None:
+        console.print(f"the file that was there is now {escape(found.kept.name)}")
+
+
 @ledger.command("reconcile")
 def reconcile(
     path: Where,
@@ -149,8 +179,12 @@ def reconcile(
     burnt = burn_gap(_exists(path), anchor, mechanisms=tuple(MECHANISMS), lost=lost)
     if not burnt:
         console.print("nothing is burnt: the ledger is not behind")
-    for analyst, loss in burnt.items():
-        who = f" of {escape(analyst)}" if analyst else ""
-        console.print(f"burnt: {loss.events} asks{who} that this copy does not hold")
+    _burnt(burnt)
     report = verify(path, mechanisms=tuple(MECHANISMS))
     console.print(f"sound: {report}")
+
+
+def _burnt(losses: dict[str, Totals]) -> None:
+    for analyst, loss in losses.items():
+        who = f" of {escape(analyst)}" if analyst else ""
+        console.print(f"burnt: {loss.events} asks{who} that this copy does not hold")

@@ -431,6 +431,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         ),
         "data_root": (_file, "The folder below which an owner may register data files over HTTP; default: none."),
         "ledgers": (_file, "The folder of the ledgers of datasets registered over HTTP; default: beside their data."),
+        "anchors": (_file, "The folder where datasets registered over HTTP may have an anchor; default: none."),
         "workers": (_whole(1, 64), "Processes that hold each dataset's rows; default: 2."),
         "limit": (_seconds, "Seconds after which a question is stopped, charged; default: 30."),
         "memory": (_whole(256, 2**20), "MiB that a worker may take; default: 4096."),

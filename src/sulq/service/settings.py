@@ -51,6 +51,7 @@ class Service:
     jobs: int = JOBS  # that run at a time
     job_limit: float = JOB_LIMIT_SECONDS
     job_memory: int = JOB_MEMORY_MIB  # MiB of each
+    anchors: Path | None = None  # where those of datasets registered by calls may lie; None: nowhere
 
     @property
     def tls(self) -> bool:
@@ -70,7 +71,7 @@ class Service:
     def from_json(cls, tree: Tree) -> Service:
         """Read it back."""
         told = dict(tree)
-        for name in ("state", "tls_cert", "tls_key", "data_root", "ledgers"):
+        for name in ("state", "tls_cert", "tls_key", "data_root", "ledgers", "anchors"):
             told[name] = None if told.get(name) is None else Path(str(told[name]))
         told["hosts"] = tuple(cast("list[str]", told.get("hosts") or ()))
         return cls(**told)  # type: ignore[arg-type]  # written by to_json above

@@ -89,8 +89,9 @@ def remembered(state: State) -> dict[str, object]:
     found = of(state)
     said = {name: getattr(found, name) for name in ("version", "anchor", "choice", "covers", "settled", "checkpoint")}
     said |= {"registered": found.registered, "declarations": found.declarations, "accounts": found.accounts}
-    debits = [*found.debits_after(0)]
-    said |= {"debits": debits, "answers": {seq: found.answer_of(seq) for seq, _ in debits}, "report": report(state)}
+    debits = [*found.debits_after(0, lambda _: True)]
+    said |= {"debits": debits, "answers": {seq: found.answer_of(seq) for seq in debits}, "report": report(state)}
+    said |= {"of": {who: [*found.debits_after(9, lambda kind, who=who: kind.analyst == who)] for who in ("", "ann")}}
     said |= {"asked": {name: found.asked_by(name) for name in (digest(f"q{i}") for i in range(9))}}
     return said | {"keys": {(who, f"1-{i}"): found.key(who, f"1-{i}") for who in ("", "ann", "ben") for i in range(60)}}
 

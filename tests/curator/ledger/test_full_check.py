@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from sulq.curator.ledger import checkpoints, full_check
+from sulq.curator.ledger import checkpoints, full_check, reading
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import place_of, verify
+from sulq.curator.ledger.postgres_place import Address
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import Row
 from sulq.kernel.ledger.entries import State
@@ -133,7 +135,7 @@ def test_a_changed_checkpoint_or_later_entry_is_found_T47(place: Place, which: s
 
 
 def test_nobody_waits_for_a_reading_of_the_whole_ledger(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a reading debits are written, and the reading sees those of its beginning or more.
+    """In the middle of a reading debits are written, transcripts are read, and the reading tells of its beginning.
 
     Control: who holds the writer meanwhile, as readings once did, keeps a debit waiting.
     """
@@ -151,13 +153,14 @@ def test_nobody_waits_for_a_reading_of_the_whole_ledger(place: Place, monkeypatc
 
         monkeypatch.setattr(full_check, "State", Slow)
         reports: list[int] = []
-        reading = threading.Thread(target=lambda: reports.append(ledger.verify().debits))
-        reading.start()
+        slow = threading.Thread(target=lambda: reports.append(ledger.verify().debits))
+        slow.start()
         assert middle.wait(30)
         lived(ledger, 5)
+        assert len(ledger.transcript(after=1)) == len(ledger.transcript()) == 125
         go.set()
-        reading.join(30)
-        assert reports == [125]
+        slow.join(30)
+        assert reports == [120]
 
         held, done = threading.Event(), threading.Event()
 
@@ -177,6 +180,74 @@ def test_nobody_waits_for_a_reading_of_the_whole_ledger(place: Place, monkeypatc
         for thread in (holder, asking):
             thread.join(30)
         assert done.is_set()
+
+
+def test_who_comes_while_the_ledger_is_read_shares_the_next_reading(place: Place) -> None:
+    """Of many who verify at once each has a report of a moment after it asked, from two readings in all.
+
+    Control: who come one after another have a reading each.
+    """
+    read: list[int] = []
+    begun, go = threading.Event(), threading.Event()
+
+    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.LedgerReading:
+        read.append(at)
+        begun.set()
+        assert go.wait(30)
+        return full_check.read_ledger(where, passed, at)
+
+    with begin(place) as ledger:
+        lived(ledger, 20)
+        ledger.flush()
+        reports: list[int] = []
+        crowd = [threading.Thread(target=lambda: reports.append(ledger.verify(read=slow).debits)) for _ in range(7)]
+        crowd[0].start()
+        assert begun.wait(30)
+        lived(ledger, 5)
+        ledger.flush()
+        for each in crowd[1:]:
+            each.start()
+        while ledger._verification._waiting < len(crowd):
+            time.sleep(0.001)
+        assert threading.active_count() < 3 * len(crowd)
+        with pytest.raises(SetupError) as refusal:  # and who has no patience hears it: the reading goes on
+            ledger.verify(read=slow, patience=0.01)
+        assert refusal.value.code == "not-ready"
+        go.set()
+        for each in crowd:
+            each.join(30)
+        assert sorted(reports) == [20, *[25] * 6]
+        assert len(read) == 2
+        assert [ledger.verify(read=slow).debits for _ in range(3)] == [25] * 3
+        assert len(read) == 5
+
+
+def test_a_crowd_that_waits_for_one_reading_is_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each who waits holds a thread of a server: past so many the next is refused, and may ask again.
+
+    Control: with room for all of them nobody is.
+    """
+    go = threading.Event()
+
+    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.LedgerReading:
+        assert go.wait(30)
+        return full_check.read_ledger(where, passed, at)
+
+    with begin(place) as ledger:
+        lived(ledger, 1)
+        for most in (3, 4):
+            monkeypatch.setattr(full_check, "MAX_WAITING_READERS", most)
+            go.clear()
+            crowd = [threading.Thread(target=ledger.verify, kwargs={"read": slow, "patience": 30}) for _ in range(3)]
+            for each in crowd:
+                each.start()
+            while ledger._verification._waiting < len(crowd):
+                time.sleep(0.001)
+            with pytest.raises(SetupError, match="Too many" if most == 3 else "still being read"):
+                ledger.verify(read=slow, patience=0.01)
+            go.set()
+            for each in crowd:
+                each.join(30)
 
 
 def test_a_ledger_opened_by_another_process_is_verified_to_its_end(place: Place) -> None:
@@ -211,13 +282,13 @@ def test_a_fork_waits_for_whoever_reads_T67(monkeypatch: pytest.MonkeyPatch, *, 
     `release` is set after a while by a timer: only a fork that waits finds it set.
     """
     if not guarded:
-        monkeypatch.setattr(full_check, "_reading", threading.RLock())
+        monkeypatch.setattr(reading, "_reading", threading.RLock())
     store = SlowStore()
     monkeypatch.setattr(full_check, "look", lambda *_: store)
 
     def read() -> None:
         with pytest.raises(SetupError):
-            full_check.Verification(Path("a.ledger")).read(whole=True)
+            full_check.read_ledger(Path("a.ledger"), None, 1)
 
     reader = threading.Thread(target=read)
     reader.start()

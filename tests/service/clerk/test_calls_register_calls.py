@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 import time
 from collections.abc import Iterator
 from fractions import Fraction
@@ -20,6 +21,8 @@ from sulq.errors import AccessDenied, QuestionError, SetupError, SulqError
 from sulq.service.clerk.calls import place
 from sulq.service.sandbox import launcher
 from sulq.service.web.requests import ClerkClient, ClerkOracle
+from tests.service.office import Office
+from tests.service.office import survey as memory_survey
 from tests.service.service import Running, service, survey
 
 COUNT = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": wire.to_json(sulq.Epsilon(1))}
@@ -38,7 +41,10 @@ ONE = {name: DECLARED[name] for name in ("file", "columns")}
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    with service(workers=1, clerk=PATIENT) as found:
+    with (
+        tempfile.TemporaryDirectory(prefix="sulq-") as away,
+        service(workers=1, clerk=PATIENT, anchors=Path(away) / "anchors") as found,
+    ):
         folder = found.folder / "clinic"
         folder.mkdir()
         lines = ["who,age,note", *(f"{i},{20 + i % 50},{CANARY}" for i in range(500))]
@@ -247,6 +253,88 @@ def test_a_copy_of_a_file_has_no_second_budget_T98(running: Running) -> None:
     assert refused.value.code == "covered-source"
     assert not (running.folder / "copied.ledger").exists()
     running.ask("owner", "register", {**body, "name": "others", "file": "others.csv"})
+
+
+def test_a_copy_has_no_second_budget_when_the_first_was_taken_away_T98(running: Running) -> None:
+    """In another folder, its ledger open nowhere, a copy is still known by the ledger that the first was under.
+
+    Control: with the server's note of that ledger gone, nothing tells it, and it is taken on.
+    """
+    lines = "\n".join(["who,age", *(f"{i},{40 + i % 30}" for i in range(150))])
+    for folder in ("there", "here"):
+        (running.folder / folder).mkdir()
+        (running.folder / folder / "same.csv").write_text(lines)
+    body = {**DECLARED, "synthetic": False}
+    running.ask("owner", "register", {**body, "name": "gone", "file": "there/same.csv"})
+    running.ready("gone")
+    running.ask("owner", "ask", COUNT, dataset="gone")
+    running.ask("owner", "withdraw", dataset="gone")
+    again = {**body, "name": "again", "file": "here/same.csv"}
+    with pytest.raises(SetupError) as refused:
+        running.ask("owner", "register", again)
+    assert refused.value.code == "covered-source"
+    assert not (running.folder / "here" / "same.ledger").exists()
+    note = running.folder / "state" / "datasets" / ".ledgers"
+    kept = note.read_text()
+    note.write_text(json.dumps({place: at for place, at in json.loads(kept).items() if "there" not in place}))
+    running.ask("owner", "register", again)
+    running.ask("owner", "withdraw", dataset="again")
+    note.write_text(kept)
+
+
+def test_a_dataset_has_an_anchor_by_a_call_T46(running: Running) -> None:
+    """It lies in the server's folder, is written at each debit, and still is when the clerk was killed.
+
+    Control: a dataset that names none has none.
+    """
+    anchors = running.supervisor._service.anchors
+    lines = "\n".join(["who,age", *(f"{i},{50 + i % 20}" for i in range(120))])
+    (running.folder / "anchored.csv").write_text(lines)
+    told = {**DECLARED, "name": "anchored", "file": "anchored.csv", "anchor": "anchored.anchor"}
+    running.ask("owner", "register", told)
+    running.ready("anchored")
+    noted = []
+    for kill in (False, True):
+        if kill:
+            os.kill(running.supervisor.pids()["clerk"], signal.SIGKILL)
+            running.ready("anchored")
+        running.ask("owner", "ask", COUNT, dataset="anchored")
+        noted.append(json.loads((anchors / "anchored.anchor").read_text())["seq"])
+    assert noted[0] < noted[1]
+    assert [path.name for path in anchors.glob("[!.]*")] == ["anchored.anchor"]
+    with pytest.raises(SetupError) as refused:  # the same rows, and the ledger with its anchor, without it
+        running.ask("owner", "register", {**told, "name": "other", "anchor": None})
+    assert refused.value.code == "bad-anchor"
+    running.ask("owner", "withdraw", dataset="anchored")
+    running.ask("owner", "register", told)
+    running.ready("anchored")
+
+
+@pytest.mark.parametrize(
+    "name", ["../x.anchor", "/x.anchor", "a/b.anchor", "..", ".hidden", "", "link.anchor", "x\x00", "x" * 300, 7]
+)
+def test_an_anchor_lies_in_the_servers_folder_alone_T70(running: Running, name: object) -> None:
+    """No name leads out of it, by dots, by a root of its own or by a link. Control: the test above."""
+    anchors = running.supervisor._service.anchors
+    link = anchors / "link.anchor"
+    if not link.is_symlink():
+        link.symlink_to(running.folder / "outside.anchor")
+    before = sorted(path.name for path in anchors.parent.rglob("*"))
+    with pytest.raises(SulqError) as refused:
+        running.ask("owner", "register", {**DECLARED, "name": "astray", "anchor": name})
+    assert refused.value.code in ("bad-anchor", "bad-request")
+    assert sorted(path.name for path in anchors.parent.rglob("*")) == before
+    assert not (running.folder / "outside.anchor").exists()
+
+
+def test_a_server_without_a_folder_for_anchors_says_so(tmp_path: Path) -> None:
+    """The owner hears what is to be set; nothing is begun."""
+    office = Office(tmp_path, survey=memory_survey())
+    survey(tmp_path / "a.parquet", 20)
+    frame = {"call": "register", "token": office.tokens["owner"]}
+    told = office.call({**frame, "body": {**DECLARED, "file": "a.parquet", "anchor": "a.anchor"}})["error"]
+    assert told["code"] == "bad-anchor"
+    assert "anchors in [server]" in told["remedy"]
 
 
 @pytest.mark.parametrize(("name", "delta"), [("basic_share", "basic_delta"), ("key_share", "key_delta")])

@@ -179,3 +179,14 @@ def test_a_copy_made_elsewhere_is_taken_over(tmp_path: Path) -> None:
     own.write_text("newer")
     file_rules.settled(settings)
     assert (own.read_text(), place.read_text()) == ("newer", "first")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_the_clerk_reaches_the_folder_of_anchors(tmp_path: Path, *, there: bool) -> None:
+    """It is made, for the server's user alone, before any dataset names one. Control: without the setting it is not."""
+    anchors = tmp_path / "far" / "anchors"
+    service = Service(tmp_path / "state", anchors=anchors if there else None)
+    allowed = file_rules.of("clerk", {"service": service.to_json(), "datasets": []}, None)
+    assert (str(anchors) in allowed["write"]) is there
+    assert anchors.exists() is there
+    assert not there or anchors.stat().st_mode & 0o777 == 0o700

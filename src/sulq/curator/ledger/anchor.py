@@ -295,7 +295,7 @@ class AnchoredLedger(LedgerView):
             if noted is None and anchored is not None:
                 raise SetupError("bad-anchor", f"The ledger's anchor is not at {anchor.path}.")
             if noted is not None:
-                refuse_behind(noted, state, store)
+                check_not_behind(noted, state, store)
                 if anchored not in (None, noted.name):
                     raise SetupError("bad-anchor", "The ledger has another anchor now.")
         if noted is None:
@@ -363,8 +363,8 @@ class AnchoredLedger(LedgerView):
         return moment(self._clock)
 
 
-def refuse_behind(noted: Noted, state: State, store: Store) -> None:
-    """Refuse a ledger that an anchor knows more of than it says itself (T46)."""
+def check_not_behind(noted: Noted, state: State, store: Store) -> None:
+    """Refuse a ledger that does not contain what an anchor noted, or says less (`ledger-rolled-back`)."""
     if noted.space != history.of(state).founding.space:
         raise SetupError("ledger-rolled-back", "The anchor remembers another person space than this ledger's.")
     if (noted.seq < history.of(state).begun_at and noted.hash not in history.of(state).settled) or _less(noted, state):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -107,9 +107,11 @@ class Index:
         found = np.flatnonzero(self.names[:, 0] == first)
         yield from self._at(found[self.names[found, 1] == second])
 
-    def debits(self, after: int) -> Iterator[tuple[int, DebitKind]]:
-        """All debits after a place."""
-        yield from self._at(range(int(np.searchsorted(self.seqs, after, "right")), self.seqs.size))
+    def debits(self, after: int, wanted: Callable[[DebitKind], bool]) -> Iterator[int]:
+        """The debits of kinds that are wanted after a place; of each kind that is asked once."""
+        kinds = np.array([wanted(kind) for kind in self.kinds], np.bool_)
+        first = int(np.searchsorted(self.seqs, after, "right"))
+        yield from map(int, self.seqs[first:][kinds[self.place[first:]]])
 
     def key(self, analyst: str, key: str) -> int | None:
         """The debit that an idempotency key was used for."""

@@ -2,59 +2,102 @@
 
 from __future__ import annotations
 
-import itertools
-import os
+import hashlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sulq.curator.ledger import history
 from sulq.curator.ledger.history import History
-from sulq.curator.ledger.opening import look
+from sulq.curator.ledger.opening import Report, look
 from sulq.curator.ledger.postgres_place import Address
+from sulq.curator.ledger.reading import pieces, read_on, unforked
 from sulq.curator.ledger.turns import opening
-from sulq.errors import SulqError
-from sulq.kernel.ledger.chain import Row
+from sulq.errors import SetupError, SulqError
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.store import Store, damaged
 
 DELAY_SECONDS: Final = 2.0  # before it begins: a command that asks once is over by then
-PIECE: Final = 200  # entries between two pauses
-
-# A fork waits until nobody reads, as it waits for writers (kernel.ledger.writer): a child that copied a lock which a
-# reader held within SQLite could never open a ledger of its own.
-_reading = threading.RLock()
-os.register_at_fork(before=_reading.acquire, after_in_parent=_reading.release, after_in_child=_reading.release)
+MAX_WAITING_READERS: Final = 8  # callers who share one reading; each holds a thread of a server
 
 
 @contextmanager
-def _looking(place: Path | Address) -> Iterator[Store]:
+def looking(place: Path | Address) -> Iterator[Store]:
     """A connection to read by, which is opened and closed while no fork is made."""
-    with _reading:
+    with unforked():
         store = look(place, 5.0)
     try:
         yield store
     finally:
-        with _reading:
+        with unforked():
             store.close()
 
 
-def _in_pieces(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows, some at a time; between two pieces the process may be forked."""
-    each = iter(rows)
-    while True:
-        with _reading:
-            piece = list(itertools.islice(each, PIECE))
-        if not piece:
-            return
-        yield piece
+class LedgerMoment(NamedTuple):
+    """A ledger up to an entry: its place, its hash, and a digest of all that the entries up to it come to."""
+
+    seq: int
+    hash: str
+    digest: str
+
+    @classmethod
+    def of(cls, state: State) -> LedgerMoment:
+        """The present one."""
+        told = history.of(state).told(state)
+        return cls(state.seq, state.hash.hex(), hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest())
+
+
+class LedgerReading(NamedTuple):
+    """What a reading found: the ledger at the moment that was asked for, and the last checkpoint it came past."""
+
+    moment: LedgerMoment
+    passed: tuple[int, str] | None
+
+
+Read = Callable[[Path | Address, tuple[int, str] | None, int], LedgerReading]
+
+
+def read_ledger(place: Path | Address, passed: tuple[int, str] | None, at: int) -> LedgerReading:
+    """Read a ledger to its end: from its first entry, or from a checkpoint that was `passed`.
+
+    Nobody who writes waits for it. The pages of a file are left to `sulq ledger verify`: SQLite checks them all at
+    once, and lets nobody commit meanwhile. Every entry lies on them and is read here.
+
+    Args:
+        place: Where the ledger lies.
+        passed: The place and hash of the checkpoint; None reads the whole ledger.
+        at: The entry of which the moment is asked for.
+
+    Raises:
+        SetupError: `ledger-damaged`.
+    """
+    with opening(), looking(place) as store:
+        with unforked():
+            state = State((), History(thorough=True)) if passed is None else _resumed(store, passed)
+        read_on(store, state, at)
+        moment = LedgerMoment.of(state)
+        known = history.of(state).checkpoint
+        read_on(store, state)
+        with unforked():
+            sound = store.sound(whole=False)
+        if not sound:
+            raise damaged("the file", "holds more or less than a ledger")
+        return LedgerReading(moment, known)
+
+
+def _resumed(store: Store, passed: tuple[int, str]) -> State:
+    state = history.begun(store, (), passed[0], thorough=True)
+    if (history.of(state).begun_at, history.of(state).begun_hash) != passed:
+        raise damaged(f"entry {passed[0]}", "is not the checkpoint that was read before")
+    return state
 
 
 class Verification:
-    """Reads one ledger again, one reading at a time; it holds no lock on the file but for pieces of entries.
+    """Has one ledger read again, one reading at a time; who comes while one is under way shares the next.
 
     A reading begins at the first entry or, unless it is to be of the `whole` ledger, at the last checkpoint that the
     reading before came past. What changed in an older entry since then, a reading of the whole finds.
@@ -62,37 +105,68 @@ class Verification:
 
     def __init__(self, place: Path | Address) -> None:
         self._place = place
-        self._one = threading.Lock()
+        self._one = threading.Lock()  # held by the reading that is under way
+        self._mutex = threading.Lock()
+        self._next: dict[bool, Future[Report]] = {}  # readings that have not begun: of the whole, and the others
+        self._waiting = 0
         self._passed: tuple[int, str] | None = None
 
-    def read(self, *, whole: bool = False) -> State:
-        """What the entries up to the present last one come to.
+    def report(
+        self,
+        present: Callable[[], tuple[LedgerMoment, Report]],
+        *,
+        whole: bool = False,
+        read: Read = read_ledger,
+        patience: float | None = None,
+    ) -> Report:
+        """What the ledger says at a moment after this is called, once a reading has found the same.
+
+        Args:
+            present: Takes the moment that this process enforces, and what it says.
+            whole: Whether to begin at the first entry.
+            read: Reads the ledger: here, or in another process.
+            patience: Seconds to wait; a reading that takes longer goes on, and who asks again shares it or the next.
 
         Raises:
-            SetupError: `ledger-damaged`.
+            SetupError: `ledger-damaged`; `not-ready`: it takes longer, or too many wait.
         """
-        with self._one, opening(), _looking(self._place) as store:
-            passed = None if whole else self._passed
-            with _reading:
-                state = State((), History(thorough=True)) if passed is None else self._resumed(store, passed)
-                head = store.head()
-            for row in itertools.chain.from_iterable(_in_pieces(store.rows(state.seq, 0 if head is None else head[0]))):
-                state.follow(row)
-            if state.seq == 0 or head != (state.seq, state.hash):
-                raise damaged("the end", "is missing, or was not written by sulq")
-            with _reading:
-                sound = store.sound(whole=passed is None)
-            if not sound:
-                raise damaged("the file", "is not whole, or holds more or less than a ledger")
-            self._passed = history.of(state).checkpoint
-            return state
+        with self._mutex:
+            if patience is not None and self._waiting >= MAX_WAITING_READERS:
+                raise _not_read("Too many wait for the ledger to be read.")
+            found = self._next.get(whole)
+            if found is None:
+                found = self._next[whole] = Future()
+                threading.Thread(
+                    target=self._run, args=(found, present, read), kwargs={"whole": whole}, daemon=True
+                ).start()
+            self._waiting += 1
+        try:
+            return found.result(patience)
+        except TimeoutError:
+            raise _not_read("The ledger is still being read.") from None
+        finally:
+            with self._mutex:
+                self._waiting -= 1
 
-    @staticmethod
-    def _resumed(store: Store, passed: tuple[int, str]) -> State:
-        state = history.begun(store, (), passed[0], thorough=True)
-        if (history.of(state).begun_at, history.of(state).begun_hash) != passed:
-            raise damaged(f"entry {passed[0]}", "is not the checkpoint that was read before")
-        return state
+    def _run(
+        self, found: Future[Report], present: Callable[[], tuple[LedgerMoment, Report]], read: Read, *, whole: bool
+    ) -> None:
+        with self._one:
+            with self._mutex:
+                del self._next[whole]
+            try:
+                moment, said = present()
+                reading = read(self._place, None if whole else self._passed, moment.seq)
+                if reading.moment != moment:
+                    raise damaged("the file", "differs from what this process enforces")
+                self._passed = reading.passed
+                found.set_result(said)
+            except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+                found.set_exception(error)
+
+
+def _not_read(why: str) -> SetupError:
+    return SetupError("not-ready", why, "Ask again in a moment: what was read is not read again.")
 
 
 class FullCheck:
@@ -143,9 +217,9 @@ class FullCheck:
             SetupError: `ledger-damaged`.
         """
         state, seq = State(self._mechanisms, History(self._mechanisms)), self._checkpoint[0]
-        with _looking(self._place) as store:
+        with looking(self._place) as store:
             began = time.monotonic()
-            for piece in _in_pieces(store.rows(0, seq)):
+            for piece in pieces(store, 0, seq):
                 for row in piece:
                     state.follow(row)
                 if self._stopped.wait(time.monotonic() - began if pausing else 0):

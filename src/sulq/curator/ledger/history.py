@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, cast
@@ -185,10 +185,10 @@ class History:
         """The debits that a question was asked by, in order."""
         return [*self.index.asked(asked), *((seq, self.charges[seq].kind) for seq in self.asked.get(asked, ()))]
 
-    def debits_after(self, after: int) -> Iterator[tuple[int, DebitKind]]:
-        """All debits after a place, in order."""
-        yield from self.index.debits(after)
-        yield from ((seq, charge.kind) for seq, charge in self.charges.items() if seq > after)
+    def debits_after(self, after: int, wanted: Callable[[DebitKind], bool]) -> Iterator[int]:
+        """The debits of kinds that are wanted after a place, in order."""
+        yield from self.index.debits(after, wanted)
+        yield from (seq for seq, charge in self.charges.items() if seq > after and wanted(charge.kind))
 
     def due(self, state: State) -> bool:
         """Whether a checkpoint is; none while a number of rows is yet to be chosen, from the texts of entries."""

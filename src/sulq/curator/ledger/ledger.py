@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, Self, cast
 
 from sulq.answers.answer import Receipt
-from sulq.curator.ledger import history, notes, shares, view
+from sulq.curator.ledger import history, notes, shares
 from sulq.curator.ledger.anchor import Anchor, moment, noted_place
 from sulq.curator.ledger.full_check import FullCheck, Verification
 from sulq.curator.ledger.history import Charge, pending
@@ -24,6 +24,7 @@ from sulq.curator.ledger.postgres_place import Address, PostgresPlace
 from sulq.curator.ledger.probe import ProbedLedger
 from sulq.curator.ledger.shares import Standing, check_analyst
 from sulq.curator.ledger.sources import source_key
+from sulq.curator.ledger.transcript import stored_answer
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.entries import Draft, State
@@ -63,7 +64,7 @@ class Ledger(ProbedLedger):
         self._failpoint = failpoint
         self._store = store
         self._waiting: dict[int, str] = {}  # answers that wait for the next transaction, by their debit
-        self._mutex = threading.Lock()
+        self._mutex, self._paging = threading.Lock(), threading.Lock()
         flush_of(path)
         try:
 
@@ -337,7 +338,7 @@ class Ledger(ProbedLedger):
         charge = cast("Charge", history.of(state).charge(self._store, seq))
         if charge.question != question_digest:
             raise QuestionError("key-reused", "This idempotency key was used for another question.")
-        answer = view.stored_answer(history.of(state), self._store, self._unwritten(), seq)
+        answer = stored_answer(history.of(state), self._store, self._unwritten(), seq)
         if answer is None:
             raise QuestionError("answer-lost", "This idempotency key was charged and has no stored answer.")
         return Receipt(seq, charge.entry.hex(), charge.plan, "", answer)

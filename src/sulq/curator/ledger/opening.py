@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,10 +16,11 @@ import apsw
 from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, partition_folders, scattered
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
-from sulq.curator.ledger.history import load
+from sulq.curator.ledger.history import History
 from sulq.curator.ledger.notes import Signer
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace, is_address, ledgers_in, refuse_logged, table_in
 from sulq.curator.ledger.postgres_place import told as told_in
+from sulq.curator.ledger.reading import read_on
 from sulq.curator.ledger.sources import (
     SUFFIX,
     LedgerCover,
@@ -33,11 +35,11 @@ from sulq.curator.ledger.sources import (
 )
 from sulq.curator.ledger.turns import SqliteFile, opening
 from sulq.data_files import Pattern
-from sulq.errors import SetupError
+from sulq.errors import SetupError, SetupWarning
 from sulq.kernel.ledger.chain import ORIGIN, Row, link
 from sulq.kernel.ledger.entries import State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.store import Store
+from sulq.kernel.ledger.store import Store, damaged
 from sulq.language.privacy import Budget, Loss, Unit
 
 
@@ -82,9 +84,24 @@ def verify(path: Path | str, *, mechanisms: Collection[str] = (), wait: float = 
     with opening():
         store = look(place_of(path), wait)
         try:
-            return report(load(store, mechanisms, thorough=True))
+            return report(read_whole(store, mechanisms))
         finally:
             store.close()
+
+
+def read_whole(store: Store, mechanisms: Collection[str]) -> State:
+    """Read a ledger from its first entry to its present last one, and check all of it (T47).
+
+    Who writes to it meanwhile waits for nothing but, at the end, SQLite's check of a file's pages: 2 seconds for 1 GB.
+
+    Raises:
+        SetupError: `ledger-damaged`.
+    """
+    state = State(mechanisms, History(mechanisms, thorough=True))
+    read_on(store, state)
+    if not store.sound():
+        raise damaged("the file", "is not whole, or holds more or less than a ledger")
+    return state
 
 
 def entry_of(path: Path | str, seq: int, *, wait: float = 5.0) -> tuple[State, Row | None]:
@@ -92,7 +109,7 @@ def entry_of(path: Path | str, seq: int, *, wait: float = 5.0) -> tuple[State, R
     with opening():
         store = look(place_of(path), wait)
         try:
-            return load(store, (), thorough=True), store.row(seq)
+            return read_whole(store, ()), store.row(seq)
         finally:
             store.close()
 
@@ -220,15 +237,18 @@ def covers_in(folders: Iterable[Path], *, readable: bool = False) -> list[Ledger
     Raises:
         SetupError: one cannot be read, and nobody can say what it covers.
     """
-    found: dict[Path, LedgerCover] = {}
-    for folder in folders:
-        for path in sorted(folder.glob(f"*{SUFFIX}")):
-            if not path.is_file() or (readable and not os.access(path, os.R_OK)):
-                continue
-            book = _book(path.resolve()) if path.resolve() not in found else None
-            if book is not None:
-                found[path.resolve()] = book
-    return list(found.values())
+    paths = [path for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    return covers_at(path for path in paths if not readable or os.access(path, os.R_OK))
+
+
+def covers_at(paths: Iterable[Path]) -> list[LedgerCover]:
+    """The ledgers that these files are, each once, as far as they say what they cover; those that are gone are none.
+
+    Raises:
+        SetupError: one cannot be read, and nobody can say what it covers.
+    """
+    books = [_book(path) for path in dict.fromkeys(path.resolve() for path in paths if path.is_file())]
+    return [book for book in books if book is not None]
 
 
 def covers_of(url: str) -> list[LedgerCover]:
@@ -323,8 +343,12 @@ def ledger_place(
         return found or begun()
     own = _told(told)
     # No other can cover them more surely than one that surely does, nor one that cannot be read.
-    same = own is not None and all(noted(source, own) is Likeness.SAME for source in sources)
-    if same or (new_people and own is None):
+    if own is not None and all(noted(source, own) is Likeness.SAME for source in sources):
+        return told
+    if new_people and own is None:
+        with contextlib.suppress(SetupError):  # one that cannot be read is no reason against its owner's word
+            books = covers_near(files, sources)
+            _warn_of_covered(sources, [book for book in books if not book.synthetic])
         return told
     if new_people:
         why = (
@@ -334,6 +358,16 @@ def ledger_place(
     books = covers_near(files, sources, [told.resolve().parent] if isinstance(told, Path) else [])
     agree(sources, own, [*books, *(covers_of(url) if url is not None else [])])
     return told
+
+
+def _warn_of_covered(sources: Sequence[Source], books: Sequence[LedgerCover]) -> None:
+    """Tell an owner whose word is that these are other people that a ledger here covers the very same file."""
+    for source in sources:
+        found = [place for place, likeness in covering(source, books).items() if likeness is Likeness.SAME]
+        if found:
+            why = f"{source.name[:200]!r} is covered by the ledger {shown(found[0])}, which knows its path or its bytes"
+            word = "By new_people=True these are other people: if they are the same, they have a second budget."
+            warnings.warn(f"{why}. {word}", SetupWarning, stacklevel=4)
 
 
 def covers_near(data: Collection[Path], sources: Sequence[Source], more: Iterable[Path] = ()) -> list[LedgerCover]:

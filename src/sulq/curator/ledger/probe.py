@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sulq.curator.ledger import history
-from sulq.curator.ledger.anchor import refuse_behind
+from sulq.curator.ledger.anchor import check_not_behind
 from sulq.curator.ledger.postgres_place import PostgresPlace
 from sulq.curator.ledger.registrations import RegisteringLedger
 from sulq.curator.ledger.sources import LedgerCover
@@ -69,7 +69,7 @@ class ProbedLedger(RegisteringLedger):
                 if isinstance(self._store, SqliteFile) and self._store.moved:
                     raise SetupError("ledger-rolled-back", "The ledger's file was moved, removed or replaced.", BACK)
                 if noted is not None:
-                    refuse_behind(noted, state, store)
+                    check_not_behind(noted, state, store)
                 if self._store.readonly:
                     raise SetupError("ledger-failed", "The ledger cannot be written.", "Check its permissions.")
         except SetupError as error:

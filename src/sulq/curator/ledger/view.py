@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,47 +15,26 @@ from sulq.answers.answer import Receipt, SignedReceipt
 from sulq.answers.budget import BudgetLeft
 from sulq.curator.ledger import history, notes, shares
 from sulq.curator.ledger.checkpoints import DebitKind
-from sulq.curator.ledger.full_check import Verification
+from sulq.curator.ledger.full_check import LedgerMoment, Read, Verification, looking, read_ledger
 from sulq.curator.ledger.history import Charge, Declaration, History, checked, load
 from sulq.curator.ledger.notes import Founding, Line, Registration, Signer, signed
 from sulq.curator.ledger.opening import Report, entry_of, report
 from sulq.curator.ledger.postgres_place import Address, PostgresPlace
+from sulq.curator.ledger.reading import pieces, unforked
 from sulq.curator.ledger.shares import Standing
 from sulq.curator.ledger.sources import LedgerCover, kept_source
-from sulq.curator.ledger.turns import SharedWriter, SqliteFile
+from sulq.curator.ledger.transcript import all_lines, lines_at
+from sulq.curator.ledger.turns import SharedWriter, SqliteFile, opening
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.kernel.ledger import entries
-from sulq.kernel.ledger.chain import ORIGIN, Row, Seal, link
-from sulq.kernel.ledger.entries import Body, Genesis, State
+from sulq.kernel.ledger.chain import Row, Seal
+from sulq.kernel.ledger.entries import Genesis, State
 from sulq.kernel.ledger.filter import Totals
-from sulq.kernel.ledger.store import Store, damaged
+from sulq.kernel.ledger.store import damaged
 from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, Event, Loss, Split, Unit
 
 MAX_STRONGEST_ANSWERS: Final = 4  # of a question, pure or not, that are read for a free re-answer
-
-
-def _all_lines(history: History, store: Store, waiting: Mapping[int, str]) -> list[Line]:
-    """All lines in order, read again from the file along its chain; `waiting` answers are not in it yet."""
-    lines: list[Line] = []
-    answers = {seq: answer_text(Row(seq, body, b"")) for seq, body in waiting.items()}
-    last = ORIGIN
-    for row in store.rows():
-        if link(last, row.seq, row.body) != row.hash:
-            raise damaged(f"entry {row.seq}", "is not what was written")
-        last = row.hash
-        if history.knows(row.seq):
-            lines.append(_line(row.seq, entries.parse(row), None))
-        elif (body := entries.parse(row)).get("kind") == "answer":
-            answers[notes.whole(body, "of")] = notes.text(body, "answer")
-    return [line._replace(answer=answers.get(line.seq)) for line in lines]
-
-
-def _lines(history: History, store: Store, waiting: Mapping[int, str], places: Iterable[int]) -> list[Line]:
-    """Some lines, each read by its place: however long the ledger, no more of it is read."""
-    return [
-        _line(seq, entries.parse(checked(store, seq)), stored_answer(history, store, waiting, seq)) for seq in places
-    ]
 
 
 def seen(debit: DebitKind, analyst: str | None, datasets: Collection[str] | None) -> bool:
@@ -83,31 +62,6 @@ def read_receipt(space: str, row: Row, public_key: str) -> SignedReceipt:
         analyst=notes.optional(body, "analyst") or "",
         time=notes.text(body, "time"),
         public_key=public_key,
-    )
-
-
-def stored_answer(history: History, store: Store, waiting: Mapping[int, str], seq: int) -> str | None:
-    """The answer to one debit, if there is one."""
-    place = history.answer_of(seq)
-    if place is not None:
-        return answer_text(checked(store, place))
-    return answer_text(Row(seq, waiting[seq], b"")) if seq in waiting else None
-
-
-def answer_text(row: Row) -> str:
-    """What an answer's entry says."""
-    return notes.text(entries.parse(row), "answer")
-
-
-def _line(seq: int, body: Body, answer: str | None) -> Line:
-    return Line(
-        seq,
-        notes.text(body, "time"),
-        notes.text(body, "question"),
-        notes.read_event(body),
-        answer,
-        notes.optional(body, "analyst") or "",
-        notes.optional(body, "dataset") or "",
     )
 
 
@@ -158,6 +112,7 @@ class LedgerView:
     _store: SqliteFile | PostgresPlace
     _waiting: dict[int, str]  # answers that wait for the next transaction, by their debit
     _mutex: threading.Lock
+    _paging: threading.Lock  # held by whoever reads a transcript: one at a time
     _writer: SharedWriter
     _verification: Verification | None  # of what is in no memory
     _genesis: Genesis
@@ -224,12 +179,21 @@ class LedgerView:
             after: Only those of later entries.
             limit: At most so many, the first of them.
         """
+        everything = analyst is None and datasets is None and after == 0 and limit is None
         with self._writer.looking() as (state, store):
-            found, waiting = history.of(state), self._unwritten()
-            if analyst is None and datasets is None and after == 0 and limit is None:
-                return _all_lines(found, store, waiting)
-            shown = (seq for seq, debit in found.debits_after(after) if seen(debit, analyst, datasets))
-            return _lines(found, store, waiting, itertools.islice(shown, limit))  # entries are followed in order
+            found, waiting, last = history.of(state), self._unwritten(), state.seq
+            shown = found.debits_after(after, lambda debit: seen(debit, analyst, datasets))
+            places = [] if everything else [(seq, found.answer_of(seq)) for seq in itertools.islice(shown, limit)]
+            if self.path is None:
+                return all_lines(store.rows(0, last), waiting) if everything else lines_at(store, waiting, places)
+        with self._paging, opening(), looking(self.path) as own:  # nobody who asks waits for it
+            if everything:
+                return all_lines(itertools.chain.from_iterable(pieces(own, 0, last)), waiting)
+            lines: list[Line] = []
+            for place in places:
+                with unforked():
+                    lines += lines_at(own, waiting, [place])
+            return lines
 
     def receipt(self, seq: int, *, analyst: str | None = None, datasets: Collection[str] | None = None) -> str:
         """A receipt of one debit to keep: anyone can check it with the ledger's public key and nothing else (T60).
@@ -279,7 +243,7 @@ class LedgerView:
             others = {seq: charge.rho for seq, charge in charges.items() if charge.epsilon is None}
             strongest = sorted(pure, key=lambda seq: (-pure[seq], seq))[:MAX_STRONGEST_ANSWERS]
             strongest += sorted(others, key=lambda seq: (-others[seq], seq))[:MAX_STRONGEST_ANSWERS]
-            return _lines(found, store, waiting, strongest)
+            return lines_at(store, waiting, [(seq, found.answer_of(seq)) for seq in strongest])
 
     def times(self, asked: str) -> int:
         """How often a question was asked, as far as this process has read the file."""
@@ -291,30 +255,33 @@ class LedgerView:
             charge = cast("Charge", history.of(state).charge(store, line.seq))
         return Receipt(line.seq, charge.entry.hex(), charge.plan, "", line.answer or "")
 
-    def verify(self, *, whole: bool = False) -> Report:
-        """Read the file again and check it: structure, chain, totals, budget at every entry, head (T47).
+    def verify(self, *, whole: bool = False, read: Read = read_ledger, patience: float | None = None) -> Report:
+        """Read the ledger again and check it: structure, chain, totals, budget at every entry, head (T47).
 
         It is read on a connection of its own, so that nobody waits for it. Unless `whole`, what this process has
         verified before is read from the last checkpoint in it.
+
+        Args:
+            whole: Whether to read it from its first entry.
+            read: Reads it: here, or in another process.
+            patience: Seconds to wait for a reading, of which there is one at a time; None waits for its end.
         """
-        with self._writer.looking():  # it is there, and read up to its present end
-            pass
+        if self._verification is None:  # in memory, which no other connection sees
+            with self._writer.looking() as (state, store):
+                store.rollback()
+                if LedgerMoment.of(load(store, (), thorough=True)) != LedgerMoment.of(state):
+                    raise damaged("the file", "differs from what this process enforces")
+                return report(state)
         try:
-            found = None if self._verification is None else self._verification.read(whole=whole)
+            return self._verification.report(self._moment, whole=whole, read=read, patience=patience)
         except SetupError as error:
             if error.code in ("ledger-damaged", "ledger-format"):
                 self._writer.fail(error)
             raise
-        with self._writer.looking() as (state, store):
-            store.rollback()
-            found = load(store, (), thorough=True) if found is None else found
-            store.reading()
-            for each in (found, state):  # other processes may have written since
-                each.catch_up(store)
-            mine, theirs = history.of(state), history.of(found)
-            if report(found) != report(state) or (theirs.accounts, theirs.anchor) != (mine.accounts, mine.anchor):
-                raise damaged("the file", "differs from what this process enforces")
-            return report(found)
+
+    def _moment(self) -> tuple[LedgerMoment, Report]:
+        with self._writer.looking() as (state, _):
+            return LedgerMoment.of(state), report(state)
 
     def verify_receipt(self, receipt: Receipt, plan_digest: str, event: Event) -> bool:
         """Whether this ledger gave the receipt, for this plan and event."""

@@ -38,8 +38,9 @@ from sulq.service.ipc import Frame, refusal
 from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+ANCHOR: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a file's name: no folder, none of those beside it
 ALONE: Final = ("file", "table", "columns", "size", "graph")  # what a dataset of one table says of it
-FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", *DELTA_SHARES, "synthetic")
+FIELDS: Final = ("name", *ALONE, "tables", "unit", "budget", *DELTA_SHARES, "synthetic", "anchor")
 PART: Final = ("file", "columns", "size", "key", "public", "person", "references")  # what each of several tables says
 MAX_ROWS: Final = 2**40  # rows
 T = TypeVar("T")
@@ -84,6 +85,7 @@ def _alone(request: Request, name: str) -> DatasetSettings:
         table=request.optional("table"),
         size=_size(request),
         synthetic=request.truth("synthetic"),
+        anchor=_anchor(request),
         graph=_graph(request),
     )
 
@@ -126,6 +128,7 @@ def _several(request: Request, name: str) -> DatasetSettings:
         unit=_unit(request),
         size=sizes,
         synthetic=request.truth("synthetic"),
+        anchor=_anchor(request),
         keys=keys,
         public=tuple(table for table, part in parts.items() if part.truth("public")),
         persons=persons,
@@ -168,6 +171,20 @@ def _root(request: Request) -> Path:
     if root is None:
         raise SetupError("missing-file", "This server has no data_root.", "Set data_root in [server].")
     return root
+
+
+def _anchor(request: Request) -> Path | None:
+    """The anchor that a registration names, in the folder that the configuration has for them (T70)."""
+    name, root = request.optional("anchor"), request.clerk.manager.service.anchors
+    if name is None:
+        return None
+    if root is None:
+        raise SetupError("bad-anchor", "This server has no folder for anchors.", "Set anchors in [server].")
+    path = (root / name).resolve() if ANCHOR.fullmatch(name) else None
+    if path is None or path.parent != root.resolve():
+        why = "anchor is the name of a file: letters, digits, ., _ and -, a letter or digit first."
+        raise SetupError("bad-anchor", why, "Name a file, and no folder: it lies in the server's folder of anchors.")
+    return path
 
 
 def _size(request: Request) -> int | None:

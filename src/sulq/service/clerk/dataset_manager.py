@@ -21,9 +21,8 @@ from typing import Final, cast
 
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
-from sulq.curator.ledger.opening import covers_in
 from sulq.curator.ledger.registry import register
-from sulq.curator.ledger.sources import Likeness, Source, agree, noted
+from sulq.curator.ledger.sources import Likeness, Source, noted
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.rows_choice import choose_rows
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, SulqError
@@ -33,7 +32,7 @@ from sulq.service import ipc
 from sulq.service.clerk.ledger_places import placed
 from sulq.service.clerk.person_space import PersonSpace, agree_with
 from sulq.service.clerk.readiness import Readiness
-from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen
+from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen, refuse_covered
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -256,12 +255,12 @@ class DatasetManager:
         if all(noted(source, own) is Likeness.SAME for source in sources):
             ledger.cover(sources)
             return
-        folders = [self.service.ledgers, None if "://" in declared.ledger else Path(declared.ledger).parent]
         with self._covering:  # of two that would cover the same one is refused
             with self._lock:
                 others = [space.ledger for space in self._spaces.values()]
             books = [other.known_book for other in others if other is not None]
-            agree(sources, own, books + covers_in(folder for folder in folders if folder is not None))
+            place, ledgers = declared.ledger, self.service.ledgers
+            refuse_covered(sources, own, books, ledger=place, ledgers=ledgers, store=self._store)
             ledger.cover(sources)
 
     def _curator(
@@ -315,7 +314,7 @@ class DatasetManager:
                 raise QuestionError("name-taken", f"There is a dataset {declared.name!r} already.", "Use another name.")
             declared = placed(declared, self.service, self._store.ledgers)
             place = Path(declared.ledger)
-            begun = "://" not in declared.ledger and not place.exists()
+            begun = "://" not in declared.ledger and not place.exists() and declared.anchor is None
             held = self.take_on(declared, wait=0.0)
             try:
                 ready = self._first_word(held.name)

@@ -11,13 +11,15 @@ import contextlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, cast
 
 from sulq.addresses import TableAddress, copy_of, is_address
 from sulq.api.declarations import SUFFIXES, in_spark, single_facts, table_facts
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.opening import covers_at, covers_in
+from sulq.curator.ledger.sources import LedgerCover, Likeness, Source, agree, noted
 from sulq.curator.ledger.turns import sync_directory
 from sulq.data_files import Files, find_files
 from sulq.errors import SetupError, SulqError
@@ -250,6 +252,38 @@ def _again(declared: DatasetSettings) -> DatasetSettings | SulqError:
         return error
 
 
+def refuse_covered(
+    sources: Sequence[Source],
+    own: LedgerCover,
+    books: Sequence[LedgerCover],
+    *,
+    ledger: str,
+    ledgers: Path | None,
+    store: RegisteredStore,
+) -> None:
+    """Refuse rows that another ledger covers: an open one, one in a folder of ledgers, or one that rows were under.
+
+    Privacy: a dataset that was taken away leaves its ledger behind; a copy of its file, wherever it lies, has no second
+    budget (T98). Nobody hears of it but the owner who registers: it is the dataset's problem.
+
+    Args:
+        sources: What a worker says that it reads; it alone may read bytes.
+        own: The ledger of the dataset.
+        books: Those that are open.
+        ledger: Where its own lies.
+        ledgers: The server's folder of ledgers.
+        store: What was ever registered.
+
+    Raises:
+        SetupError: `covered-source`, or a ledger cannot be read.
+    """
+    folders = [ledgers, None if "://" in ledger else Path(ledger).parent]
+    others = [*books, *covers_in(folder for folder in folders if folder is not None)]
+    if any(noted(source, own) is not Likeness.SAME for source in sources):
+        others += covers_at(store.noted())
+    agree(sources, own, others)
+
+
 LEDGERS: Final = ".ledgers"  # no dataset's name begins so
 
 _log = logging.getLogger(__name__)
@@ -283,6 +317,12 @@ class RegisteredStore:
                 "bad-declaration", "The server's note of ledgers cannot be read.", f"Restore {place} from a copy."
             ) from error
         return cast("dict[str, str]", found)
+
+    def noted(self) -> set[Path]:
+        """The files of ledgers that rows were ever registered under, those of datasets that were taken away too."""
+        with contextlib.suppress(SetupError):  # whoever registers hears of a note that cannot be read
+            return {Path(place) for place in self.ledgers.values() if "://" not in place}
+        return set()
 
     def put(self, declared: DatasetSettings) -> None:
         """Write a dataset down, and first the ledger of its rows."""

@@ -18,6 +18,7 @@ from sulq.language.question import QUESTIONS, Question
 from sulq.service.answer_length import check_length, may_be_long
 from sulq.service.clerk.access import ALL, Access, Principal, nearest
 from sulq.service.clerk.dataset_manager import DatasetManager
+from sulq.service.clerk.ledger_reader import MAX_WAIT_SECONDS, read_aside
 from sulq.service.clerk.tokens import MAX_OVERLAP_SECONDS, MAX_TOKEN_DAYS, OVERLAP_SECONDS, TOKEN_DAYS
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
@@ -291,8 +292,8 @@ def transcript(request: Request) -> Frame:
 
 
 def verify(request: Request) -> Frame:
-    """Check the whole ledger again: chain, totals, budget."""
-    found = request.held.open_ledger().verify()
+    """Check the ledger again, on from what was checked before: chain, totals, budget."""
+    found = request.held.open_ledger().verify(read=read_aside, patience=MAX_WAIT_SECONDS)
     plain = {name: getattr(found, name) for name in ("space", "entries", "debits", "answers", "head")}
     return {**plain, **_values(found, "unit", "budget", "spent", "remaining", "proved"), "text": str(found)}
 

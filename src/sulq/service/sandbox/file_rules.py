@@ -145,6 +145,8 @@ def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
             write.append(str(Path(declared.ledger).parent))
         if declared.anchor is not None:
             write.append(str(declared.anchor.resolve().parent))
+    if service.get("anchors") is not None:
+        write.append(_made(str(service["anchors"])))
     if service.get("data_root") is not None:
         root = str(service["data_root"])
         if service.get("ledgers") is None:
@@ -152,10 +154,15 @@ def _ledgers(service: Told, told: Iterable[Told]) -> dict[str, list[str]]:
             closed.append(root)
         else:
             listed.append(root)
-            write.append(str(service["ledgers"]))
-            with contextlib.suppress(OSError):  # a folder that cannot be made is the clerk's to say
-                Path(str(service["ledgers"])).mkdir(mode=0o700, parents=True, exist_ok=True)
+            write.append(_made(str(service["ledgers"])))
     return {"read": read, "write": write, "list": listed, "closed": closed}
+
+
+def _made(folder: str) -> str:
+    """A folder that the clerk may change; one that cannot be made is the clerk's to say."""
+    with contextlib.suppress(OSError):
+        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def _there(paths: Iterable[str]) -> list[str]:

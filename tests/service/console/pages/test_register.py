@@ -13,8 +13,9 @@ from sulq.language.privacy import DELTA_SHARES
 from sulq.service.console.guard import Fields
 from sulq.service.console.pages.register import ColumnDraft, RegistrationDraft, looked, suggested
 from sulq.service.console.views import words
+from sulq.service.settings import Service
 from tests.service.console.visiting import Visitor, shown
-from tests.service.office import Office
+from tests.service.office import Office, survey
 
 GIVEN = {
     "file": "f.parquet", "name": "f", "columns": "2", "n0": "who", "t0": "BIGINT", "k0": "skip", "n1": "age",
@@ -221,3 +222,25 @@ def test_what_was_chosen_is_shown_to_its_owner(tmp_path: Path) -> None:
             assert f"At most {data.facts.unit.rows} rows of a person are kept" in page.words
             assert f"{data.facts.unit.rows} (chosen)" in page.words
         assert declared[0].unit == Unit("who", rows="auto")
+
+
+def test_an_anchor_is_named_on_the_page_and_reaches_the_dataset(tmp_path: Path) -> None:
+    """It is carried to the last look and registered in the server's folder; where there is none the page says so.
+
+    Control: a form that leaves it empty registers without one.
+    """
+    assert "anchor" not in draft().body()
+    with Visitor(Office(tmp_path, survey=survey())) as visitor:
+        visitor.sign_in("owner")
+        (tmp_path / "f.parquet").write_bytes(b"")
+        declared = []
+        visitor.office.hold = lambda told: declared.append(told) or True
+        told = GIVEN | {"anchor": "f.anchor"}
+        assert "f.anchor" in shown(visitor.send("/register/review", **told)).words
+        refused = visitor.send("/register", **told)
+        assert "no folder for anchors" in shown(refused).words
+        assert declared == []
+        visitor.office.service = Service(tmp_path, anchors=tmp_path / "anchors")
+        for form in (told, GIVEN):
+            visitor.send("/register", **form)
+        assert [found.anchor for found in declared] == [tmp_path / "anchors" / "f.anchor", None]

@@ -31,7 +31,7 @@ STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms,
     "file": {"file": "", "several": "", "name": ""},
     "unit": {"whose": "column", "person": "", "rows": "1", "neighbors": "add_remove", "fold": ""},
     "budget": {"way": "epsilon", "epsilon": "1", "delta": "1e-6", "rho": "0.1"}
-    | {"basic_share": "", "key_share": "", "size": "", "synthetic": ""},
+    | {"basic_share": "", "key_share": "", "size": "", "synthetic": "", "anchor": ""},
 }
 VERBATIM: Final = ("file", "several", "person")  # names of files and of columns keep their blanks
 MAX_COLUMNS: Final = 3000
@@ -141,6 +141,7 @@ class RegistrationDraft:
     rho: str
     size: str
     synthetic: str  # "yes" or ""
+    anchor: str  # a file's name; "" where the ledger has none
     problems: dict[str, str] = field(init=False, default_factory=dict)
 
     @classmethod
@@ -267,6 +268,8 @@ class RegistrationDraft:
         }
         if self.count() is not None:
             body["size"] = self.count()
+        if self.anchor:
+            body["anchor"] = self.anchor
         return body | self.shares()
 
 

@@ -89,7 +89,8 @@ class RegisterBody(Body):
     whose rows are edges, the columns of both ends and of the weight, if there is one. `basic_share`: of an EpsilonDelta
     budget, the part of delta for asks that are added one by one; a twentieth if it is left out. `key_share`: likewise
     for open keys; a tenth if it is left out and a table has them. A unit with `rows` "auto" has the number chosen from
-    a noisy histogram of rows per person; it may have `most` and `share` too.
+    a noisy histogram of rows per person; it may have `most` and `share` too. `anchor`: the name of a file in the
+    server's folder of anchors, where the ledger's head is noted before each debit is acknowledged.
     """
 
     name: str
@@ -103,6 +104,7 @@ class RegisterBody(Body):
     synthetic: bool = False
     basic_share: DeltaShare | None = None
     key_share: DeltaShare | None = None
+    anchor: str | None = None
     graph: Annotated[list[str], Field(min_length=2, max_length=3)] | None = None
 
 
