@@ -355,12 +355,12 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     """The public calls are these, and none takes anything back that was charged (T60)."""
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
-        "abandon", "after", "again", "agrees", "book", "budget", "choice", "choose_rows", "close", "cover", "debit",
-        "declarations", "declared_estimators", "declared_public", "durable", "flush", "give_up", "hash_key", "head",
-        "histogram_share", "keep", "kept", "kept_source", "open", "proved", "public_key", "raise_to", "receipt",
-        "redeem", "register", "registered", "remaining", "rho_left", "seal", "share", "space", "spent", "split",
-        "standing", "standings", "synthetic", "times", "totals", "transcript", "unit", "usable", "verify",
-        "verify_receipt", "version",
+        "abandon", "after", "again", "agrees", "anchored", "book", "budget", "choice", "choose_rows", "close",
+        "contains", "cover", "debit", "declarations", "declared_estimators", "declared_public", "durable", "failed",
+        "flush", "give_up", "hash_key", "head", "histogram_share", "keep", "kept", "kept_source", "known_book",
+        "last_known", "open", "probe", "proved", "public_key", "raise_to", "receipt", "redeem", "register",
+        "registered", "remaining", "rho_left", "seal", "share", "space", "spent", "split", "standing", "standings",
+        "synthetic", "times", "totals", "transcript", "unit", "usable", "verify", "verify_receipt", "version",
     }  # fmt: skip
     kernel, outside = (
         "".join(path.read_text(encoding="utf-8") for path in Path(module.__file__).parent.glob("*.py")).upper()

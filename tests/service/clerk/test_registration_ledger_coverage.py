@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +16,7 @@ import pytest
 import sulq
 from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.opening import sources_of
 from sulq.curator.ledger.shares import Share
 from sulq.errors import SetupError
 from sulq.language.privacy import basic_part, key_part
@@ -23,6 +25,7 @@ from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.registration import Holdings, declare
 from sulq.service.logs import Counts
 from sulq.service.settings import DatasetSettings, Service
+from sulq.sources.origin import Origin
 from tests.service.service import COLUMNS, survey
 
 PERSON = sulq.Unit("person")
@@ -234,3 +237,49 @@ def test_rows_in_a_database_have_one_ledger_T56(monkeypatch: pytest.MonkeyPatch)
     found.take(at("first", url, ledger="one.ledger"))
     with pytest.raises(SetupError, match="second budget"):  # p, where the variable names it
         found.take(at("s", url.replace("/clinic", "")))
+
+
+def hello(path: Path) -> dict[str, object]:
+    """What a worker says that has opened a file's rows."""
+    sources = [source.read().to_json() for source in sources_of([(path, "")])]
+    return {"sources": {path.stem: Origin.of(path).fingerprint}, "rows": {}, "covers": sources}
+
+
+def test_a_ledger_nobody_can_read_is_in_the_way_of_new_rows_alone_T98(tmp_path: Path) -> None:
+    """Rows that their own ledger covers are taken on again beside it. Control: of new rows nobody could say."""
+    known, new = (dataset(tmp_path, name, ledger=tmp_path / f"{name}.ledger") for name in ("known", "new"))
+    with manager(tmp_path) as (found, _):
+        assert code(found, known) is None
+        found.datasets["known"].rows._hello(hello(tmp_path / "known.parquet"))
+        assert found.datasets["known"].ready
+    (tmp_path / "broken.ledger").write_bytes(bytes(4096))
+    with manager(tmp_path) as (found, _):
+        assert code(found, known) is None
+        found.datasets["known"].rows._hello(hello(tmp_path / "known.parquet"))
+        assert found.datasets["known"].ready
+        assert code(found, new) is None
+        with pytest.raises(SetupError) as refused:
+            found.datasets["new"].rows._hello(hello(tmp_path / "new.parquet"))
+        assert refused.value.code == "ledger-damaged"
+        assert not found.datasets["new"].ready
+
+
+def test_rows_are_renewed_once_however_often_their_ledger_is_opened_SR12(tmp_path: Path) -> None:
+    """An owner's `renew` is for the data as it was then: after a fault, data that changed is refused again.
+
+    Control: without the word nobody is told to renew.
+    """
+    told = dataset(tmp_path, "people")
+    for declared in (told, replace(told, renew=True)):
+        with manager(tmp_path) as (found, supervisor):
+            assert code(found, declared) is None
+            for _ in range(2):
+                held = found.datasets["people"]
+                held.rows._hello(hello(tmp_path / "people.parquet"))
+                held.ledger._writer.fail(SetupError("ledger-failed", "It was not written."))
+                until = time.monotonic() + 60
+                while found.datasets["people"] is held or found.datasets["people"].rows is None:
+                    assert time.monotonic() < until
+                    time.sleep(0.01)
+            started = [ipc.receive(supervisor)["settings"]["dataset"]["renew"] for _ in range(5)]
+            assert started == [declared.renew, False, False, False, False]
