@@ -37,12 +37,12 @@ from sulq.service.web.limits import (
     Limits,
     body_of,
 )
-from sulq.service.web.responses import REQUEST_ID, Json, Passed
+from sulq.service.web.responses import Json, Passed
+from sulq.service.web.scope import REQUEST_ID, SESSION
 
 MOVING: Final = ("spent", "remaining")
 ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
 Call = Callable[[Mapping[str, object]], Mapping[str, object]]
-SESSION: Final = "sulq.session"  # where the console's own calls have the id of the visitor's session
 MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
 MAX_MISTAKES_SHOWN: Final = 3  # mistakes of a body that are named
