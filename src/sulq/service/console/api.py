@@ -16,8 +16,7 @@ import httpx
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sulq.service.web.requests import SESSION
-from sulq.service.web.responses import REQUEST_ID
+from sulq.service.web.scope import REQUEST_ID, SESSION
 
 _HEADINGS = {
     "budget-exceeded": "There is not enough budget left for this",

@@ -42,13 +42,13 @@ from sulq.service.web.limits import (
     RateLimit,
     body_of,
 )
-from sulq.service.web.responses import REQUEST_ID, Json, Passed
+from sulq.service.web.responses import Json, Passed
+from sulq.service.web.scope import REQUEST_ID, SESSION
 from sulq.version import noise_versions
 
 MOVING: Final = ("spent", "remaining")
 ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
 Call = Callable[[Mapping[str, object]], Mapping[str, object]]
-SESSION: Final = "sulq.session"  # where the console's own calls have the id of the visitor's session
 MAX_TOKEN_CHARACTERS: Final = 200
 MAX_INLINE_BODY_BYTES: Final = 4096  # bytes that are read sooner than they are handed to another thread
 LEAST_CALL: Final = 0.1  # of a call: what HTTP alone takes

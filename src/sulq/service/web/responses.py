@@ -25,6 +25,7 @@ from starlette.types import Message, Receive, Scope, Send
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
 from sulq.service.web.limits import RateLimited
+from sulq.service.web.scope import REQUEST_ID
 
 STATUS: Final[dict[str, int]] = {
     "unauthorized": 401,
@@ -75,7 +76,6 @@ HEADERS: Final[dict[str, str]] = {
 }
 HSTS: Final = "max-age=31536000"
 BELOW: Final = ["", "v1", "datasets"]  # the words before a dataset's name
-REQUEST_ID: Final = "sulq.request_id"  # where the scope of a request has its id
 REQUEST_ID_BYTES: Final = 8
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger(__name__)
