@@ -192,11 +192,10 @@ def test_a_job_that_is_killed_fails_alone(odd: Running, alice: Maker, bob: Maker
     alice.until(second, "running", done=1)
     *_, all_of_them = parts(odd)
     os.kill(max(all_of_them - one), signal.SIGKILL)
-    deadline = time.monotonic() + LONG
-    while states := [alice.told(first), bob.told(other), alice.told(second)] and time.monotonic() < deadline:
+    deadline, failed = time.monotonic() + LONG, []
+    while not failed and time.monotonic() < deadline:
+        states = [alice.told(first), bob.told(other), alice.told(second)]
         failed = [told for told in states if told["state"] == "failed"]
-        if failed:
-            break
     assert [told["error"]["code"] for told in failed] == ["job-lost"]
     assert sum(told["state"] == "running" for told in states) == 2
     bob.cancel(other)
