@@ -82,10 +82,15 @@ def processes() -> dict[int, tuple[int, int]]:
 
 def parts(running: Running) -> tuple[int, int, set[int]]:
     """The fork server of a service, the manager, and the children that run its jobs."""
-    server = running.supervisor.pids()["jobs"]
-    forked = {pid: session for pid, (parent, session) in processes().items() if parent == server}
-    manager = next(pid for pid, session in forked.items() if session == pid)
-    return server, manager, forked.keys() - {manager}
+    deadline = time.monotonic() + LONG
+    while time.monotonic() < deadline:
+        server = running.supervisor.pids().get("jobs")
+        forked = {pid: session for pid, (parent, session) in processes().items() if parent == server}
+        manager = next((pid for pid, session in forked.items() if session == pid), None)
+        if server is not None and manager is not None:
+            return server, manager, forked.keys() - {manager}
+        time.sleep(0.02)
+    raise AssertionError("the jobs' process does not start")
 
 
 def gone(pids: set[int]) -> bool:
@@ -110,6 +115,15 @@ def odd(log: Path) -> Iterator[Running]:
         service(sulq.Epsilon(100), web=1, workers=1, rate=10**6, jobs_part=ODD, job_memory=1024) as running,
     ):
         yield running
+
+
+@pytest.fixture(autouse=True)
+def quiet(odd: Running) -> None:
+    """No child of an earlier test is left."""
+    deadline = time.monotonic() + LONG
+    while parts(odd)[2]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -178,11 +192,10 @@ def test_a_job_that_is_killed_fails_alone(odd: Running, alice: Maker, bob: Maker
     alice.until(second, "running", done=1)
     *_, all_of_them = parts(odd)
     os.kill(max(all_of_them - one), signal.SIGKILL)
-    deadline = time.monotonic() + LONG
-    while states := [alice.told(first), bob.told(other), alice.told(second)] and time.monotonic() < deadline:
+    deadline, failed = time.monotonic() + LONG, []
+    while not failed and time.monotonic() < deadline:
+        states = [alice.told(first), bob.told(other), alice.told(second)]
         failed = [told for told in states if told["state"] == "failed"]
-        if failed:
-            break
     assert [told["error"]["code"] for told in failed] == ["job-lost"]
     assert sum(told["state"] == "running" for told in states) == 2
     bob.cancel(other)

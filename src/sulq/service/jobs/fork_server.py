@@ -73,13 +73,13 @@ class ForkServer:
 
         threading.Thread(target=wait, daemon=True).start()
 
-    def start(self, *, memory: int, outside: int) -> Child:
+    def start(self, *, memory: int, outside: int) -> JobProcess:
         """A child with so many bytes of memory; `outside`: the network it must not be in."""
         number = next(self._numbers)
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             socket.send_fds(self.sock, [MESSAGE.pack(START, number, memory, outside)], [theirs.fileno()])
-        return Child(ours, number, self)
+        return JobProcess(ours, number, self)
 
     def kill(self, number: int) -> None:
         """End a child at once, whatever it does; one that has ended stays so."""
@@ -88,7 +88,7 @@ class ForkServer:
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class JobProcess:
     """One child: the socket to it, which ends when it does."""
 
     sock: socket.socket

@@ -47,7 +47,7 @@ ID_BYTES: Final = 16  # of which the second half shows that the id was given out
 _log = logging.getLogger(__name__)
 
 
-class Runner(Protocol):
+class JobRunner(Protocol):
     """A child that runs one job: the socket to it, which ends when it does, and the way to end it."""
 
     @property
@@ -58,7 +58,7 @@ class Runner(Protocol):
         """End it at once."""
 
 
-Launch = Callable[[], Runner]
+Launch = Callable[[], JobRunner]
 
 
 @dataclass(eq=False, slots=True)
@@ -78,7 +78,7 @@ class Job:
     over: float = 0.0  # when nothing more was to come
     size: int = 0  # of what it found so far, in bytes
     error: dict[str, str] | None = None
-    runner: Runner | None = None
+    runner: JobRunner | None = None
     ended: threading.Event = field(default_factory=threading.Event)
 
     @property
