@@ -148,7 +148,7 @@ def served(
     own = folder / "survey.parquet"
     own.hardlink_to(path)
     declared = declare("survey", own, columns or data.COLUMNS, budget=BUDGET, synthetic=True, ledger=ledger)
-    service = Service(folder / "state", port=0, data_root=folder, rate=10**8, **(limits or {}))
+    service = Service(folder / "state", port=0, data_root=folder, **({"rate": 10**8} | dict(limits or {})))
     with Access(service.access) as access:
         owner = access.add("owner", "owner")
         tokens = [access.add(f"analyst-{number}", "analyst", ["survey"]) for number in range(ANALYSTS)]

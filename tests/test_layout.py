@@ -20,6 +20,7 @@ BESIDE = {"benchmarks", "browser", "conformance", "plans", "privacy"}  # suites 
 # Where an import may wait until it is needed: connect's doors, tables that name parts without loading them,
 # commands and a web process that start fast. Elsewhere only the packages of the extras wait, since they may be absent.
 LAZY_FILES = {
+    "service/web/requests.py",
     "__init__.py", "api/connect.py", "service/console/views/answer.py", "service/jobs/manager.py",
     "service/web/routes/asking.py", "service/web/routes/ledger.py",
 }  # fmt: skip

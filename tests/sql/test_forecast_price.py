@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
-from sulq.sql.forecast import amount, price
+from sulq.sql.division import amount
+from sulq.sql.forecast import price
 
 
 @given(st.floats(1e-9, 500), st.sampled_from([Epsilon, Rho]))

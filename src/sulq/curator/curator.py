@@ -290,7 +290,7 @@ class Curator:
         self._size = size
         self._versions = versions
         self._tables = tables
-        self._limit = limit
+        self.limit = limit
         self._certified = certified
         self._analyst: str | None = None
         self._dataset = ""
@@ -350,11 +350,6 @@ class Curator:
         )
         return tuple(share for share in found if share is not None)
 
-    @property
-    def limit(self) -> float | None:
-        """The seconds after which an ask would be stopped; None where it never is."""
-        return self._limit
-
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row.
 
@@ -365,12 +360,12 @@ class Curator:
 
     def _foreseen(self, question: Question, spend: Loss | None, facts: Facts) -> Plan:
         if not isinstance(question, Question) or not (spend is None or isinstance(spend, Loss)):
-            return draw(question, facts, spend, self._versions, self._limit)  # which refuses it
+            return draw(question, facts, spend, self._versions, self.limit)  # which refuses it
         return plan_by_form(question, facts, lambda asked: self._drawn(asked, spend, facts))
 
     def _drawn(self, question: Question, spend: Loss | None, facts: Facts) -> Plan:
         text = wire.encode(question)
-        own = (self._scope, self._versions, self._limit)
+        own = (self._scope, self._versions, self.limit)
         given = PlanInputs(text, spend, facts.unit, facts.budget, facts.split, *own, question, facts)
         if len(text) > MAX_REMEMBERED_CHARACTERS:
             return given.plan()

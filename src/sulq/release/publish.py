@@ -25,7 +25,7 @@ from sulq.language.question import QUESTIONS, OpenSums, Question, Single, Togeth
 from sulq.release.base import Chart, Paid, Release, unreadable
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.compile import compile as compiled_of
-from sulq.sql.forecast import amount
+from sulq.sql.division import amount
 from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.sql.session import Sql
 

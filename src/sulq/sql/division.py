@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
 
 Off = Callable[[float], float]  # the foreseen relative error of a query at a part of the total
 
@@ -116,3 +117,8 @@ def _mean(offs: Sequence[Off], weights: Sequence[float], parts: Sequence[float])
     errors = [(weight, off(part)) for weight, off, part in zip(weights, offs, parts, strict=True)]
     finite = [weight * error for weight, error in errors if math.isfinite(error)]
     return len(errors) - len(finite), math.fsum(finite)
+
+
+def amount(loss: Epsilon | Rho | EpsilonDelta) -> float:
+    """What a spend is worth in the currency it is divided in: epsilon, or rho."""
+    return float(loss.rho if isinstance(loss, EpsilonDelta) else loss.exact)

@@ -1,10 +1,9 @@
 """The error of a query before it is asked, and the price of an accuracy; from public facts alone (SR7).
 
-The interval of a sum does not depend on what was released; that of a mean or a
-variance does. To foretell it, rows are made up, spread evenly over the declared
-bounds of every column, as many in each group as one cares to suppose. A price is
-the smallest spend at which the foretold error is small enough. Nothing here has seen a
-row, and nothing that is asked or paid follows from it but a price named beforehand.
+The interval of a sum does not depend on what was released; that of a mean or a variance does. To foretell it, rows are
+made up, spread evenly over the declared bounds of every column, as many in each group as one cares to suppose. A price
+is the smallest spend at which the foretold error is small enough. Nothing here has seen a row, and nothing that is
+asked or paid follows from it but a price named beforehand.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from sulq.kernel.scores import Rank
 from sulq.language.domain import Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Cells, Integers
-from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, EpsilonDelta, Loss, Rho
+from sulq.language.privacy import LARGEST, SMALLEST, Epsilon, Loss, Rho
 from sulq.language.question import Sums
 from sulq.language.relation import Table
 from sulq.language.rowfn import RowFn
@@ -180,11 +179,9 @@ UNDECLARED_SIZE_ROWS: Final = 10_000  # rows a table is supposed to have where i
 class ErrorForecast:
     """A query whose accuracy can be asked for before it is: `foresee` is the Oracle's, which reads no row.
 
-    `other`: there is to be a row for the groups not shown. It is paid for and left out
-    of the accuracies, as its own depends on how many groups there will be.
-    `interval`: whether intervals of chosen quantiles are bought. `counted`: none is chosen.
-    `keys`: those of bins, shared by the forecasts of one request; as all that is remembered here, they follow from
-    public facts and are nobody else's (T39).
+    `other`: there is to be a row for the groups not shown, paid for and in no accuracy, as its own depends on how many
+    there will be. `interval`: whether intervals of chosen quantiles are bought. `counted`: none is chosen.
+    `keys`: those of bins, shared by the forecasts of one request: what is remembered here is nobody else's (T39).
     """
 
     compiled: Compiled
@@ -312,8 +309,7 @@ class ErrorForecast:
         spend = None if plan is None else plan.spend
         if plan is not None and plan.event.epsilon is not None:  # also where a delta is spent, on open keys
             spend = Epsilon(plan.event.epsilon)
-        asked = self.prepared(spend)
-        asked.other = None  # of this layout's copy
+        asked = replace(self.prepared(spend), other=None)
         folds: dict[int, int] = {}
         for _, _, column in asked.columns():
             folds |= {part.question: max(part.fold, folds.get(part.question, 1)) for part in column.slices}
@@ -452,8 +448,3 @@ def error_at(
         return found
 
     return off
-
-
-def amount(loss: Epsilon | Rho | EpsilonDelta) -> float:
-    """What a spend is worth in the currency it is divided in: epsilon, or rho."""
-    return float(loss.rho if isinstance(loss, EpsilonDelta) else loss.exact)

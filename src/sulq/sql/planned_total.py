@@ -16,9 +16,9 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Epsilon, EpsilonDelta, EpsilonKeys, Loss, Rho
 from sulq.language.question import Single, Sums, Together
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.division import LEAST_PART, Curve, Off, divided
+from sulq.sql.division import LEAST_PART, Curve, Off, amount, divided
 from sulq.sql.explain import Explanation
-from sulq.sql.forecast import UNDECLARED_SIZE_ROWS, ErrorForecast, amount
+from sulq.sql.forecast import UNDECLARED_SIZE_ROWS, ErrorForecast
 from sulq.sql.joint import JointAsk, JointDesign, JointPlanner, counts_of, told
 from sulq.sql.released.render import PreparedQuery
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 
 import httpx
@@ -13,6 +13,8 @@ import pytest
 from anyio import to_thread
 from starlette.requests import Request
 
+import sulq
+from sulq.answers import wire
 from sulq.errors import QuestionError, SetupError
 from sulq.service.clerk import worker_pool as held
 from sulq.service.ipc import Frame
@@ -30,6 +32,7 @@ from sulq.service.web.limits import (
     RateLimited,
     body_of,
 )
+from sulq.service.web.requests import ClerkClient, ClerkOracle
 from tests.service.door import Door
 from tests.service.office import Office, survey
 
@@ -292,3 +295,109 @@ def test_a_body_is_read_within_its_size_and_time_T85() -> None:
     assert read(pieces(b"1"), content_length="nonsense") == b"1"
     assert read(pieces(*[b"1"] * 9, pause=0.05), seconds=0.1) == "body-too-slow"
     assert read(gone()) == "bad-request"
+
+
+def test_what_a_free_call_took_is_charged_to_its_principal() -> None:
+    """More than is left is paid off before the next one; debts have an end."""
+    clock = Clock()
+    rate = RateLimit(60, clock=clock)
+    rate.charge("a", 29.5)
+    with pytest.raises(RateLimited) as caught:
+        rate.admit("a")
+    assert caught.value.seconds == 1
+    rate.admit("b")
+    rate.charge("a", 10**6)
+    with pytest.raises(RateLimited) as caught:
+        rate.admit("a")
+    assert caught.value.seconds == 31
+    clock.now += 31.01
+    rate.admit("a")
+
+
+def spending(office: Office, seconds: float) -> Callable[[Mapping[str, object]], Frame]:
+    """A clerk that says of each call about a dataset that it took so long."""
+    return lambda frame: office.call(frame) | ({"seconds": seconds} if frame["dataset"] else {})
+
+
+LOOKS = (("GET", "", None), ("GET", "/budget", None), ("POST", "/explain", {"sql": "SELECT COUNT(*) FROM survey"}))
+
+
+@pytest.mark.parametrize(("method", "path", "body"), LOOKS)
+def test_free_calls_are_limited_by_what_they_take_T85(tmp_path: Path, method: str, path: str, body: object) -> None:
+    """A minute of the processor in one call: the next is refused with Retry-After, the other analyst's is not.
+
+    An ask that is paid goes on. Control: a clerk whose calls take nothing answers ten of them.
+    """
+    for seconds, answered in ((60.0, 1), (0.0, 10)):
+        (tmp_path / str(seconds)).mkdir()
+        office = Office(tmp_path / str(seconds), survey=survey())
+        office.service = Service(tmp_path, rate=1200)
+        app = create_app(spending(office, seconds), office.service, console=False)
+        question = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": {"epsilon": 0.1}}
+        with Door(office, app=app) as door:
+            found = [
+                door.request(method, f"/v1/datasets/survey{path}", role="analyst", **({"json": body} if body else {}))
+                for _ in range(10)
+            ]
+            assert [reply.status_code for reply in found].count(200) == answered
+            if answered == 1:
+                assert found[1].json()["error"]["code"] == "rate-limited"
+                assert int(found[1].headers["retry-after"]) > 1
+            other = door.request(method, f"/v1/datasets/survey{path}", role="other", **({"json": body} if body else {}))
+            assert other.status_code == 200
+            for _ in range(2):
+                assert door.post("/v1/datasets/survey/ask", question, "analyst").status_code == 200
+
+
+def test_asks_that_end_without_a_debit_are_limited_too_T85(tmp_path: Path) -> None:
+    """Refused asks count by what they took. Control: those that are paid do not."""
+    office = Office(tmp_path, survey=survey())
+    office.service = Service(tmp_path, rate=1200)
+    good = {"question": wire.to_json(sulq.Sums((sulq.lit(1),))), "spend": {"epsilon": 0.1}}
+    wrong = good | {"question": wire.to_json(sulq.Sums((sulq.col("nothing"),)))}
+    query = {"sql": "SELECT COUNT(*) FROM survey", "spend": {"epsilon": 0.1}}
+    with Door(office, app=create_app(spending(office, 60.0), office.service, console=False)) as door:
+        for path, body in (("ask", good), ("sql", query | {"fresh": True})) * 3:
+            assert door.post(f"/v1/datasets/survey/{path}", body, "analyst").status_code == 200
+        for role, path, body in (
+            ("analyst", "ask", wrong),
+            ("other", "sql", query | {"sql": "SELECT COUNT(*) FROM nothing"}),
+        ):
+            codes = [door.post(f"/v1/datasets/survey/{path}", body, role).status_code for _ in range(3)]
+            assert codes == [400, 429, 429]
+
+
+def test_a_principal_with_two_tokens_is_one_T85(tmp_path: Path) -> None:
+    """What one of its tokens took, the other has not left. Control: another principal's token has."""
+    office = Office(tmp_path, survey=survey())
+    office.service = Service(tmp_path, rate=1200)
+    office.tokens["second"] = office.tokens["other"]
+    named, whose = spending(office, 60.0), []
+
+    def call(frame: Mapping[str, object]) -> Frame:
+        if frame["call"] == "whoami" and frame["token"] == office.tokens["second"] and whose:
+            return {"ok": {"name": whose[-1]}}
+        return named(frame)
+
+    with Door(office) as first:
+        for name, expected in (("analyst", 429), ("other", 200)):
+            whose.append(name)
+            door = Door(office, app=create_app(call, office.service, console=False), beside=first)
+            assert door.get("/v1/datasets/survey", "analyst").status_code == 200
+            assert door.get("/v1/datasets/survey", "second").status_code == expected
+
+
+def test_a_plan_is_worked_out_by_the_clerks_word_of_who_may_ask(tmp_path: Path) -> None:
+    """An auditor sees facts and plans nothing, though plans are drawn beside the clerk; they are as the clerk's."""
+    office = Office(tmp_path, survey=survey())
+    question = sulq.Sums((sulq.lit(1), sulq.col("age")), by=(sulq.col("city"),))
+    with Door(office) as door:
+        body = {"queries": ["SELECT COUNT(*) FROM survey"], "spend": {"epsilon": 1}}
+        assert door.post("/v1/datasets/survey/plan", body, "auditor").status_code == 403
+        for role in ("analyst", "owner"):
+            own = ClerkOracle(ClerkClient(office.call, office.tokens[role]), "survey")
+            for spend in (sulq.Epsilon(0.1), sulq.EpsilonDelta(0.5, 1e-8)):
+                body = {"question": wire.to_json(question), "spend": wire.to_json(spend), "law": None}
+                body |= {"law": "gaussian"} if isinstance(spend, sulq.EpsilonDelta) else {}
+                told = door.post("/v1/datasets/survey/foresee", body, role).json()["plan"]
+                assert told == wire.to_json(own.foresee(question, spend=spend))

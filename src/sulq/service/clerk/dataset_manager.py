@@ -14,7 +14,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
@@ -73,15 +73,6 @@ class DatasetManager:
         self._looks: dict[int, Callable[[Frame], None]] = {}
         self._looked = 0
         self.readiness = Readiness(self.datasets)
-
-    def expect(self, declared: Iterable[DatasetSettings]) -> None:
-        """Know all datasets by name before the first call: one that is yet to be taken on is not ready, not missing."""
-        for one in declared:
-            self.datasets[one.name] = OpenDataset(one.name, expected=True)
-        for name in self._store.names:
-            if name not in self.datasets:
-                self._registered.add(name)
-                self.datasets[name] = OpenDataset(name, expected=True)
 
     def take_on(self, declared: DatasetSettings, wait: float = MAX_OPEN_SECONDS) -> OpenDataset:
         """Open a dataset; what is wrong with it is kept for its owner to see, and the others go on.
@@ -353,8 +344,6 @@ class DatasetManager:
                 raise SetupError(
                     "bad-config", f"{name!r} is declared in the server's sulq.toml.", "Remove it there, and start anew."
                 )
-            if self.datasets[name].expected:
-                raise SetupError("not-ready", "This dataset is being opened.")
             self._store.remove(name)
             self._registered.discard(name)
             self._drop(name)
@@ -381,8 +370,7 @@ class DatasetManager:
     def take_on_registered(self, wait: float = MAX_OPEN_SECONDS) -> None:
         """Open the datasets that were registered by calls; one that cannot be read is its owner's to see."""
         for name, found in self._store.read():
-            known = self.datasets.get(name)
-            if known is not None and not (known.expected and name in self._registered):
+            if name in self.datasets and not self.datasets[name].expected:
                 continue  # the configuration has one of that name now
             self._registered.add(name)
             if isinstance(found, DatasetSettings):

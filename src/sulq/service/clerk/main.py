@@ -15,7 +15,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, cast
 
 from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
@@ -24,6 +24,7 @@ from sulq.service.clerk import calls
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.readiness import STARTING, Readiness
+from sulq.service.clerk.registration import RegisteredStore
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -180,7 +181,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor's to hear
     threading.Thread(target=_hear, args=(control, manager), daemon=True).start()
     given = [DatasetSettings.from_json(tree) for tree in cast("list[Frame]", told["datasets"])]
-    manager.expect(given)
+    expect(manager.datasets, [*(one.name for one in given), *RegisteredStore(service.state / "datasets").names])
     threading.Thread(target=clerk.serve, args=(listener,), daemon=True).start()
     for declared in given:
         manager.take_on(declared, wait=0.0)
@@ -193,6 +194,11 @@ def main() -> None:
             clerk.let_go()
     clerk.stop(service.limit + GRACE)
     _log.info("the clerk has stopped")
+
+
+def expect(datasets: dict[str, OpenDataset], names: Iterable[str]) -> None:
+    """Know all datasets by name before the first call: one that is yet to be taken on is not ready, and not missing."""
+    datasets.update({name: OpenDataset(name, expected=True) for name in names})
 
 
 def _hear(control: socket.socket, manager: DatasetManager) -> None:
