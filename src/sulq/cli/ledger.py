@@ -145,7 +145,7 @@ def check(
 def copied(
     path: Where,
     to: Annotated[Path, typer.Argument(help="Where the copy is to lie: a new file.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="It may take the place of a file.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="It may take the place of an older copy.")] = False,
 ) -> None:
     """Copy a ledger, in use or not: as it stands now, checked, readable by its owner alone."""
     report = backup(_exists(path), to, mechanisms=tuple(MECHANISMS), overwrite=overwrite)

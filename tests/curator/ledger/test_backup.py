@@ -137,20 +137,35 @@ def test_a_copy_is_its_owners_alone_from_its_first_byte(folder: Path, monkeypatc
 
 
 def test_a_copy_takes_no_others_place(folder: Path) -> None:
-    """A file that is there stays as it is unless it is said, and so does a ledger's own folder; no draft is left."""
+    """A file that is there stays as it is, whatever it is and whatever is said; no draft is left.
+
+    Control: an older copy of the same ledger is replaced where it is said.
+    """
     with opened(folder / "a.ledger") as ledger:
         lived(ledger, 2)
     (folder / "away" / "copy").write_text("mine")
-    for to, told in ((folder / "away" / "copy", {}), (folder / "b.ledger", {}), (folder / "a.ledger", {})):
-        for more in (told, {**told, "overwrite": True})[: 1 if to.name == "copy" else 2]:
-            with pytest.raises(SetupError) as refusal:
-                copied(folder / "a.ledger", to, **more)
-            assert code(refusal) == "bad-declaration"
-    assert (folder / "away" / "copy").read_text() == "mine"
-    copied(folder / "a.ledger", folder / "away" / "copy", overwrite=True)
-    assert verify(folder / "away" / "copy").debits == 2
+    for to in ("away/copy", "b.ledger", "a.ledger"):
+        with pytest.raises(SetupError) as refusal:
+            copied(folder / "a.ledger", folder / to)
+        assert code(refusal) == "bad-declaration"
+    other = folder / "away" / "other.ledger"
+    with opened(other) as ledger:
+        lived(ledger, 1)
+    for to in (folder / "away" / "copy", other):
+        kept = to.read_bytes()
+        with pytest.raises(SetupError) as refusal:
+            copied(folder / "a.ledger", to, overwrite=True)
+        assert code(refusal) == "bad-declaration"
+        assert to.read_bytes() == kept
+    older = folder / "away" / "older"
+    copied(folder / "a.ledger", older)
+    with opened(folder / "a.ledger") as ledger:
+        lived(ledger, 1, 2)
+    copied(folder / "a.ledger", older, overwrite=True)
+    assert (verify(older).debits, mode(older)) == (3, 0o600)
     assert not [path for path in folder.iterdir() if path.name.endswith(".new") or "replaced" in path.name]
-    assert sorted(path.name for path in (folder / "away").iterdir()) == ["copy"]
+    left = {path.name.removesuffix("-journal") for path in (folder / "away").iterdir()}
+    assert left == {"copy", "older", "other.ledger"}
 
 
 def test_a_damaged_ledger_is_not_copied(folder: Path) -> None:

@@ -20,6 +20,7 @@ from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.opening import place_of
 from sulq.curator.ledger.postgres_place import Address
 from sulq.errors import CuratorError, SetupError
+from sulq.kernel.ledger.store import damaged
 from sulq.service.clerk import ledger_reader, request
 from sulq.service.clerk.ledger_reader import read_aside
 from tests.curator.ledger.cases import ask, opened, pure
@@ -178,3 +179,23 @@ def test_a_reading_that_takes_too_long_is_asked_for_again(running: Running, monk
     monkeypatch.setattr(full_check, "MAX_WAITING_READERS", 0)
     with pytest.raises(SetupError, match="Too many wait"):
         running.ask("auditor", "verify")
+
+
+def test_damage_that_nobody_waits_to_hear_of_stops_the_ledger_T47(tmp_path: Path) -> None:
+    """A reading that is longer than anybody's patience still counts. Control: until it ends asks are answered."""
+    go = threading.Event()
+
+    def slow(*_: object) -> LedgerReading:
+        assert go.wait(60)
+        raise damaged("entry 2", "is not what was written")
+
+    with opened(tmp_path / "a.ledger") as ledger:
+        with pytest.raises(SetupError, match="still being read"):
+            ledger.verify(read=slow, patience=0.01)
+        ask(ledger, pure("0.001"))
+        go.set()
+        while ledger.usable:
+            threading.Event().wait(0.01)
+        with pytest.raises(SetupError) as refusal:
+            ask(ledger, pure("0.001"))
+        assert refusal.value.code == "ledger-damaged"

@@ -55,7 +55,7 @@ def backup(path: Path | str, to: Path | str, *, mechanisms: Collection[str], ove
         path: The ledger's file or postgresql:// URL; of one in PostgreSQL the copy is a file too.
         to: Where the copy is to lie. It bears that name when it is whole, and not before.
         mechanisms: Every draw must be of one of these (SR22).
-        overwrite: Whether it may take the place of a file that is there.
+        overwrite: Whether it may take the place of an older copy; of no other file.
 
     Raises:
         SetupError: `ledger-damaged`: there is nothing to be copied; `bad-declaration`: the place is taken, or is one
@@ -69,13 +69,17 @@ def backup(path: Path | str, to: Path | str, *, mechanisms: Collection[str], ove
     if target.exists() and not overwrite:
         raise SetupError("bad-declaration", f"{target.name!r} is there already.", "Name another file, or --overwrite.")
     with opening(), looking(place) as store, _drafted(target) as draft:
-        found = report(_copied(store, draft, mechanisms))
-        if overwrite:
+        state = _copied(store, draft, mechanisms)
+        if not target.exists():
+            _new(draft, target)
+            return report(state)
+        with _held(target) as there:
+            if _lost(state, store, there, target):
+                why = f"{target.name!r} is no older copy of this ledger, and is not overwritten."
+                raise SetupError("bad-declaration", why, "Name another file.")
             draft.replace(target)
             sync_directory(target.parent)
-        else:
-            _new(draft, target)
-    return found
+        return report(state)
 
 
 def restore(
@@ -253,16 +257,16 @@ def _lost(state: State, copy: Store, there: SqliteFile | None, place: Path) -> s
         if head is None or first is None:
             return "whatever the ledger there holds, which is not whole"
         same = json.loads(first.body)["space"] == history.of(state).founding.space
+        last = there.row(state.seq)
+        asks = sum(DEBIT in row.body for row in there.rows(state.seq))
     except (SulqError, apsw.Error, ValueError, LookupError, TypeError):
         return "whatever the ledger there holds, which cannot be read"
     if not same:
         why = f"{place.name!r} is the ledger of other people than the copy's."
-        raise SetupError("bad-declaration", why, "Restore to the ledger's own place, or move this one away first.")
+        raise SetupError("bad-declaration", why, "Name the ledger's own place, or move this one away first.")
     shared = copy.row(head[0])
     if shared is not None and shared.hash == head[1]:
         return ""
-    last = there.row(state.seq)
     if last is None or last.hash != state.hash:
         return f"entries of the ledger there, which has another history than the copy and {head[0]} entries"
-    asks = sum(DEBIT in row.body for row in there.rows(state.seq))
     return f"{head[0] - state.seq} entries of the ledger there, {asks} of them asks"

@@ -101,10 +101,13 @@ class Verification:
 
     A reading begins at the first entry or, unless it is to be of the `whole` ledger, at the last checkpoint that the
     reading before came past. What changed in an older entry since then, a reading of the whole finds.
+
+    Privacy: `failed` stops the ledger when a reading finds it damaged, whether or not anybody still waits to hear it.
     """
 
-    def __init__(self, place: Path | Address) -> None:
+    def __init__(self, place: Path | Address, failed: Callable[[SulqError], None]) -> None:
         self._place = place
+        self._failed = failed
         self._one = threading.Lock()  # held by the reading that is under way
         self._mutex = threading.Lock()
         self._next: dict[bool, Future[Report]] = {}  # readings that have not begun: of the whole, and the others
@@ -162,6 +165,8 @@ class Verification:
                 self._passed = reading.passed
                 found.set_result(said)
             except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+                if isinstance(error, SetupError) and error.code in ("ledger-damaged", "ledger-format"):
+                    self._failed(error)
                 found.set_exception(error)
 
 

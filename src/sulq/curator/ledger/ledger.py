@@ -85,7 +85,7 @@ class Ledger(ProbedLedger):
         self._version = self._history.version
         self._late = LateAnswers(self)
         self._check: FullCheck | None = None
-        self._verification = None if path is None else Verification(path)
+        self._verification = None if path is None else Verification(path, self._writer.fail)
         begun = (self._history.begun_at, self._history.begun_hash)
         if path is not None and begun[0]:
             self._check = FullCheck(path, mechanisms, begun, self._writer.fail)

@@ -25,7 +25,7 @@ from sulq.curator.ledger.shares import Standing
 from sulq.curator.ledger.sources import LedgerCover, kept_source
 from sulq.curator.ledger.transcript import all_lines, lines_at
 from sulq.curator.ledger.turns import SharedWriter, SqliteFile, opening
-from sulq.errors import QuestionError, SetupError, SulqError
+from sulq.errors import QuestionError, SulqError
 from sulq.kernel.ledger import entries
 from sulq.kernel.ledger.chain import Row, Seal
 from sulq.kernel.ledger.entries import Genesis, State
@@ -272,12 +272,8 @@ class LedgerView:
                 if LedgerMoment.of(load(store, (), thorough=True)) != LedgerMoment.of(state):
                     raise damaged("the file", "differs from what this process enforces")
                 return report(state)
-        try:
-            return self._verification.report(self._moment, whole=whole, read=read, patience=patience)
-        except SetupError as error:
-            if error.code in ("ledger-damaged", "ledger-format"):
-                self._writer.fail(error)
-            raise
+        self._writer.guard()
+        return self._verification.report(self._moment, whole=whole, read=read, patience=patience)
 
     def _moment(self) -> tuple[LedgerMoment, Report]:
         with self._writer.looking() as (state, _):

@@ -8,6 +8,7 @@ over another: a digest, no word of an entry.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -43,7 +44,8 @@ def read_aside(place: Path | Address, passed: tuple[int, str] | None, at: int) -
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:  # noqa: S603 - our own
         try:
             os.setpriority(os.PRIO_PROCESS, reader.pid, NICENESS)  # from its start on, which is most of a short reading
-            os.write(cast("Any", reader.stdin).fileno(), told)
+            with contextlib.suppress(BrokenPipeError):  # it ended at once, and says nothing
+                os.write(cast("Any", reader.stdin).fileno(), told)
             said = cast("Any", reader.stdout).read()
         finally:
             reader.kill()
