@@ -13,6 +13,7 @@ from sulq.api.database import Database
 from sulq.errors import AccessDenied, SetupError
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.calls import answer
+from sulq.service.clerk.standing import standing_of
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -73,7 +74,7 @@ class Office:
         return {"datasets": {name: held.ready for name, held in self.datasets.items()}}
 
     def metrics(self) -> Frame:
-        return self.counts.told()
+        return {"version": "0", **self.counts.told(), "datasets": [standing_of(d, ()) for d in self.datasets.values()]}
 
     def look(self, path: Path) -> Frame:
         return {"columns": [{"name": "age", "type": "BIGINT"}], "file": path.name}

@@ -32,6 +32,7 @@ from sulq.service.clerk.registration import declare
 from sulq.service.clerk.request import CallableClerk, Request
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame, refusal
+from sulq.service.logs import about, during
 from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -266,14 +267,22 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
 
 def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     """The reply to one frame; an error of ours goes back as it is, any other as one constant."""
+    with during(frame.get("request")):
+        return _answer(clerk, frame)
+
+
+def _answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     begun = time.monotonic()
-    name, outcome = "unknown", "ok"
+    called, outcome, dataset = frame.get("call"), "ok", ""
+    name = called if isinstance(called, str) and called in CALLS else "unknown"
     try:
         call, request = admitted(clerk, frame)
-        name = str(frame["call"])
+        dataset = request.held.name if call.dataset else ""
+        about("" if request.who is None else request.who.name)
         if call.fields is not None:
             request.only(*call.fields)
-        return {"ok": call.act(request)}
+        reply = call.act(request)
+        outcome = requests.kind_of(reply) if name == "ask" else outcome
     except SulqError as error:
         outcome = error.code
         return refusal(error)
@@ -281,8 +290,13 @@ def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
         outcome = "unexpected"
         _log.error("a call failed", extra={"call": name, "error": type(error).__name__})
         return refusal(CuratorError("engine-failed", "The curator failed."))
+    else:
+        return {"ok": reply}
     finally:
-        clerk.counts.call(name, outcome, time.monotonic() - begun)
+        taken = time.monotonic() - begun
+        clerk.counts.call(name, "ok" if outcome in requests.ASK_KINDS else outcome, taken)
+        if name == "ask" and dataset:
+            clerk.counts.ask(dataset, outcome, taken)
 
 
 def admitted(clerk: CallableClerk, frame: Mapping[str, object]) -> tuple[ClerkCall, Request]:

@@ -17,6 +17,7 @@ import json
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -167,6 +168,11 @@ class Jobs:
             mine = [job for job in self._jobs.values() if job.owner == owner]
         return sorted(mine, key=lambda job: -job.made)
 
+    def states(self) -> Frame:
+        """How many jobs of all principals are in each state."""
+        with self._lock:
+            return dict(Counter(job.state for job in self._jobs.values()))
+
     def end(self, owner: str, key: str) -> Job:
         """Ask no further question for a job; what was asked stays paid, and found."""
         job = self.find(owner, key)
@@ -204,6 +210,10 @@ class LocalJobs:
         asked = {"find": self._jobs.find, "end": self._jobs.end}[what]
         return asked(owner, str(body["id"])).json()
 
+    def states(self) -> Frame:
+        """How many jobs are in each state."""
+        return self._jobs.states()
+
     def serve(self, listener: socket.socket) -> None:
         """Do what other web processes pass on, a thread for each connection, as long as this process lives."""
         while True:
@@ -222,6 +232,8 @@ class LocalJobs:
             pass  # the other process is gone, or what was found is too long for a frame
 
     def _passed_on(self, frame: Frame) -> Frame:
+        if frame["what"] == "states":
+            return {"ok": self.states()}
         token = str(frame["token"])
         try:
             owner = str(ClerkClient(self._call, token).ask("whoami")["name"])
@@ -239,3 +251,7 @@ class ForwardedJobs:
     def do(self, what: str, body: Mapping[str, object], *, token: str, owner: str) -> Frame:
         """Have it done; whose the token is they find out there."""
         return ipc.opened(self._line.call({"what": what, "body": dict(body), "token": token}))
+
+    def states(self) -> Frame:
+        """How many jobs are in each state."""
+        return ipc.opened(self._line.call({"what": "states"}))

@@ -59,6 +59,7 @@ class Supervisor:
             _log.warning("removed what a killed server left", extra={"folder": left.name})
         self._own = RunFolder()  # nobody else reaches the sockets
         self.folder = self._own.path
+        self._counts = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 - of the web processes, as long as they run
         self.port = 0
 
     @property
@@ -145,10 +146,12 @@ class Supervisor:
             "cookies": self._cookies,
         }
         if self._service.web > 1:
+            fds.append(self._counts.fileno())
+            settings["counts"] = [self._counts.fileno(), number, self._service.web]
             settings["jobs"] = str(self.folder / "jobs.sock")
             if number == 0:
                 fds.append(self._listeners["jobs"].fileno())
-                settings["jobs_listen"] = fds[1]
+                settings["jobs_listen"] = fds[-1]
         web = Process(f"web-{number}", "web", settings, tuple(fds))
         self._processes[web.name] = web
         self._start(web)
@@ -297,6 +300,7 @@ class Supervisor:
             listener.close()
         if self._control is not None:
             self._control.close()
+        self._counts.close()
         self._own.remove()
 
 

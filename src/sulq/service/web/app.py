@@ -6,6 +6,7 @@ reply; it has no other way to data, ledger or access store.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
@@ -25,9 +26,10 @@ from sulq.service.console import mount_console
 from sulq.service.jobs.manager import Jobs, LocalJobs
 from sulq.service.settings import Service
 from sulq.service.web.clerk_pool import Post, post_of
+from sulq.service.web.counts import SHARE_SECONDS, RequestCounts, SharedCounts
 from sulq.service.web.limits import Limits
 from sulq.service.web.requests import Asker, Call
-from sulq.service.web.responses import LOOPBACK, Json, RequestCounts, RequestGuard, host_of, refused
+from sulq.service.web.responses import LOOPBACK, Json, RequestGuard, host_of, refused
 from sulq.service.web.routes import document, plain, routes
 from sulq.version import __version__
 
@@ -70,6 +72,7 @@ def create_app(
     app.state.jobs = Jobs()
     app.state.job_calls = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
+    app.state.shared = SharedCounts()
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
     guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain())
@@ -81,8 +84,17 @@ def create_app(
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = MAX_THREADS
+    sharing = asyncio.create_task(_share_counts(app))
     yield
+    sharing.cancel()
     app.state.jobs.close()
+
+
+async def _share_counts(app: FastAPI) -> None:
+    """Let other web processes know what this one counts, as long as it runs."""
+    while True:
+        app.state.shared.put(app.state.tally.told())
+        await asyncio.sleep(SHARE_SECONDS)
 
 
 async def _openapi(request: Request, caller: Asker) -> Json:

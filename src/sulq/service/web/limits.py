@@ -76,16 +76,19 @@ class RateLimit:
 
 
 class KnownTokens:
-    """Hashes of tokens that were valid recently: a flood of wrong tokens from their address does not block them."""
+    """Hashes of tokens that were valid recently: a flood of wrong tokens from their address does not block them.
+
+    Each with its holder's name, for the log, once that was asked for.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: OrderedDict[str, str] = OrderedDict()
 
-    def add(self, token_hash: str) -> None:
+    def add(self, token_hash: str, name: str = "") -> None:
         """Remember one."""
         with self._lock:
-            self._seen[token_hash] = None
+            self._seen[token_hash] = name or self._seen.get(token_hash, "")
             self._seen.move_to_end(token_hash)
             while len(self._seen) > MAX_CALLERS_REMEMBERED:
                 self._seen.popitem(last=False)
@@ -94,6 +97,11 @@ class KnownTokens:
         """Forget one that is good no longer."""
         with self._lock:
             self._seen.pop(token_hash, None)
+
+    def name(self, token_hash: str) -> str:
+        """Whose it is; empty where that is not known."""
+        with self._lock:
+            return self._seen.get(token_hash, "")
 
     def __contains__(self, token_hash: object) -> bool:
         with self._lock:

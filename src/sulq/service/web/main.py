@@ -4,7 +4,8 @@ Started by the supervisor as `python -m sulq.service.web.main`; on its standard 
 line of JSON: `listen`, the listening socket's descriptor; `clerk`, the path of the
 clerk's socket; `service`, the settings; `cookies`, the key of the console's cookies.
 Where there are several web processes, `jobs` is the path of the first one's socket
-for jobs, and that one has its descriptor as `jobs_listen`.
+for jobs, and that one has its descriptor as `jobs_listen`; `counts` is the descriptor of the file
+of their counts, this process's number, and how many there are.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sulq.service.sandbox import isolation
 from sulq.service.settings import Service, Tree
 from sulq.service.web.app import create_app
 from sulq.service.web.clerk_pool import ClerkPool
+from sulq.service.web.counts import SharedCounts
 from sulq.service.web.framing import MAX_HEAD_BYTES, TOO_LONG, RequestConnection
 from sulq.service.web.requests import Call
 from sulq.service.web.responses import RequestGuard, refused
@@ -152,6 +154,8 @@ def main() -> None:
     pool = ClerkPool(str(told["clerk"]))
     app = create_app(cast("Call", line.call), service, cookies=cookies, post=pool.post)
     state = app.app.state
+    if "counts" in told:
+        state.shared = SharedCounts(*cast("list[int]", told["counts"]))
     if "jobs_listen" in told:
         passed_on = socket.socket(fileno=cast("int", told["jobs_listen"]))
         threading.Thread(target=state.job_calls.serve, args=(passed_on,), daemon=True).start()

@@ -28,6 +28,7 @@ from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, Epsilon
 from sulq.language.question import Question
 from sulq.service.clerk.access import hashed
 from sulq.service.ipc import opened
+from sulq.service.logs import about
 from sulq.service.web.clerk_pool import Post, passed_on
 from sulq.service.web.limits import (
     MAX_BODY_BYTES,
@@ -158,6 +159,7 @@ class Caller:
         self._limits.admit(self._address, self._hash or None)
         if not good:
             raise AccessDenied("unauthorized", "This needs a token.")
+        about(self._limits.known.name(self._hash))
 
     @property
     def clerk(self) -> ClerkClient:
@@ -194,6 +196,8 @@ class Caller:
         """Whose token this is, as the clerk says; asked once a request."""
         if self._who is None:
             self._who = await self.ask("whoami")
+            self._limits.known.add(self._hash, str(self._who["name"]))
+            about(str(self._who["name"]))
         return self._who
 
     async def ask(
