@@ -187,6 +187,14 @@ def _public_url(value: object, place: ConfigPlace) -> str:
     return text.removesuffix(":443")
 
 
+def _collector(value: object, place: ConfigPlace) -> str:
+    """Where traces are sent: this machine's own collector, as nothing else of the web process leaves it."""
+    text = place.of(str, value, "an address in quotes")
+    if not re.fullmatch(r"http://(localhost|127\.0\.0\.1|\[::1\]):[0-9]{1,5}(/[a-z0-9/._-]*)?", text):
+        raise place.bad("must be http://127.0.0.1:PORT/PATH, a collector on this machine")
+    return text
+
+
 def _references(value: object, place: ConfigPlace) -> Mapping[str, str]:
     table = place.table(value)
     return MappingProxyType({name: place.of(str, table[name], "a table's name in quotes") for name in table})
@@ -443,6 +451,10 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "schedule": (
             _seconds,
             "Answers leave every so many seconds, so that their time tells nothing; default: at once.",
+        ),
+        "traces": (
+            _collector,
+            "http://127.0.0.1:4318/v1/traces, a collector of OpenTelemetry on this machine; default: none.",
         ),
     },
 }

@@ -14,6 +14,7 @@ import logging
 import re
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -54,6 +55,31 @@ def about(principal: str) -> None:
 def request_named() -> dict[str, str]:
     """The field by which a frame to another process names the request that this thread or task works for."""
     return {name: value for name, value in (_request.get() or {}).items() if name == "request"}
+
+
+_worked: ContextVar[list[float] | None] = ContextVar("worked", default=None)
+
+
+@contextmanager
+def measured() -> Iterator[list[float]]:
+    """Collect how long workers take for what is done within (`worked`)."""
+    found: list[float] = []
+    before = _worked.set(found)
+    try:
+        yield found
+    finally:
+        _worked.reset(before)
+
+
+@contextmanager
+def worked() -> Iterator[None]:
+    """Measure a worker's part."""
+    begun, found = time.monotonic(), _worked.get()
+    try:
+        yield
+    finally:
+        if found is not None:
+            found.append(time.monotonic() - begun)
 
 
 class Lines(logging.Formatter):

@@ -45,6 +45,7 @@ class Service:
     public_url: str | None = None  # where browsers find it, if a proxy speaks TLS for it: https://NAME[:PORT]
     insecure_public: bool = False  # it may listen on a public address without TLS
     ledgers: Path | None = None  # where those of datasets registered by calls lie; None: beside their data
+    traces: str | None = None  # the address of a collector of traces on this machine
 
     @property
     def tls(self) -> bool:

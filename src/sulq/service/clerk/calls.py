@@ -31,8 +31,8 @@ from sulq.service.clerk.access import Principal, hashed
 from sulq.service.clerk.registration import declare
 from sulq.service.clerk.request import CallableClerk, Request
 from sulq.service.clerk.worker_pool import OpenDataset
-from sulq.service.ipc import Frame, refusal
-from sulq.service.logs import about, during
+from sulq.service.ipc import TOOK, Frame, refusal
+from sulq.service.logs import about, during, measured
 from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -267,8 +267,12 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
 
 def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     """The reply to one frame; an error of ours goes back as it is, any other as one constant."""
-    with during(frame.get("request")):
-        return _answer(clerk, frame)
+    with during(frame.get("request")), measured() as worked:
+        reply = _answer(clerk, frame)
+    held = clerk.datasets.get(str(frame.get("dataset"))) if frame.get("times") is True else None
+    if held is None or held.schedule is not None:  # under a schedule no time is told, to nobody
+        return reply
+    return {**reply, TOOK: sum(worked)}
 
 
 def _answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:

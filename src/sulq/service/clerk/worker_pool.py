@@ -31,7 +31,7 @@ from sulq.language.privacy import Event
 from sulq.service import ipc
 from sulq.service.clerk.idle_workers import IdleWorkers
 from sulq.service.ipc import Frame
-from sulq.service.logs import request_named
+from sulq.service.logs import request_named, worked
 from sulq.service.schedule import PacedRows, Schedule
 
 MAX_START_WAIT_SECONDS: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
@@ -210,7 +210,8 @@ class RemoteRows:
     def _heard(self, worker: WorkerConnection, limit: float) -> Frame | None:
         """A worker's reply; None where it died or overran, and is used no more."""
         try:
-            return self._received(worker, limit)
+            with worked():
+                return self._received(worker, limit)
         except (OSError, EOFError, SulqError) as error:
             what = "overrun" if isinstance(error, TimeoutError) else "worker-lost"
             self._event(what)

@@ -31,6 +31,7 @@ from sulq.service.web.limits import Limits
 from sulq.service.web.requests import Asker, Call
 from sulq.service.web.responses import LOOPBACK, Json, RequestGuard, host_of, refused
 from sulq.service.web.routes import document, plain, routes
+from sulq.service.web.traces import Traces
 from sulq.version import __version__
 
 CALLS_A_MINUTE: Final = 1200  # calls a minute for each token, where the owner names none
@@ -41,7 +42,13 @@ SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_s
 
 
 def create_app(
-    call: Call, service: Service, *, console: bool = True, cookies: bytes | None = None, post: Post | None = None
+    call: Call,
+    service: Service,
+    *,
+    console: bool = True,
+    cookies: bytes | None = None,
+    post: Post | None = None,
+    traces: Traces | None = None,
 ) -> RequestGuard:
     """The application; `call` reaches the clerk, and `post` from within the event loop.
 
@@ -73,9 +80,12 @@ def create_app(
     app.state.job_calls = LocalJobs(app.state.jobs, call)
     app.state.tally = tally
     app.state.shared = SharedCounts()
+    app.state.traces = Traces() if traces is None else traces
     app.state.cookies = random_bytes(32) if cookies is None else cookies
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
-    guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain())
+    guarded = RequestGuard(
+        app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain(), traces=app.state.traces
+    )
     if console:
         mount_console(app)
     return guarded
@@ -87,6 +97,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     sharing = asyncio.create_task(_share_counts(app))
     yield
     sharing.cancel()
+    await run_in_threadpool(app.state.traces.close)
     app.state.jobs.close()
 
 

@@ -32,6 +32,7 @@ from sulq.service.web.counts import SharedCounts
 from sulq.service.web.framing import MAX_HEAD_BYTES, TOO_LONG, RequestConnection
 from sulq.service.web.requests import Call
 from sulq.service.web.responses import RequestGuard, refused
+from sulq.service.web.traces import traces_to
 
 MAX_HEAD_SECONDS: Final = 10.0  # within which a request's head must have arrived
 MAX_IDLE_SECONDS: Final = 30  # a quiet connection is kept open
@@ -152,7 +153,9 @@ def main() -> None:
     line = SocketPool(str(told["clerk"]))
     cookies = bytes.fromhex(str(told["cookies"]))
     pool = ClerkPool(str(told["clerk"]))
-    app = create_app(cast("Call", line.call), service, cookies=cookies, post=pool.post)
+    app = create_app(
+        cast("Call", line.call), service, cookies=cookies, post=pool.post, traces=traces_to(service.traces)
+    )
     state = app.app.state
     if "counts" in told:
         state.shared = SharedCounts(*cast("list[int]", told["counts"]))

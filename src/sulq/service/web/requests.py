@@ -27,9 +27,9 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, EpsilonKeys, Event, Loss, Queries, Rho
 from sulq.language.question import Question
 from sulq.service.clerk.access import hashed
-from sulq.service.ipc import opened
+from sulq.service.ipc import TOOK, opened
 from sulq.service.logs import about
-from sulq.service.web.clerk_pool import Post, passed_on
+from sulq.service.web.clerk_pool import Post, passed_on, timed_reply
 from sulq.service.web.limits import (
     MAX_BODY_BYTES,
     MAX_BODY_SECONDS,
@@ -39,6 +39,7 @@ from sulq.service.web.limits import (
     body_of,
 )
 from sulq.service.web.responses import Json, Passed
+from sulq.service.web.traces import clerk_call
 
 MOVING: Final = ("spent", "remaining")
 ALSO_MOVING: Final = ("rho", "proved")  # move too, and may be none
@@ -65,7 +66,13 @@ class ClerkClient:
         self, name: str, body: Mapping[str, object] | None = None, *, dataset: str | None = None
     ) -> dict[str, object]:
         """One call of the clerk's table: what it gives, or its error, raised here."""
-        return opened(self.call({"call": name, "token": self.token, "dataset": dataset, "body": dict(body or {})}))
+        frame = {"call": name, "token": self.token, "dataset": dataset, "body": dict(body or {})}
+        with clerk_call(name, dataset) as span:
+            if span is None:
+                return opened(self.call(frame))
+            reply = self.call(frame | {"times": True})
+            span.worked = float(cast("float", reply.get(TOOK, 0.0)))
+            return opened(reply)
 
 
 def facts_of(tree: Mapping[str, object]) -> Facts:
@@ -216,7 +223,11 @@ class Caller:
         """As `reply`, without a thread: the reply is passed on as the clerk wrote it."""
         frame = {"call": name, "token": self._token, "dataset": dataset, "body": body}
         async with self._settled("asks"):
-            return Passed(passed_on(await self._post(frame)))
+            with clerk_call(name, dataset) as span:
+                if span is None:
+                    return Passed(passed_on(await self._post(frame)))
+                reply, span.worked = timed_reply(await self._post(frame | {"times": True}))
+                return Passed(passed_on(reply))
 
     async def body(self, kind: type[B], *, large: bool = False) -> B:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""

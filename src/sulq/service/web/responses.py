@@ -26,6 +26,7 @@ from sulq.kernel.entropy import random_bytes
 from sulq.service import logs
 from sulq.service.web.counts import RequestCounts
 from sulq.service.web.limits import RateLimited
+from sulq.service.web.traces import RequestSpan, Traces
 
 STATUS: Final[dict[str, int]] = {
     "unauthorized": 401,
@@ -156,6 +157,7 @@ class RequestGuard:
         tls: bool,
         tally: RequestCounts,
         plain: Mapping[str, BaseRoute] | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """`plain`: routes below a dataset that are plain ASGI, by the last word of their address."""
         self.app = app
@@ -164,6 +166,7 @@ class RequestGuard:
         headers = HEADERS | ({"strict-transport-security": HSTS} if tls else {})
         self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         self._plain = {} if plain is None else plain
+        self._traces = Traces() if traces is None else traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -171,10 +174,13 @@ class RequestGuard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
-        with logs.during(random_bytes(REQUEST_ID_BYTES).hex()):
-            await self._answer(scope, receive, send)
+        request_id = random_bytes(REQUEST_ID_BYTES).hex()
+        with logs.during(request_id), self._traces.request() as span:
+            await self._answer(scope, receive, send, request_id, span)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, scope: Scope, receive: Receive, send: Send, request_id: str, span: RequestSpan | None
+    ) -> None:
         begun, status = time.monotonic(), 0
         head = scope["method"] == "HEAD"
         inner = {**scope, "method": "GET"} if head else scope
@@ -209,6 +215,8 @@ class RequestGuard:
             self._tally.under_way -= 1
             self._tally.request(scope["method"], route, status, taken, code)
             more = {} if code is None else {"code": code}
+            if span is not None:
+                self._traces.tell(span, method=scope["method"], route=route, status=status, code=code, known=request_id)
             milliseconds = round(1000 * taken, 1)
             _log.info("request", extra={"route": route, "status": status, "milliseconds": milliseconds, **more})
 
