@@ -49,7 +49,7 @@ FAMILIES: Final[tuple[tuple[str, str, str], ...]] = (
 _COUNTED: Final = "_total"
 
 
-class Sample(NamedTuple):
+class MetricLine(NamedTuple):
     """One line: what follows the family's name, the labels, the value."""
 
     labels: Mapping[str, str]
@@ -65,16 +65,16 @@ class Snapshot:
     web: Mapping[str, Mapping[str, Any]]
     jobs: Mapping[str, int]
 
-    def samples(self) -> dict[str, list[Sample]]:
+    def samples(self) -> dict[str, list[MetricLine]]:
         """Every family's samples, by its name."""
-        found: dict[str, list[Sample]] = {name: [] for name, _, _ in FAMILIES}
+        found: dict[str, list[MetricLine]] = {name: [] for name, _, _ in FAMILIES}
         for part in (self._of_processes(), self._of_requests(), self._of_calls(), self._of_datasets()):
             for name, sample in part:
                 found[name].append(sample)
         return found
 
-    def _of_processes(self) -> Iterator[tuple[str, Sample]]:
-        yield "sulq_build_info", Sample({"version": str(self.clerk.get("version", ""))}, 1)
+    def _of_processes(self) -> Iterator[tuple[str, MetricLine]]:
+        yield "sulq_build_info", MetricLine({"version": str(self.clerk.get("version", ""))}, 1)
         parts = {"clerk": self.clerk.get("process", {})} | {name: told["process"] for name, told in self.web.items()}
         names = {
             "cpu_seconds": "sulq_process_cpu_seconds_total",
@@ -84,36 +84,39 @@ class Snapshot:
         }
         for process, used in parts.items():
             for what, value in used.items():
-                yield names[what], Sample({"process": process}, value)
+                yield names[what], MetricLine({"process": process}, value)
         for state, number in self.jobs.items():
-            yield "sulq_jobs", Sample({"state": state}, number)
+            yield "sulq_jobs", MetricLine({"state": state}, number)
 
-    def _of_requests(self) -> Iterator[tuple[str, Sample]]:
+    def _of_requests(self) -> Iterator[tuple[str, MetricLine]]:
         for process, told in self.web.items():
             own = {"process": process}
             for each in told["requests"]:
                 labels = own | {name: each[name] for name in ("method", "route", "status")}
-                yield "sulq_http_requests_total", Sample(labels, each["count"])
+                yield "sulq_http_requests_total", MetricLine(labels, each["count"])
             for each in told["times"]:
                 labels = own | {name: each[name] for name in ("method", "route")}
                 yield from _histogram("sulq_http_request_duration_seconds", labels, each)
             for each in told["refusals"]:
-                yield "sulq_http_refusals_total", Sample(own | {"code": each["code"]}, each["count"])
-            yield "sulq_http_requests_in_flight", Sample(own, told["under_way"])
+                yield "sulq_http_refusals_total", MetricLine(own | {"code": each["code"]}, each["count"])
+            yield "sulq_http_requests_in_flight", MetricLine(own, told["under_way"])
 
-    def _of_calls(self) -> Iterator[tuple[str, Sample]]:
+    def _of_calls(self) -> Iterator[tuple[str, MetricLine]]:
         for each in self.clerk["calls"]:
-            yield "sulq_clerk_calls_total", Sample({"call": each["call"], "outcome": each["outcome"]}, each["count"])
+            yield (
+                "sulq_clerk_calls_total",
+                MetricLine({"call": each["call"], "outcome": each["outcome"]}, each["count"]),
+            )
         for call, times in self.clerk["times"].items():
             yield from _histogram("sulq_clerk_call_duration_seconds", {"call": call}, times)
         for each in self.clerk["asks"]:
-            yield "sulq_asks_total", Sample({"dataset": each["dataset"], "outcome": each["outcome"]}, each["count"])
+            yield "sulq_asks_total", MetricLine({"dataset": each["dataset"], "outcome": each["outcome"]}, each["count"])
         for dataset, times in self.clerk["ask_times"].items():
             yield from _histogram("sulq_ask_duration_seconds", {"dataset": dataset}, times)
         for event, number in self.clerk["events"].items():
-            yield "sulq_worker_events_total", Sample({"event": event}, number)
+            yield "sulq_worker_events_total", MetricLine({"event": event}, number)
 
-    def _of_datasets(self) -> Iterator[tuple[str, Sample]]:
+    def _of_datasets(self) -> Iterator[tuple[str, MetricLine]]:
         names = {
             "ready": "sulq_dataset_ready",
             "late": "sulq_late_answers_total",
@@ -124,9 +127,9 @@ class Snapshot:
         }
         for told in self.clerk.get("datasets", ()):
             own = {"dataset": told["name"]}
-            yield from ((family, Sample(own, told[name])) for name, family in names.items())
+            yield from ((family, MetricLine(own, told[name])) for name, family in names.items())
             if told["problem"] is not None:
-                yield "sulq_dataset_problem", Sample(own | {"code": told["problem"]}, 1)
+                yield "sulq_dataset_problem", MetricLine(own | {"code": told["problem"]}, 1)
             for part, amounts in told.get("budget", {}).items():
                 yield from ((f"sulq_budget_{part}", sample) for sample in _amounts(own, amounts))
             for account in told.get("shares", ()):
@@ -135,20 +138,20 @@ class Snapshot:
                     yield from ((f"sulq_share_{part}", sample) for sample in _amounts(labels, account[part]))
         for worker in self.clerk.get("workers", ()):
             labels = {"dataset": worker["dataset"], "worker": worker["worker"]}
-            yield "sulq_worker_starts_total", Sample(labels, worker["generation"])
+            yield "sulq_worker_starts_total", MetricLine(labels, worker["generation"])
 
 
-def _amounts(labels: Mapping[str, str], amounts: Mapping[str, float]) -> Iterator[Sample]:
-    return (Sample({**labels, "unit": unit}, value) for unit, value in amounts.items())
+def _amounts(labels: Mapping[str, str], amounts: Mapping[str, float]) -> Iterator[MetricLine]:
+    return (MetricLine({**labels, "unit": unit}, value) for unit, value in amounts.items())
 
 
-def _histogram(name: str, labels: Mapping[str, str], told: Mapping[str, Any]) -> Iterator[tuple[str, Sample]]:
+def _histogram(name: str, labels: Mapping[str, str], told: Mapping[str, Any]) -> Iterator[tuple[str, MetricLine]]:
     """A histogram's lines: in each bucket what stayed within its bound, those of the smaller bounds with them."""
     below = list(accumulate(told["counts"]))
     for bound, number in zip([*map(repr, BOUNDS), "+Inf"], below, strict=True):
-        yield name, Sample({**labels, "le": bound}, number, "_bucket")
-    yield name, Sample(labels, told["sum"], "_sum")
-    yield name, Sample(labels, below[-1], "_count")
+        yield name, MetricLine({**labels, "le": bound}, number, "_bucket")
+    yield name, MetricLine(labels, told["sum"], "_sum")
+    yield name, MetricLine(labels, below[-1], "_count")
 
 
 def printed(snapshot: Snapshot, *, open_metrics: bool = False) -> str:
@@ -161,7 +164,7 @@ def printed(snapshot: Snapshot, *, open_metrics: bool = False) -> str:
     return "\n".join([*lines, *(["# EOF"] if open_metrics else [])]) + "\n"
 
 
-def _family(name: str, kind: str, meaning: str, samples: Iterable[Sample], *, open_metrics: bool) -> Iterator[str]:
+def _family(name: str, kind: str, meaning: str, samples: Iterable[MetricLine], *, open_metrics: bool) -> Iterator[str]:
     shown = name.removesuffix(_COUNTED) if open_metrics and kind == "counter" else name
     yield f"# HELP {shown} {meaning}"
     yield f"# TYPE {shown} {kind}"

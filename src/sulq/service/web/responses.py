@@ -97,7 +97,7 @@ class Passed(Json):
         return cast("bytes", content)
 
 
-class Refused(Json):
+class ErrorJson(Json):
     """An error as a body; the scope of the request is told its code, which is counted and logged."""
 
     code = ""
@@ -119,7 +119,7 @@ def status_of(error: SulqError, *, owner: bool = False) -> int:
     return next(status for family, status in FAMILIES if isinstance(error, family))
 
 
-def refused(error: SulqError, *, owner: bool = False, status: int | None = None) -> Refused:
+def refused(error: SulqError, *, owner: bool = False, status: int | None = None) -> ErrorJson:
     """An error as a response."""
     code = status or status_of(error, owner=owner)
     headers = {}
@@ -127,7 +127,7 @@ def refused(error: SulqError, *, owner: bool = False, status: int | None = None)
         headers["www-authenticate"] = 'Bearer realm="sulq"'
     if code in (429, 503):
         headers["retry-after"] = str(error.seconds) if isinstance(error, RateLimited) else RETRY_SECONDS
-    reply = Refused({"error": told(error, owner=owner)}, status_code=code, headers=headers)
+    reply = ErrorJson({"error": told(error, owner=owner)}, status_code=code, headers=headers)
     reply.code = error.code
     return reply
 
