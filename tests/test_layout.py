@@ -25,7 +25,7 @@ LAZY_FILES = {
     "service/web/routes/asking.py", "service/web/routes/ledger.py",
 }  # fmt: skip
 LAZY_FOLDERS = {"cli"}
-EXTRAS = {"matplotlib", "pandas", "polars", "psycopg", "pyspark", "scipy"}
+EXTRAS = {"matplotlib", "opentelemetry", "pandas", "polars", "psycopg", "pyspark", "scipy"}
 FREE = {"learn", "release", "select", "audit", "sql", "client"}
 
 MAX_MODULES = 20  # of a folder, `__init__` not counted

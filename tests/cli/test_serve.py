@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sulq
-from sulq.cli import app
+from sulq.cli import app, serve
 from sulq.cli.config import read
 from sulq.cli.demo import survey
 from sulq.cli.serve import declaration, settled
@@ -71,6 +71,24 @@ def test_a_public_address_needs_tls_or_the_owners_word_T86(tmp_path: Path) -> No
     cert.touch()
     key.touch()
     assert settled(server("10.0.0.1", tls_cert=cert, tls_key=key), None, None, insecure_public=False).tls_cert == cert
+
+
+def test_traces_need_their_extra_and_a_collector_on_this_machine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the packages the server does not start, and says which; a collector elsewhere is refused."""
+    place = folder / "sulq.toml"
+    place.write_text(f'{CONFIG}traces = "http://127.0.0.1:4318/v1/traces"\n', encoding="utf-8")
+    told = read(place).server
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="needs the extra otel")
+    assert settled(told, None, None, insecure_public=False).traces == "http://127.0.0.1:4318/v1/traces"
+    monkeypatch.setattr(serve, "find_spec", lambda _: None)
+    with pytest.raises(SetupError) as caught:
+        settled(told, None, None, insecure_public=False)
+    assert caught.value.code == "missing-extra"
+    for elsewhere in ("http://collector:4318", "https://127.0.0.1:4318", "http://127.0.0.1", "http://127.0.0.1@b:1/"):
+        place.write_text(f'{CONFIG}traces = "{elsewhere}"\n', encoding="utf-8")
+        with pytest.raises(SetupError) as caught:
+            read(place)
+        assert caught.value.code == "bad-config"
 
 
 def test_every_address_needs_a_name_T86() -> None:

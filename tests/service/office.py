@@ -14,6 +14,7 @@ from sulq.errors import AccessDenied, SetupError
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.calls import answer
 from sulq.service.clerk.readiness import Readiness
+from sulq.service.clerk.standing import standing_of
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
@@ -84,7 +85,7 @@ class Office:
         }
 
     def metrics(self) -> Frame:
-        return self.counts.told()
+        return {"version": "0", **self.counts.told(), "datasets": [standing_of(d, ()) for d in self.datasets.values()]}
 
     def look(self, path: Path) -> Frame:
         return {"columns": [{"name": "age", "type": "BIGINT"}], "file": path.name}

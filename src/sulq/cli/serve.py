@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -90,7 +91,17 @@ def settled(server: Service, host: str | None, port: int | None, *, insecure_pub
     for file in (made.tls_cert, made.tls_key):
         if file is not None and not file.is_file():
             raise SetupError("missing-file", f"There is no file {file}.")
+    if made.traces is not None and not _has_exporter():
+        raise SetupError("missing-extra", "Traces need the extra 'otel'.", "pip install 'sulq[otel]'")
     return made
+
+
+def _has_exporter() -> bool:
+    """Whether the packages are there that send traces."""
+    try:
+        return find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:  # not even the folders above it
+        return False
 
 
 def declaration(found: DatasetConfig) -> DatasetSettings:

@@ -179,12 +179,16 @@ def _seconds(value: object, place: ConfigPlace) -> float:
     return float(value)
 
 
-def _public_url(value: object, place: ConfigPlace) -> str:
-    """Where browsers find the server: a scheme, a name and perhaps a port, as they name it."""
-    text = place.of(str, value, "an address in quotes").lower().removesuffix("/")
-    if not re.fullmatch(r"https://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", text):
-        raise place.bad("must be https://NAME, without a path")
-    return text.removesuffix(":443")
+def _form_of(pattern: str, wanted: str) -> Reader:
+    """An address of a certain form, as the server and browsers name it."""
+
+    def read(value: object, place: ConfigPlace) -> str:
+        text = place.of(str, value, "an address in quotes").lower().removesuffix("/")
+        if not re.fullmatch(pattern, text):
+            raise place.bad(wanted)
+        return text.removesuffix(":443")
+
+    return read
 
 
 def _references(value: object, place: ConfigPlace) -> Mapping[str, str]:
@@ -419,16 +423,13 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "port": (_whole(0, 2**16 - 1), "The port to listen on; default: 8765."),
         "hosts": (_hosts, "Further names the server goes by, as requests name them; others are turned away."),
         "public_url": (
-            _public_url,
+            _form_of(r"https://([a-z0-9.-]+|\[[0-9a-f:]+\])(:[0-9]{1,5})?", "must be https://NAME, without a path"),
             "https://NAME, where browsers find it behind a proxy with TLS: cookies are then for TLS alone.",
         ),
         "tls_cert": (_file, "The certificate's file (PEM), with its chain; a public address needs it."),
         "tls_key": (_file, "The certificate's private key (PEM)."),
         "insecure_public": (_truth, "true: listen on a public address without TLS, behind a proxy that has it."),
-        "state": (
-            _file,
-            "The folder of the access store and of datasets registered over HTTP; default: sulq.state here.",
-        ),
+        "state": (_file, "The folder of the access store and of registered datasets; default: sulq.state here."),
         "data_root": (_file, "The folder below which an owner may register data files over HTTP; default: none."),
         "ledgers": (_file, "The folder of the ledgers of datasets registered over HTTP; default: beside their data."),
         "anchors": (_file, "The folder where datasets registered over HTTP may have an anchor; default: none."),
@@ -439,11 +440,15 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "jobs": (_whole(1, 64), "Jobs that run at a time; as many again are there for who has none; default: 4."),
         "job_limit": (_seconds, "Seconds after which a job is ended, what it found kept; default: 7200."),
         "job_memory": (_whole(1024, 2**20), "MiB that a job may take, the program's own 400 included; default: 2048."),
-        "share_answers": (_truth, "true: stored answers are given again to every analyst, not their asker alone."),
+        "share_answers": (_truth, "true: a stored answer is given again to every analyst, not its asker alone."),
         "rate": (_whole(1, 10**7), "Calls a minute for each token; default: 1200."),
-        "schedule": (
-            _seconds,
-            "Answers leave every so many seconds, so that their time tells nothing; default: at once.",
+        "schedule": (_seconds, "Answers leave every so many seconds: their time tells nothing; default: at once."),
+        "traces": (
+            _form_of(
+                r"http://(localhost|127\.0\.0\.1|\[::1\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3})/[a-z0-9/._-]+",
+                "must be http://127.0.0.1:PORT/v1/traces, a collector on this machine",
+            ),
+            "http://127.0.0.1:4318/v1/traces, a collector of OpenTelemetry on this machine; default: none.",
         ),
     },
 }

@@ -22,6 +22,7 @@ from sulq.errors import CODES, FAMILIES, CuratorError, QuestionError, SetupError
 MAX_FRAME_BYTES: Final = 64 * 2**20
 LENGTH_BYTES: Final = 4
 READ_BYTES: Final = 2**16
+TOOK: Final = "took"  # the last field of a reply whose call asked for times: the seconds that workers took
 Frame = dict[str, object]
 _JSON: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)  # made once: json.dumps makes one each time
 

@@ -52,6 +52,7 @@ class Service:
     job_limit: float = JOB_LIMIT_SECONDS
     job_memory: int = JOB_MEMORY_MIB  # MiB of each
     anchors: Path | None = None  # where those of datasets registered by calls may lie; None: nowhere
+    traces: str | None = None  # the address of a collector of traces on this machine
 
     @property
     def tls(self) -> bool:

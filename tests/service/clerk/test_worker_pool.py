@@ -271,12 +271,12 @@ def test_a_look_that_takes_long_is_waited_for_aside(found: Pool, monkeypatch: py
     begun = time.monotonic()
     found.rows.look()
     assert time.monotonic() - begun < 20
-    assert not found.rows._idle
+    assert not found.rows.idle
     answer.set()
     until = time.monotonic() + 60
-    while not found.rows._idle and time.monotonic() < until:
+    while not found.rows.idle and time.monotonic() < until:
         time.sleep(0.01)
-    assert found.rows._idle
+    assert found.rows.idle
 
 
 def test_another_generation_than_announced_is_not_used(found: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,7 +349,7 @@ def test_what_is_not_certified_is_refused_in_the_workers_words(found: Pool) -> N
         found.rows.check(PLAN)
     assert (refused.value.code, refused.value.message) == ("uncertified", "Not so.")
     assert fake.runs == []
-    assert len(found.rows._idle) == 1
+    assert len(found.rows.idle) == 1
 
 
 CHANGED = {"stopped": {"kind": "SetupError", "code": "source-changed", "message": "the cell is 7"}}
@@ -397,6 +397,6 @@ def test_a_worker_that_certifies_late_is_not_killed(found: Pool, left: float) ->
     with found.rows.until(now + 60, now + left), pytest.raises(SetupError) as refused:
         found.rows.check(PLAN)
     assert refused.value.code == "not-ready"
-    assert len(found.rows.workers) == len(found.rows._idle) == 1
+    assert len(found.rows.workers) == len(found.rows.idle) == 1
     with found.rows.until(time.monotonic() + 60, time.monotonic() + 30):
         found.rows.check(PLAN)

@@ -98,6 +98,15 @@ def test_a_part_opens_its_own_files_alone_T69(part: str, tmp_path: Path, monkeyp
     assert said["connects"] is False or launcher.landlock() < 4
 
 
+def test_a_web_that_sends_traces_connects_to_their_port_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another port stays shut, and so do all files (the control, that it does reach its own: web/test_traces)."""
+    if launcher.landlock() < 4:
+        pytest.skip("this kernel's Landlock knows no ports")
+    said, found = pried("web", tmp_path, monkeypatch, traces="http://127.0.0.1:9/v1/traces")
+    assert said["connects"] is False
+    assert found == {name: OWN["web"].get(name, CLOSED) for name in found} | {"spill/new": [False, True]}
+
+
 def test_a_worker_opens_the_parts_of_its_table_alone_T69(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names in the folder of a pattern are seen, so that a part that comes is noticed, and no other file is opened."""
     if not launcher.landlock():

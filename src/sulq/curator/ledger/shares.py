@@ -310,6 +310,10 @@ class Accounts:
             found.append(BudgetLeft(loss(rule, left), rho(rule, left)))
         return tuple(found)
 
+    def standings(self, rule: Filter) -> list[Standing]:
+        """Every analyst who has a share or has asked: what it may spend, has spent, and has left; the owner's view."""
+        return [self.standing(rule, name) for name in sorted({*self.shares, *self.spent})]
+
     def standing(self, rule: Filter, analyst: str) -> Standing:
         """One analyst's account."""
         share = self.shares.get(analyst, FREE)

@@ -156,12 +156,12 @@ class LedgerView:
             found = sorted(history.of(state).registered.items())
         return tuple((name, item) for name, data in found for item in data.estimators)
 
-    def standings(self) -> list[Standing]:
-        """Every analyst who has a share or has asked: what it may spend, has spent, and has left; the owner's view."""
+    def standings(self, *, fresh: bool = True) -> list[Standing]:
+        """Every analyst's account: in step with the file, or as this process last knew it, which cannot fail."""
+        if not fresh:
+            return self._history.mark.accounts.standings(self._writer.state.filter)
         with self._writer.looking() as (state, _):
-            accounts = history.of(state).accounts
-            names = {*accounts.shares, *accounts.spent}
-            return [accounts.standing(state.filter, name) for name in sorted(names)]
+            return history.of(state).accounts.standings(state.filter)
 
     def transcript(
         self,

@@ -34,7 +34,8 @@ from sulq.service.clerk.registration import declare
 from sulq.service.clerk.request import CallableClerk, Request
 from sulq.service.clerk.tokens import hashed
 from sulq.service.clerk.worker_pool import OpenDataset
-from sulq.service.ipc import Frame, refusal
+from sulq.service.ipc import TOOK, Frame, refusal
+from sulq.service.logs import about, during, measured
 from sulq.service.settings import DatasetSettings
 
 NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -298,16 +299,28 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
 
 def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     """The reply to one frame; an error of ours goes back as it is, any other as one constant."""
+    with during(frame.get("request")), measured() as worked:
+        reply = _answer(clerk, frame)
+    held = clerk.datasets.get(str(frame.get("dataset"))) if frame.get("times") is True else None
+    if held is None or held.schedule is not None:  # under a schedule no time is told, to nobody
+        return reply
+    return {**reply, TOOK: sum(worked)}
+
+
+def _answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     begun = time.monotonic()
-    name, outcome = "unknown", "ok"
+    called, outcome, dataset = frame.get("call"), "ok", ""
+    name = called if isinstance(called, str) and called in CALLS else "unknown"
     record = CallRecord(clerk.access.log, frame, _kind(frame))
     try:
         call, request = admitted(clerk, frame, record)
-        name = str(frame["call"])
+        dataset = request.held.name if call.dataset else ""
+        about("" if request.who is None else request.who.name)
         if call.fields is not None:
             request.only(*call.fields)
         with record.during(request.body):
             reply = call.act(request)
+        outcome = requests.kind_of(reply) if name == "ask" else outcome
         record.answered(reply)
     except SulqError as error:
         outcome = error.code
@@ -321,7 +334,10 @@ def answer(clerk: CallableClerk, frame: Mapping[str, object]) -> Frame:
     else:
         return {"ok": reply}
     finally:
-        clerk.counts.call(name, outcome, time.monotonic() - begun)
+        taken = time.monotonic() - begun
+        clerk.counts.call(name, "ok" if outcome in requests.ASK_KINDS else outcome, taken)
+        if name == "ask" and dataset:
+            clerk.counts.ask(dataset, outcome, taken)
 
 
 def _kind(frame: Mapping[str, object]) -> Kind:

@@ -36,6 +36,11 @@ class IdleWorkers(Generic[W]):
     def __len__(self) -> int:
         return len(self._idle)
 
+    @property
+    def waiting(self) -> int:
+        """How many asks wait for one."""
+        return len(self._waiting)
+
     def give(self, worker: W) -> None:
         """Hand a worker to an ask that it has certified, else to the first one that takes any, else keep it idle."""
         with self._lock:

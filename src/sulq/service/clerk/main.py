@@ -25,9 +25,11 @@ from sulq.service.clerk.access import Access
 from sulq.service.clerk.dataset_manager import DatasetManager
 from sulq.service.clerk.readiness import STARTING, Readiness
 from sulq.service.clerk.registration import RegisteredStore
+from sulq.service.clerk.standing import standing_of
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.ipc import Frame
 from sulq.service.logs import Counts
+from sulq.service.process_use import process_use
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings, Service
 from sulq.version import __version__
@@ -89,11 +91,10 @@ class Clerk:
 
     def metrics(self) -> Frame:
         """Counts since the start, and the state of datasets and workers."""
-        datasets = [
-            {"name": name, "ready": held.ready, "late": held.late} for name, held in sorted(self.datasets.items())
-        ]
         workers = [] if self._manager is None else self._manager.workers()
-        return {"version": __version__, **self.counts.told(), "datasets": datasets, "workers": workers}
+        datasets = [standing_of(held, workers) for _, held in sorted(self.datasets.items())]
+        own = {"version": __version__, "process": process_use()}
+        return {**own, **self.counts.told(), "datasets": datasets, "workers": workers}
 
     def serve(self, listener: socket.socket) -> None:
         """Answer every connection in a thread of its own, until `stop`."""

@@ -185,6 +185,19 @@ def ask(request: Request) -> Frame:
         return timed(request.held, request.who.name, answer)
 
 
+ASK_KINDS: Final = frozenset({"paid", "reused", "none"})
+
+
+def kind_of(reply: Frame) -> str:
+    """How an ask went that was answered: paid for, a stored answer again, or none was stored."""
+    found = reply.get("answer")
+    several = found.get("answers") if isinstance(found, dict) else None
+    first = several[0] if isinstance(several, list) and several else found
+    if not isinstance(first, dict):
+        return "none"
+    return "reused" if first.get("reused") is True else "paid"
+
+
 def timed(held: OpenDataset, whose: str, work: Callable[[], T]) -> T:
     """Do what reads rows, in a slot of its dataset; under a release schedule its outcome leaves at its tick.
 

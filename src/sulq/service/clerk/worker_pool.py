@@ -31,6 +31,7 @@ from sulq.service import ipc
 from sulq.service.clerk.idle_workers import IdleWorkers
 from sulq.service.clerk.person_space import PersonSpace
 from sulq.service.ipc import Frame
+from sulq.service.logs import request_named, worked
 from sulq.service.schedule import PacedRows, Schedule
 
 MAX_START_WAIT_SECONDS: Final = 10.0  # seconds an ask waits, uncharged, for a worker that is being replaced
@@ -87,7 +88,7 @@ class RemoteRows:
         self._hello = hello
         self._event = event
         self._change = threading.Condition()
-        self._idle: IdleWorkers[WorkerConnection] = IdleWorkers()
+        self.idle: IdleWorkers[WorkerConnection] = IdleWorkers()
         self._live: dict[str, WorkerConnection] = {}
         self._posted: set[tuple[str, int]] = set()  # one connection for each: a worker listens to one at a time
         self._stopped: SulqError | None = None
@@ -141,7 +142,7 @@ class RemoteRows:
             worker = self._taken(deadline)
             if worker is None:
                 raise SetupError("not-ready", "Too many questions are under way.", "Try again in a moment.")
-            if self._sent(worker, {"check": text, "whose": whose}):
+            if self._sent(worker, {"check": text, "whose": whose, **request_named()}):
                 break
         reply = self._heard(worker, self._limit)  # a worker that certifies late is sound all the same
         if reply is not None:
@@ -178,7 +179,8 @@ class RemoteRows:
             stamped = worker.seal.stamp(receipt.seq, receipt.entry, receipt.plan, plan.event)
             known = worker is certified
             limit = self._left(deadline)
-            frame = {"run": None if known else text, "receipt": wire.to_json(stamped), "whose": whose}
+            own = {"whose": whose, **request_named()}
+            frame = {"run": None if known else text, "receipt": wire.to_json(stamped), **own}
             if not self._sent(worker, frame):  # it died before it heard all of it, so it ran nothing: another may
                 continue
             reply = self._heard(worker, limit)
@@ -208,7 +210,8 @@ class RemoteRows:
     def _heard(self, worker: WorkerConnection, limit: float) -> Frame | None:
         """A worker's reply; None where it died or overran, and is used no more."""
         try:
-            return self._received(worker, limit)
+            with worked():
+                return self._received(worker, limit)
         except (OSError, EOFError, SulqError) as error:
             what = "overrun" if isinstance(error, TimeoutError) else "worker-lost"
             self._event(what)
@@ -228,7 +231,7 @@ class RemoteRows:
         """An idle worker, the wanted one if it is idle soon; None where none is in time."""
         patience = MAX_RUNS_AHEAD * self._limit if deadline is None else deadline - time.monotonic()
         live = wanted is not None and self._live.get(wanted.name) is wanted
-        return self._idle.take(patience, wanted if live else None)
+        return self.idle.take(patience, wanted if live else None)
 
     def _back(self, worker: WorkerConnection, reply: Frame) -> None:
         worker.looked = time.monotonic()
@@ -242,7 +245,7 @@ class RemoteRows:
                     _log.info("a worker reads its data again", extra={"worker": worker.name})
                     self._stopped = None
                 self._change.notify_all()
-        self._idle.give(worker)
+        self.idle.give(worker)
 
     def _stop(self, told: object) -> None:
         """Take no more asks: the data is not what was registered, and its owner must act."""
@@ -291,7 +294,7 @@ class RemoteRows:
             self._stopped = None
             self._live[post.name] = worker
             self._change.notify_all()
-        self._idle.give(worker)
+        self.idle.give(worker)
 
     def look(self) -> None:
         """Ask idle workers whether their data is still what was registered, before anyone pays for finding out.
@@ -299,7 +302,7 @@ class RemoteRows:
         One whose database does not answer is waited for aside: other datasets are looked after meanwhile.
         """
         now = time.monotonic()
-        due = self._idle.withdraw(lambda worker: now - worker.looked >= HEALTH_CHECK_SECONDS)
+        due = self.idle.withdraw(lambda worker: now - worker.looked >= HEALTH_CHECK_SECONDS)
         looks = [threading.Thread(target=self._looked_at, args=(worker,), daemon=True) for worker in due]
         for look in looks:
             look.start()
@@ -322,7 +325,7 @@ class RemoteRows:
             self._closed = True
             live, self._live = list(self._live.values()), {}
             self._change.notify_all()
-        self._idle.close()
+        self.idle.close()
         for worker in live:
             worker.sock.close()
 
@@ -361,7 +364,7 @@ class OpenDataset:
     _views: dict[str, ReusingOracle] = field(default_factory=dict)  # by analyst
     _slots: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(MAX_ASKS_AT_ONCE))
     _own: dict[str, threading.BoundedSemaphore] = field(default_factory=dict)  # by analyst
-    _asks: int = 0  # under way
+    asks: int = 0  # under way
     _change: threading.Condition = field(default_factory=threading.Condition)
 
     @property
@@ -413,18 +416,18 @@ class OpenDataset:
     def asking(self) -> Iterator[None]:
         """One ask, from its coming to its reply."""
         with self._change:
-            self._asks += 1
+            self.asks += 1
         try:
             yield
         finally:
             with self._change:
-                self._asks -= 1
+                self.asks -= 1
                 self._change.notify_all()
 
     def drained(self, patience: float) -> bool:
         """Wait until no ask is under way, so that none is charged for nothing."""
         with self._change:
-            return self._change.wait_for(lambda: self._asks == 0, timeout=patience)
+            return self._change.wait_for(lambda: self.asks == 0, timeout=patience)
 
     @contextmanager
     def slot(self, whose: str) -> Iterator[None]:

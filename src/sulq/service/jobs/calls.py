@@ -27,7 +27,7 @@ def offers() -> list[dict[str, object]]:
 
 
 class JobCalls:
-    """The calls: kinds and health of anyone; start, find, of and end by whom a token names."""
+    """The calls: kinds, health and states of anyone; start, find, of and end by whom a token names."""
 
     def __init__(self, jobs: Jobs, call: Call, health: Mapping[str, object] | None = None) -> None:
         self._jobs = jobs
@@ -46,6 +46,8 @@ class JobCalls:
             return {"kinds": offers()}
         if what == "health":
             return {**self._health, "runners": self._jobs.confined}
+        if what == "states":
+            return self._jobs.states()
         owner = str(ClerkClient(self._call, token).ask("whoami")["name"])
         if what == "of":
             return {"jobs": [self._jobs.json(job) | {"result": None} for job in self._jobs.of(owner)]}

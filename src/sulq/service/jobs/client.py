@@ -37,6 +37,14 @@ class JobsClient:
             self._kinds = cast("list[dict[str, object]]", self.do("kinds", {}, token="")["kinds"])
         return self._kinds
 
+    def states(self) -> Frame:
+        """How many jobs of all principals are in each state.
+
+        Raises:
+            CuratorError: the process does not answer.
+        """
+        return ipc.opened(self._hasty({"what": "states", "body": {}, "token": ""}))
+
     def health(self) -> Frame:
         """How the process and its children are kept apart; nothing where it does not answer."""
         try:

@@ -16,7 +16,7 @@ import logging
 import socket
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -313,6 +313,11 @@ class Jobs:
         with self._lock:
             mine = [job for job in self._jobs.values() if job.owner == owner]
         return sorted(mine, key=lambda job: -job.made)
+
+    def states(self) -> Frame:
+        """How many jobs of all principals are in each state."""
+        with self._lock:
+            return dict(Counter(job.state for job in self._jobs.values()))
 
     def json(self, job: Job) -> dict[str, object]:
         """A job as its maker sees it now."""

@@ -1,6 +1,7 @@
 """Which files a process of the server may open, where the kernel can see to it (Landlock).
 
-    web      the program, and the server's certificate; neither data, ledgers nor the access store
+    web      the program, and the server's certificate; neither data, ledgers nor the access store; the port of a
+             collector of traces, where there is one
     jobs     the program, and no network; its children, which run one job each, likewise and with limits
     clerk    the program; the folders of the ledgers, of their anchors and of the server's state; names below data_root
     worker   the program and its data, read-only; names in the folders of a pattern, to notice a part that comes; the
@@ -26,6 +27,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 from sulq.data_files import Files
 from sulq.service.clerk.registration import RegisteredStore
@@ -72,7 +74,8 @@ def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | No
     if part == "web":
         service = cast("Told", settings["service"])
         read += [str(service[name]) for name in ("tls_cert", "tls_key") if service.get(name) is not None]
-        return {"read": read, "write": write, "closed": closed + _there([str(service["state"])])}
+        ports = [] if service.get("traces") is None else [urlsplit(str(service["traces"])).port]
+        return {"read": read, "write": write, "closed": closed + _there([str(service["state"])]), "connect": ports}
     if part == "jobs":
         state = str(cast("Told", settings["service"])["state"])
         own = "/proc/self/autogroup"  # how much weight its session has

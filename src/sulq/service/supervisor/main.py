@@ -60,6 +60,7 @@ class Supervisor:
             _log.warning("removed what a killed server left", extra={"folder": left.name})
         self._own = RunFolder()  # nobody else reaches the sockets
         self.folder = self._own.path
+        self._counts = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115 - of the web processes, as long as they run
         self.port = 0
 
     @property
@@ -151,7 +152,11 @@ class Supervisor:
             "jobs": str(self.jobs),
             "listen": listener,
         }
-        web = Process(f"web-{number}", "web", settings, (listener,))
+        fds = [listener]
+        if self._service.web > 1:
+            fds.append(self._counts.fileno())
+            settings["counts"] = [self._counts.fileno(), number, self._service.web]
+        web = Process(f"web-{number}", "web", settings, tuple(fds))
         self._processes[web.name] = web
         self._start(web)
 
@@ -317,6 +322,7 @@ class Supervisor:
             listener.close()
         if self._control is not None:
             self._control.close()
+        self._counts.close()
         self._own.remove()
 
 

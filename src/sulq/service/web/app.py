@@ -6,6 +6,7 @@ reply; it has no other way to data, ledger or access store.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, cast
@@ -24,10 +25,12 @@ from sulq.service.console import mount_console
 from sulq.service.jobs.client import JobsClient
 from sulq.service.settings import Service
 from sulq.service.web.clerk_pool import Post, post_of
+from sulq.service.web.counts import SHARE_SECONDS, RequestCounts, SharedCounts
 from sulq.service.web.limits import Limits
 from sulq.service.web.requests import Asker, Call
-from sulq.service.web.responses import LOOPBACK, Json, RequestCounts, RequestGuard, host_of, refused
+from sulq.service.web.responses import LOOPBACK, Json, RequestGuard, host_of, refused
 from sulq.service.web.routes import document, plain, routes
+from sulq.service.web.traces import Traces
 from sulq.version import __version__
 
 CALLS_A_MINUTE: Final = 1200  # calls a minute for each token, where the owner names none
@@ -38,7 +41,13 @@ SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_s
 
 
 def create_app(
-    call: Call, service: Service, *, console: bool = True, post: Post | None = None, jobs: JobsClient | None = None
+    call: Call,
+    service: Service,
+    *,
+    console: bool = True,
+    post: Post | None = None,
+    jobs: JobsClient | None = None,
+    traces: Traces | None = None,
 ) -> RequestGuard:
     """The application; `call` reaches the clerk, `post` from within the event loop, `jobs` the jobs' process."""
     app = FastAPI(
@@ -65,17 +74,31 @@ def create_app(
     app.state.limits = Limits.of(service.rate or CALLS_A_MINUTE)
     app.state.jobs = JobsClient() if jobs is None else jobs
     app.state.tally = tally
+    app.state.shared = SharedCounts()
+    app.state.traces = Traces() if traces is None else traces
     app.router.routes += [*routes(), APIRoute("/v1/openapi.json", _openapi, methods=["GET"], include_in_schema=False)]
-    guarded = RequestGuard(app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain())
+    guarded = RequestGuard(
+        app, hosts=_hosts(service), tls=service.tls, tally=tally, plain=plain(), traces=app.state.traces
+    )
     if console:
         mount_console(app)
     return guarded
 
 
 @asynccontextmanager
-async def _lifespan(_app: FastAPI) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = MAX_THREADS
+    sharing = asyncio.create_task(_share_counts(app))
     yield
+    sharing.cancel()
+    await run_in_threadpool(app.state.traces.close)
+
+
+async def _share_counts(app: FastAPI) -> None:
+    """Let other web processes know what this one counts, as long as it runs."""
+    while True:
+        app.state.shared.put(app.state.tally.told())
+        await asyncio.sleep(SHARE_SECONDS)
 
 
 async def _openapi(request: Request, caller: Asker) -> Json:

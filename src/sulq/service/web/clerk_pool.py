@@ -23,6 +23,7 @@ MAX_CALLS: Final = 64  # under way at one time; the rest wait
 READ_BYTES: Final = 2**18
 OK: Final = b'{"ok":{'
 SECONDS: Final = b',"seconds":'  # of the clerk's processor, last in a reply
+TOOK_FIELD: Final = f',"{ipc.TOOK}":'.encode()
 Post = Callable[[Mapping[str, object]], Awaitable[bytes]]
 
 
@@ -58,6 +59,15 @@ def passed_on(reply: bytes) -> bytes:
     tree = wire.strict(reply)
     ipc.opened(tree if isinstance(tree, dict) else {})
     raise CuratorError("engine-failed", "The curator's reply could not be read.")
+
+
+def timed_reply(reply: bytes) -> tuple[bytes, float]:
+    """A reply to a call that asked for times, without them; and the seconds that workers took."""
+    head, mark, tail = reply.rpartition(TOOK_FIELD)  # no text in JSON holds it, as its quotes would be escaped there
+    try:
+        return (head + b"}", float(tail[:-1])) if mark else (reply, 0.0)
+    except ValueError:  # it belongs to something else in the reply
+        return reply, 0.0
 
 
 class ClerkPool:

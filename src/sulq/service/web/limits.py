@@ -96,7 +96,7 @@ class KnownTokens:
     """Hashes of tokens that were valid recently: a flood of wrong tokens from their address does not block them.
 
     With each whose it is, once the clerk said so: limits are a principal's, however many tokens it has. Nothing but
-    limits goes by it.
+    limits and the log goes by it.
     """
 
     def __init__(self) -> None:

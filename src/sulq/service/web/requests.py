@@ -29,8 +29,9 @@ from sulq.language.privacy import LOSS_BY_FIELDS, Epsilon, EpsilonDelta, Epsilon
 from sulq.language.question import Question
 from sulq.service.answer_length import check_length, may_be_long
 from sulq.service.clerk.tokens import SESSION_PREFIX, hashed
-from sulq.service.ipc import opened
-from sulq.service.web.clerk_pool import Post, passed_on, seconds_of, timed
+from sulq.service.ipc import TOOK, opened
+from sulq.service.logs import about
+from sulq.service.web.clerk_pool import Post, passed_on, seconds_of, timed, timed_reply
 from sulq.service.web.limits import (
     CALL_SECONDS,
     MAX_BODY_BYTES,
@@ -44,6 +45,7 @@ from sulq.service.web.limits import (
 )
 from sulq.service.web.responses import Json, Passed
 from sulq.service.web.scope import REQUEST_ID, SESSION
+from sulq.service.web.traces import clerk_call
 from sulq.version import noise_versions
 
 MOVING: Final = ("spent", "remaining")
@@ -75,7 +77,13 @@ class ClerkClient:
         self, name: str, body: Mapping[str, object] | None = None, *, dataset: str | None = None
     ) -> dict[str, object]:
         """One call of the clerk's table: what it gives, or its error, raised here."""
-        return opened(self.call(self.frame(name, body or {}, dataset)))
+        frame = self.frame(name, body or {}, dataset)
+        with clerk_call(name, dataset) as span:
+            if span is None:
+                return opened(self.call(frame))
+            reply = self.call(frame | {"times": True})
+            span.worked = float(cast("float", reply.get(TOOK, 0.0)))
+            return opened(reply)
 
     def frame(self, name: str, body: Mapping[str, object], dataset: str | None) -> dict[str, object]:
         """One call as it is sent."""
@@ -196,6 +204,7 @@ class Caller:
         self._limits.admit(self._address, self._hash or None)
         if not good:
             raise AccessDenied("unauthorized", "This needs a token.")
+        about(self._limits.known.name(self._hash) or "")
 
     @property
     def clerk(self) -> ClerkClient:
@@ -268,6 +277,7 @@ class Caller:
             self._who = await self.ask("whoami")
             self._learning = False
             self._limits.known.add(self._hash, str(self._who.get("name") or self._hash))
+            about(str(self._who.get("name") or ""))
         return self._who
 
     async def ask(
@@ -287,10 +297,13 @@ class Caller:
         frame = self.clerk.frame(name, body, dataset)
         free = name != "ask" or body.get("stored") is True
         async with self._settled("free" if free else "asks"):
-            reply, seconds = timed(await self._post(frame))
-            self._used += seconds
-            self.given = REUSED in reply
-            return Passed(passed_on(reply))
+            with clerk_call(name, dataset) as span:
+                reply, seconds = timed(await self._post(frame if span is None else frame | {"times": True}))
+                self._used += seconds
+                self.given = REUSED in reply
+                if span is not None:
+                    reply, span.worked = timed_reply(reply)
+                return Passed(passed_on(reply))
 
     async def body(self, kind: type[B], *, large: bool = False) -> B:
         """The body, strictly read, for a token that the clerk knows; a `large` one only if it knows it now."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -24,8 +23,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.entropy import random_bytes
+from sulq.service import logs
+from sulq.service.web.counts import RequestCounts
 from sulq.service.web.limits import RateLimited
 from sulq.service.web.scope import REQUEST_ID
+from sulq.service.web.traces import RequestSpan, Traces
 
 STATUS: Final[dict[str, int]] = {
     "unauthorized": 401,
@@ -77,6 +79,7 @@ HEADERS: Final[dict[str, str]] = {
 HSTS: Final = "max-age=31536000"
 BELOW: Final = ["", "v1", "datasets"]  # the words before a dataset's name
 REQUEST_ID_BYTES: Final = 8
+CODE: Final = "sulq.code"  # where the scope of a request has the code that refused it
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _log = logging.getLogger(__name__)
 
@@ -99,6 +102,17 @@ class Passed(Json):
         return cast("bytes", content)
 
 
+class ErrorJson(Json):
+    """An error as a body; the scope of the request is told its code, which is counted and logged."""
+
+    code = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        scope[CODE] = self.code
+        await super().__call__(scope, receive, send)
+
+
 def status_of(error: SulqError, *, owner: bool = False) -> int:
     """An error's status. `owner`: the owner's own declarations were refused, and the owner reads it."""
     if isinstance(error, CuratorError) and error.code != "unreachable":
@@ -110,7 +124,7 @@ def status_of(error: SulqError, *, owner: bool = False) -> int:
     return next(status for family, status in FAMILIES if isinstance(error, family))
 
 
-def refused(error: SulqError, *, owner: bool = False, status: int | None = None) -> Json:
+def refused(error: SulqError, *, owner: bool = False, status: int | None = None) -> ErrorJson:
     """An error as a response."""
     code = status or status_of(error, owner=owner)
     headers = {}
@@ -118,7 +132,9 @@ def refused(error: SulqError, *, owner: bool = False, status: int | None = None)
         headers["www-authenticate"] = 'Bearer realm="sulq"'
     if code in (429, 503):
         headers["retry-after"] = str(error.seconds) if isinstance(error, RateLimited) else RETRY_SECONDS
-    return Json({"error": told(error, owner=owner)}, status_code=code, headers=headers)
+    reply = ErrorJson({"error": told(error, owner=owner)}, status_code=code, headers=headers)
+    reply.code = error.code
+    return reply
 
 
 def told(error: SulqError, *, owner: bool = False) -> dict[str, str]:
@@ -136,10 +152,6 @@ def _kind(error: SulqError) -> str:
     return next(family.__name__ for family, _ in FAMILIES if isinstance(error, family))
 
 
-# How many requests each route answered with each status; the event loop's thread alone counts and reads.
-RequestCounts = Counter[tuple[str, int]]
-
-
 class RequestGuard:
     """The outermost part of the application: whatever fails inside becomes a constant here (T87)."""
 
@@ -151,6 +163,7 @@ class RequestGuard:
         tls: bool,
         tally: RequestCounts,
         plain: Mapping[str, BaseRoute] | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """`plain`: routes below a dataset that are plain ASGI, by the last word of their address."""
         self.app = app
@@ -159,6 +172,7 @@ class RequestGuard:
         headers = HEADERS | ({"strict-transport-security": HSTS} if tls else {})
         self._headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         self._plain = {} if plain is None else plain
+        self._traces = Traces() if traces is None else traces
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -166,11 +180,18 @@ class RequestGuard:
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             return
+        request_id = random_bytes(REQUEST_ID_BYTES).hex()
+        with logs.during(request_id), self._traces.request() as span:
+            await self._answer(scope, receive, send, request_id, span)
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, send: Send, request_id: str, span: RequestSpan | None
+    ) -> None:
         begun, status = time.monotonic(), 0
         head = scope["method"] == "HEAD"
-        request_id = random_bytes(REQUEST_ID_BYTES).hex()  # ours: one that a caller names is not looked at
         inner = {**scope, REQUEST_ID: request_id} | ({"method": "GET"} if head else {})
         own_headers = [*self._headers, (b"x-request-id", request_id.encode())]
+        self._tally.under_way += 1
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -196,10 +217,15 @@ class RequestGuard:
             if not status:
                 await refused(CuratorError("engine-failed", ""))(inner, receive, answer)
         finally:
-            route = getattr(inner.get("route"), "path", "")
-            self._tally[f"{scope['method'] if route else '-'} {route}", status] += 1
-            taken = round(1000 * (time.monotonic() - begun), 1)
-            _log.info("request", extra={"route": route, "status": status, "milliseconds": taken})
+            route, code = getattr(inner.get("route"), "path", ""), inner.get(CODE)
+            taken = time.monotonic() - begun
+            self._tally.under_way -= 1
+            self._tally.request(scope["method"], route, status, taken, code)
+            more = {} if code is None else {"code": code}
+            if span is not None:
+                self._traces.tell(span, method=scope["method"], route=route, status=status, code=code, known=request_id)
+            milliseconds = round(1000 * taken, 1)
+            _log.info("request", extra={"route": route, "status": status, "milliseconds": milliseconds, **more})
 
     def _plain_route(self, scope: Scope) -> BaseRoute | None:
         """The route of what every ask takes, which goes through no layer that it does not need."""

@@ -28,6 +28,7 @@ from sulq.errors import CuratorError, QuestionError, SetupError, SulqError
 from sulq.kernel.ledger.chain import Seal
 from sulq.service import ipc
 from sulq.service.ipc import Frame
+from sulq.service.logs import during
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings
 from sulq.service.worker import database
@@ -142,6 +143,10 @@ class Worker:
 
         A plan to be checked gets its certificate, or why it has none: the words follow from public facts alone.
         """
+        with during(frame.get("request"), str(frame.get("whose", ""))):
+            return self._answer(frame)
+
+    def _answer(self, frame: Frame) -> Frame:
         try:
             self._opened.run.ready()
             if "check" in frame:

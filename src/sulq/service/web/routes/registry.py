@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from sulq.data_files import MAX_PARTS
 from sulq.errors import SulqError
 from sulq.language.privacy import MAX_DELTA_SHARE
 from sulq.service.sandbox.isolation import files, rights
+from sulq.service.web.metrics import OPEN_METRICS, PLAIN_TEXT, Snapshot, printed
 from sulq.service.web.requests import Asker, Body, ClerkClient, Tree
 from sulq.service.web.responses import Json
 from sulq.version import __version__
 
 DataWords = str | Annotated[list[str], Field(min_length=1, max_length=MAX_PARTS)]
 DeltaShare = Annotated[float, Field(ge=0, le=float(MAX_DELTA_SHARE))]
-_NOT_A_NAME: Final = re.compile(r"[^a-z0-9_]+")
 
 
 class HealthReply(BaseModel):
@@ -176,31 +174,15 @@ async def me(caller: Asker) -> Json:
     return await caller.reply("whoami")
 
 
-async def metrics(caller: Asker) -> Response:
-    """Counts and standing budgets, in Prometheus' text form (owner)."""
-    found = await caller.ask("metrics")
-    lines = [*_lines("sulq", found), "# TYPE sulq_http_requests_total counter"]
-    for (route, status), number in sorted(caller.request.app.state.tally.items()):
-        lines.append(f'sulq_http_requests_total{{route="{_quoted(route)}",status="{status}"}} {number}')
-    return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
-
-
-def _lines(prefix: str, tree: Mapping[str, object], labels: str = "") -> Iterator[str]:
-    """Numbers of a tree: nested names join with _, a list of objects labels its items by their texts."""
-    for name, value in tree.items():
-        full = f"{prefix}_{_NOT_A_NAME.sub('_', name.lower())}"
-        if isinstance(value, (int, float)):
-            yield f"{full}{{{labels}}} {float(value):.17g}" if labels else f"{full} {float(value):.17g}"
-        elif isinstance(value, Mapping):
-            yield from _lines(full, value, labels)
-        elif isinstance(value, list):
-            for item in filter(lambda item: isinstance(item, Mapping), value):
-                texts = {k: v for k, v in item.items() if isinstance(v, str)}
-                words = [f'{_NOT_A_NAME.sub("_", k.lower())}="{_quoted(v)}"' for k, v in texts.items()]
-                rest = {k: v for k, v in item.items() if k not in texts}
-                yield from _lines(full, rest, ",".join(filter(None, [labels, *words])))
-
-
-def _quoted(text: str) -> str:
-    """A label's value: newlines, quotes and backslashes cannot end it (T88)."""
-    return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+async def metrics(request: Request, caller: Asker) -> Response:
+    """Counts and standing budgets, in Prometheus' text form, or in OpenMetrics' where that is asked for (owner)."""
+    state = request.app.state
+    clerk = await caller.ask("metrics")
+    try:
+        jobs = await run_in_threadpool(state.jobs.states)
+    except SulqError:
+        jobs = {}  # whoever has them is being started
+    web = state.shared.all(state.tally.told())
+    wanted = "application/openmetrics-text" in request.headers.get("accept", "")
+    text = await run_in_threadpool(lambda: printed(Snapshot(clerk, web, jobs), open_metrics=wanted))
+    return Response(text, media_type=OPEN_METRICS if wanted else PLAIN_TEXT)
