@@ -7,13 +7,13 @@ A table in PostgreSQL has a libpq address, with a few words in it that are sulq'
 `table`: the table inside the database, where it is not the one in questions; `reader`:
 the role questions are asked as; `limit`: the seconds one statement may take while rows
 are prepared. Everything else is PostgreSQL's. No password is ever shown.
-Imports errors alone; opens nothing.
+Imports errors alone; opens no file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -215,6 +215,23 @@ def partition_folders(file: Path) -> list[Path]:
     while "=" in found[-1].name:
         found.append(found[-1].parent)
     return found
+
+
+def ledger_folders(data: Iterable[Path]) -> set[Path]:
+    """Where a ledger of data files may lie: beside them; of a part of a partitioned table beside and in the whole.
+
+    In the whole: also beside any other part, as the ledger of one part covers the whole that is asked after it.
+    """
+    places = [partition_folders(file) for file in data]
+    wholes = {folders[-1] for folders in places if len(folders) > 1}
+    above = {folder for folders in places for folder in folders} | {whole.parent for whole in wholes}
+    return above.union(*map(partitions_within, wholes))
+
+
+def partitions_within(whole: Path) -> list[Path]:
+    """Every folder called NAME=VALUE in a folder, and in these."""
+    found = [each for each in whole.glob("*=*") if each.is_dir() and not each.is_symlink()]  # which may lead back
+    return [*found, *(within for each in found for within in partitions_within(each))]
 
 
 def copy_of(near: Path, dataset: str) -> Path:

@@ -306,6 +306,7 @@ DECLARED_BY: Final[Mapping[type[Declaration], tuple[tuple[str, ...], tuple[str, 
 }
 
 
+_COLLECTOR: Final = r"http://(localhost|127\.0\.0\.1|\[::1\]):([1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3})/[a-z0-9/._-]+"
 # Every setting: how it is read, and what it says (for the reference page). What a unit, a budget, a column or a share
 # is told, is checked by the value made of it.
 SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
@@ -413,10 +414,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "text": (None, "true."),
         "longest": (None, "With text: how many characters of a cell are kept, at most 10,000, the default."),
         "missing": (None, "false: no cell is missing, so there is no NULL to group by; default: true."),
-        "default": (
-            None,
-            "With missing = false: what a cell that is missing all the same counts as; default: the lowest.",
-        ),
+        "default": (None, "With missing = false: what a cell without a value counts as; default: the lowest."),
     },
     "server": {
         "host": (_text("an address in quotes"), "The address to listen on; default: 127.0.0.1, this machine alone."),
@@ -444,10 +442,7 @@ SETTINGS: Final[Mapping[str, Mapping[str, tuple[Reader | None, str]]]] = {
         "rate": (_whole(1, 10**7), "Calls a minute for each token; default: 1200."),
         "schedule": (_seconds, "Answers leave every so many seconds: their time tells nothing; default: at once."),
         "traces": (
-            _form_of(
-                r"http://(localhost|127\.0\.0\.1|\[::1\]):([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3})/[a-z0-9/._-]+",
-                "must be http://127.0.0.1:PORT/v1/traces, a collector on this machine",
-            ),
+            _form_of(_COLLECTOR, "must be http://127.0.0.1:PORT/v1/traces, a collector on this machine"),
             "http://127.0.0.1:4318/v1/traces, a collector of OpenTelemetry on this machine; default: none.",
         ),
     },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import os
 import warnings
@@ -13,7 +12,15 @@ from pathlib import Path
 
 import apsw
 
-from sulq.addresses import TableAddress, beside_all, ledger_at, ledger_of, partition_folders, scattered
+from sulq.addresses import (
+    TableAddress,
+    beside_all,
+    ledger_at,
+    ledger_folders,
+    ledger_of,
+    partitions_within,
+    scattered,
+)
 from sulq.addresses import is_address as is_table_address
 from sulq.curator.ledger import history, notes, shares, sources
 from sulq.curator.ledger.history import History
@@ -30,6 +37,7 @@ from sulq.curator.ledger.sources import (
     choose,
     cover_of,
     covering,
+    is_text_file,
     noted,
     shown,
 )
@@ -388,17 +396,6 @@ def _is_sure(source: Source, book: LedgerCover) -> bool:
     return covering(source, [book]).get(book.opened) is Likeness.SAME
 
 
-def ledger_folders(data: Iterable[Path]) -> set[Path]:
-    """Where a ledger of data files may lie: beside them; of a part of a partitioned table beside and in the whole.
-
-    In the whole: also beside any other part, as the ledger of one part covers the whole that is asked after it.
-    """
-    places = [partition_folders(file) for file in data]
-    wholes = {folders[-1] for folders in places if len(folders) > 1}
-    above = {folder for folders in places for folder in folders} | {whole.parent for whole in wholes}
-    return above.union(*map(_partitions, wholes))
-
-
 def check_reach(place: Path | str | None, data: Iterable[Path]) -> None:
     """Refuse a ledger that lies beside some of these files and folders and would not be found from the others.
 
@@ -409,19 +406,13 @@ def check_reach(place: Path | str | None, data: Iterable[Path]) -> None:
         return
     for each in data:
         part = each / "any" if each.is_dir() else each  # a part that may come to the folder
-        partitions = _partitions(each) if each.is_dir() else []
+        partitions = partitions_within(each) if each.is_dir() else []
         if place.parent not in {*part.parents, *ledger_folders([part]), *partitions}:
             raise SetupError(
                 "bad-declaration",
                 f"The ledger {shown(place)} covers some of this data, and would not be found from {each.name[:200]!r}.",
                 "Move it beside the folder that holds all of it, or write ledger=PATH, every time.",
             )
-
-
-def _partitions(whole: Path) -> list[Path]:
-    """Every folder called NAME=VALUE in a folder, and in these."""
-    found = [each for each in whole.glob("*=*") if each.is_dir() and not each.is_symlink()]  # which may lead back
-    return [*found, *(within for each in found for within in _partitions(each))]
 
 
 def _told(told: Path | str) -> LedgerCover | None:
@@ -448,7 +439,7 @@ def _book(path: Path) -> LedgerCover | None:
             finally:
                 store.close()
     except SetupError as error:
-        if isinstance(error.__cause__, apsw.NotADBError) and _is_text(path):
+        if isinstance(error.__cause__, apsw.NotADBError) and is_text_file(path):
             return None
         raise SetupError(
             error.code,
@@ -456,13 +447,3 @@ def _book(path: Path) -> LedgerCover | None:
             "Restore it; if it has nothing to do with this data, move it, or name the data's own: ledger=..., "
             "and new_people=True where that is yet to be begun.",
         ) from None
-
-
-def _is_text(path: Path) -> bool:
-    """Whether a file that SQLite does not take is written in words; a ledger's pages are full of zeros."""
-    with path.open("rb") as file:
-        start = file.read(1 << 16)
-    try:
-        return "\x00" not in codecs.getincrementaldecoder("utf-8")().decode(start)
-    except UnicodeDecodeError:
-        return False

@@ -17,6 +17,7 @@ Ledgers of version 0.1.0 noted a file's name, size and time when it was register
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import enum
 import hashlib
@@ -376,3 +377,13 @@ def _content(place: str, stamp: str) -> str:
     except OSError:
         return ""
     return digest.hexdigest()
+
+
+def is_text_file(path: Path) -> bool:
+    """Whether a file that SQLite does not take is written in words; a ledger's pages are full of zeros."""
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    try:
+        return "\x00" not in codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False

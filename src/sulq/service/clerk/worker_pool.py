@@ -1,10 +1,9 @@
 """The clerk's connections to its workers: a Runner whose rows lie in other processes.
 
 A plan is certified by a worker before it is paid for. Then it goes to one worker,
-with a receipt stamped for that worker alone and for this generation of it. Once that
-frame is sent whole it is never sent again, to anyone, unless the worker says that it
-does not know the plan: if it dies or overruns, the question stays charged and ends
-in the one outcome every failure has (T32, T37).
+with a receipt stamped for that worker alone and for this generation of it. Once that frame is sent whole it is never
+sent again, to anyone, unless the worker says that it does not know the plan: if it dies or overruns, the question stays
+charged and ends in the one outcome every failure has (T32, T37).
 """
 
 from __future__ import annotations
