@@ -70,13 +70,11 @@ class Several:
         oracle, body = self._databases[frame["token"]]._oracle, frame["body"]
         assert frame["dataset"] == "survey"
         try:
-            if frame["call"] == "facts":
-                return {"ok": {"facts": wire.to_json(oracle.facts)}}
+            if frame["call"] in ("facts", "terms"):
+                return {"ok": {"facts": wire.to_json(oracle.facts), "limit": None}}
             if frame["call"] == "afford":
                 return {"ok": {"left": wire.to_json(oracle.afford(wire.from_json(body["events"])))}}
             question, spend = wire.from_json(body["question"]), wire.from_json(body["spend"])
-            if frame["call"] == "foresee":
-                return {"ok": {"plan": wire.to_json(oracle.foresee(question, spend=spend))}}
             if body.get("stored"):
                 return {"ok": {"answer": wire.to_json(oracle.stored(question, spend=spend))}}
             asked = {"key": body["key"], "reuse": body["reuse"]}

@@ -8,7 +8,7 @@ import pytest
 
 from sulq.errors import CODES, FAMILIES, CuratorError, SetupError
 from sulq.service.web.limits import RateLimited
-from sulq.service.web.responses import ATTENTION, FAILED, OPENING, STATUS, Json, refused, status_of
+from sulq.service.web.responses import ATTENTION, FAILED, OPENING, STATUS, UNWRITTEN, Json, refused, status_of
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -25,7 +25,8 @@ def test_every_error_has_a_status_and_a_body(family: type, code: str) -> None:
         assert reply.status_code >= 500
         assert told["message"] == FAILED
     elif family is SetupError and reply.status_code == 503:
-        assert told["message"] == (OPENING if code == "not-ready" else ATTENTION)
+        other = UNWRITTEN if code.startswith("access-") else ATTENTION
+        assert told["message"] == (OPENING if code == "not-ready" else other)
     else:
         assert told["message"] == "MESSAGE"
     assert set(STATUS) <= set(CODES)

@@ -41,7 +41,7 @@ MAX_JOB_BYTES: Final = 48 * 2**20  # of one job's result: it must fit a frame wi
 MAX_AWAY_SECONDS: Final = 60.0  # a question waits so long for a clerk or a dataset that is being started
 RETRY_SECONDS: Final = 0.5
 MAX_PAUSE_SECONDS: Final = 2.0
-CALLS: Final = frozenset({"facts", "ask", "foresee", "afford"})  # what a job may ask of the clerk
+CALLS: Final = frozenset({"facts", "ask", "terms", "afford"})  # what a job may ask of the clerk
 ID_BYTES: Final = 16  # of which the second half shows that the id was given out, and to whom
 
 _log = logging.getLogger(__name__)
