@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from sulq.cli import app
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.service.clerk.access import Access
-from sulq.service.clerk.tokens import hashed
+from sulq.service.clerk.tokens import PREFIX, SESSION_PREFIX, TOKEN_DAYS, drawn, hashed
 
 
 @pytest.fixture
@@ -64,6 +64,22 @@ def test_acts_on_the_host_are_shown_exported_and_verified(config: Path) -> None:
     assert not any(secret in everything for secret in (owner, token, newer, hashed(owner)))
     for odd in (("export", "--format", "xml"), ("show", "--since", "yesterday")):
         assert isinstance(run(config, "access", *odd).exception, QuestionError)
+
+
+def test_a_token_in_place_of_a_name_does_not_stand_in_the_log(config: Path) -> None:
+    """Pasted by mistake, as a name or for a session's id; nor what moves a terminal. Control: a name stands there."""
+    pasted = [drawn(PREFIX), drawn(SESSION_PREFIX)]
+    for token in pasted:
+        for words in (("revoke", token), ("rotate", token), ("add", token, "--role", token)):
+            run(config, "analyst", *words)
+    run(config, "analyst", "revoke", "esc\x1b[2J" + "x" * 1000)
+    run(config, "analyst", "add", "alice")
+    lines = [json.loads(line) for line in run(config, "access", "export").stdout.splitlines()]
+    assert [line["name"] for line in lines] == ["..."] * 12 + ["esc?[2J" + "x" * 73] * 2 + ["alice"] * 2
+    assert (lines[-1]["role"], lines[-1]["days"], lines[-1]["datasets"]) == ("analyst", TOKEN_DAYS, [])
+    everything = (config.parent / "kept" / "access.log").read_bytes()
+    assert not any(token.encode() in everything for token in pasted)
+    assert b"alice" in everything
 
 
 def test_verify_finds_what_was_changed_and_what_was_cut_off(config: Path) -> None:

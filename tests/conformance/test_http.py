@@ -140,7 +140,8 @@ class ForAll(ExactOracle):
 def without_noise(folder: Path, database: Database, name: str = "survey") -> Office:
     """A clerk whose curator answers exactly; possible for synthetic data alone, and only from a test."""
     office = Office(folder, **{name: database})
-    office.datasets[name].curator = ForAll(database._oracle.curator)
+    office.datasets[name].curator = exact = ForAll(database._oracle.curator)
+    exact.curator = database._oracle.curator  # which says how long an ask may take
     return office
 
 

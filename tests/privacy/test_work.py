@@ -28,7 +28,7 @@ def opened(engine: str, family: str, *, person: bool) -> Database:
         found = worst.opened(spark.frame(data), family)
     else:
         found = worst.opened(data, family, engine=engine)
-    found._oracle.curator._limit = LIMIT
+    found._oracle.curator.limit = LIMIT
     return found
 
 

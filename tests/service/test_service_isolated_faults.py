@@ -43,11 +43,14 @@ class Calm:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def ask(self) -> None:
-        """Ask on and on."""
+        """Foresee and ask on and on."""
         with httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {self.token}"}, timeout=10) as client:
             while not self.stop.wait(0.01):
+                asked = question(20_000 + self.answers)
                 try:
-                    reply = client.post("/v1/datasets/calm/ask", json=question(20_000 + self.answers))
+                    reply = client.post("/v1/datasets/calm/foresee", json=asked)
+                    if reply.status_code == 200:
+                        reply = client.post("/v1/datasets/calm/ask", json=asked)
                 except httpx.HTTPError as error:
                     self.failures.append(type(error).__name__)
                     continue

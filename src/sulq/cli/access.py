@@ -23,6 +23,7 @@ from sulq.errors import QuestionError, SetupError
 from sulq.service.clerk import access_log
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.access_log import AccessEntry
+from sulq.service.clerk.call_record import plain
 
 access = typer.Typer(
     add_completion=False, no_args_is_help=True, help="Show, export and verify a server's log of acts and asks."
@@ -43,12 +44,13 @@ def log_path(config: Path | None) -> Path:
 
 
 def host_act(store: Access, what: str, **told: object) -> AbstractContextManager[None]:
-    """An administrative act on the host, written down before it is done."""
+    """An administrative act on the host, written down before it is done; a token in place of a name is not repeated."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # of a user that has no name
         user = str(os.getuid())
-    return store.log.act(what, **{"who": f"host:{user}", "from": "host", **told})
+    words = {name: plain(value) for name, value in told.items()}
+    return store.log.act(what, **{"who": f"host:{user}", "from": "host", **words})
 
 
 @access.command("show")

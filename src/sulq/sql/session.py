@@ -220,12 +220,11 @@ class Sql:
     ) -> ErrorForecast:
         if not isinstance(interval, bool):
             raise QuestionError("bad-question", "interval is True or False.")
-
+        if not (spend is None or isinstance(spend, Loss)):
+            raise QuestionError("bad-loss", "spend is a loss such as Epsilon(0.1) or Rho(0.005).")
         known: dict[tuple[str, Loss | None], Plan] = {}
 
         def foresee(question: Question, spend: Loss | None) -> Plan:
-            if not (spend is None or isinstance(spend, Loss)):
-                return self._oracle.foresee(question, spend=spend)  # which refuses it
             text = wire.encode(question), spend
             if text not in known:
                 known[text] = self._oracle.foresee(question, spend=spend)

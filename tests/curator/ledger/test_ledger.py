@@ -357,10 +357,11 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     assert public == {
         "abandon", "after", "again", "agrees", "anchored", "book", "budget", "choice", "choose_rows", "close",
         "contains", "cover", "debit", "declarations", "declared_estimators", "declared_public", "durable", "failed",
-        "flush", "give_up", "hash_key", "head", "histogram_share", "keep", "kept", "kept_source", "known_book",
-        "last_known", "open", "probe", "proved", "public_key", "raise_to", "receipt", "redeem", "register",
-        "registered", "remaining", "rho_left", "seal", "share", "space", "spent", "split", "standing", "standings",
-        "synthetic", "times", "totals", "transcript", "unit", "usable", "verify", "verify_receipt", "version",
+        "flush", "give_up", "guard", "hash_key", "head", "histogram_share", "keep", "kept", "kept_source",
+        "known_book", "lacks", "last_known", "last_noted", "open", "probe", "proved", "public_key", "raise_to",
+        "receipt", "redeem", "register", "registered", "remaining", "rho_left", "seal", "share", "space", "spent",
+        "split", "standing", "standings", "synthetic", "times", "totals", "transcript", "unit", "usable", "verify",
+        "verify_receipt", "version",
     }  # fmt: skip
     kernel, outside = (
         "".join(path.read_text(encoding="utf-8") for path in Path(module.__file__).parent.glob("*.py")).upper()

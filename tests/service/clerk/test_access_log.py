@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from sulq.errors import SetupError
+from sulq.kernel.ledger import store
 from sulq.kernel.ledger.chain import ORIGIN, link
 from sulq.service.clerk import access_log
 from sulq.service.clerk.access_log import MAX_STRANGERS_WAITING, AccessLog
@@ -304,6 +305,58 @@ def test_processes_and_threads_add_to_one_chain(tmp_path: Path) -> None:
     for number in range(4):
         mine = [e.body for e in access_log.entries(path) if e.body["who"] == f"w{number}"]
         assert sorted((str(e["what"]), e["turn"]) for e in mine) == [(w, t) for w in ("act", "ask") for t in range(10)]
+
+
+def test_whoever_reads_keeps_nobody_from_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped in the middle of its entries, or while it verifies: it goes on to what was there when it began.
+
+    Control: a reader that held the file would be in the way.
+    """
+    monkeypatch.setattr(store, "PIECE", 2)  # so that there are pieces left to read
+    monkeypatch.setattr(access_log, "LOCK_SECONDS", 0.2)
+    log = AccessLog(tmp_path / "access.log")
+    for number in range(7):
+        log.write("act", who="owner", number=number)
+    reader = access_log.entries(log.path)
+    assert next(reader).seq == 1
+    log.write("revoke", who="owner")
+    assert [entry.seq for entry in reader] == [2, 3, 4, 5, 6, 7]
+    usual = access_log.follow
+
+    def slow(*read: object) -> tuple[int, bytes]:
+        if len(read) == 4:  # by `verify`
+            log.write("revoke", who="owner")
+        return usual(*read)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(access_log, "follow", slow)
+        assert access_log.verify(log.path)[0] == 8
+    assert access_log.verify(log.path)[0] == 9
+    with access_log.reading(log.path) as held:
+        held.reading()
+        held.head()
+        with pytest.raises(SetupError) as caught:
+            log.write("revoke", who="owner")
+        assert caught.value.code == "access-failed", "the control"
+    assert log.write("revoke", who="owner") == 10
+    log.close()
+
+
+@pytest.mark.parametrize("how", ["the last is cut off", "the head is set back", "the head is gone"])
+def test_a_reader_finds_an_end_that_is_not_the_heads(tmp_path: Path, how: str) -> None:
+    """All that is there is read, and then it is said. Control: a log that is whole ends well."""
+    log = AccessLog(tmp_path / "access.log")
+    for _ in range(8):
+        log.write("act", who="owner")
+    log.close()
+    assert len(list(access_log.entries(log.path))) == 8
+    with sqlite3.connect(log.path) as db:
+        db.execute(TAMPERED[how][0])
+    read = []
+    with pytest.raises(SetupError) as caught:
+        read.extend(entry.seq for entry in access_log.entries(log.path))  # what came before the error is kept
+    assert caught.value.code == "access-damaged"
+    assert read == list(range(1, 8 if how == "the last is cut off" else 9))
 
 
 def test_it_is_read_a_page_at_a_time(office: Office) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sulq
 from sulq.curator.ledger import probe
-from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.ledger import Ledger, reconcile
 from sulq.errors import CuratorError, SetupError
+from sulq.kernel.mechanisms import MECHANISMS
 from sulq.service.clerk import person_space
-from sulq.service.clerk.person_space import PersonSpace
+from sulq.service.clerk.person_space import Known, PersonSpace
 from sulq.service.clerk.registration import declare
 from sulq.service.clerk.worker_pool import OpenDataset
 from sulq.service.settings import DatasetSettings
@@ -33,7 +35,7 @@ class Kept:
         told = {"unit": sulq.Unit("person"), "budget": sulq.Epsilon(3), "ledger": folder / "people.ledger"} | more
         self.declared: list[DatasetSettings] = [declare("people", data, COLUMNS, **told)]
         self.path = Path(self.declared[0].ledger)
-        self.known: dict[str, tuple[int, str]] = {}
+        self.known: dict[str, Known] = {}
         self.lost = 0
         self.space = PersonSpace(
             str(self.path), lambda _: self.declared, self.known, serve=self.serve, lost=self.let_go
@@ -241,6 +243,99 @@ def test_an_anchor_that_is_away_is_noticed_and_one_that_failed_is_read_again_T46
     kept.debit()
     shutil.copy(old, kept.path)
     assert kept.turned() == "ledger-rolled-back"
+
+
+def test_a_ledger_and_its_anchor_rolled_back_together_are_not_taken_T46(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What this process knew the anchor to say is not there, nor was it charged: also where as much was spent since.
+
+    Control: to whom nothing is known both are a ledger and its anchor. The newest of both are taken.
+    """
+    anchor = tmp_path / "people.anchor"
+    kept = Kept(tmp_path, monkeypatch, anchor=anchor)
+    kept.debit()
+    kept.ledger.flush()
+    older, newest = tmp_path / "older", tmp_path / "newest"
+    _copied(older, kept.path, anchor)
+    for _ in range(3):
+        kept.debit()
+    kept.ledger.flush()
+    spent = kept.ledger.spent
+    _copied(newest, kept.path, anchor)
+    _put(older, kept.path, anchor)
+    for _ in range(3):
+        assert kept.turned() == "ledger-rolled-back"
+        assert kept.space.ledger is None
+    known = dict(kept.known)
+    assert known[str(kept.path)].noted is not None
+    kept.known.clear()
+    assert kept.turned() is None, "the control"
+    assert kept.debits == 1
+    for _ in range(3):
+        kept.debit()
+    assert kept.ledger.spent == spent
+    kept.ledger.close()
+    kept.space.ledger = None
+    kept.known.update(known)
+    assert kept.turned() == "ledger-rolled-back", "it spent as much, for other answers"
+    _put(newest, kept.path, anchor)
+    assert kept.turned() is None
+    assert kept.debits == 4
+    kept.ledger.close()
+
+
+def test_an_older_copy_that_was_charged_what_its_anchor_noted_is_taken_T46(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After `sulq ledger reconcile`, with all that was spent. Control: before it, it is not taken."""
+    anchor = tmp_path / "people.anchor"
+    kept = Kept(tmp_path, monkeypatch, anchor=anchor)
+    kept.debit()
+    kept.ledger.flush()
+    old = Path(shutil.copy(kept.path, tmp_path / "old"))
+    for _ in range(3):
+        kept.debit()
+    spent = kept.ledger.spent
+    old.rename(kept.path)
+    assert kept.turned() == "ledger-rolled-back", "the control"
+    reconcile(kept.path, anchor, mechanisms=tuple(MECHANISMS))
+    assert kept.turned() is None
+    assert kept.ledger.spent == spent
+    kept.debit()
+    kept.ledger.close()
+
+
+def test_a_ledger_that_is_given_its_first_anchor_must_hold_what_was_known_T46(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older copy is not taken because it has an anchor now, which knows of nothing. Control: the newest is."""
+    kept = Kept(tmp_path, monkeypatch)
+    old, new = kept.path.with_name("old"), kept.path.with_name("new")
+    shutil.copy(kept.path, old)
+    kept.debit()
+    kept.path.rename(new)
+    shutil.copy(old, kept.path)
+    kept.declared = [replace(kept.declared[0], anchor=tmp_path / "first.anchor")]
+    assert kept.turned() == "ledger-rolled-back"
+    new.rename(kept.path)
+    assert kept.turned() is None
+    assert kept.ledger.anchored
+    assert kept.debits == 1
+    kept.ledger.close()
+
+
+def _copied(into: Path, *paths: Path) -> None:
+    into.mkdir()
+    for path in paths:
+        shutil.copy(path, into / path.name)
+
+
+def _put(back: Path, *paths: Path) -> None:
+    """In their place at once, as a snapshot of a volume puts them."""
+    for path in paths:
+        draft = Path(shutil.copy(back / path.name, path.with_name(f"{path.name}-draft")))
+        draft.rename(path)
 
 
 def test_one_that_declares_the_ledger_otherwise_is_in_nobodys_way_T56(

@@ -507,6 +507,25 @@ def test_grants_name_their_datasets_and_tokens_are_rotated(visitor: Visitor) -> 
     assert "name-revoked" in shown(visitor.send("/people", name="NEW-0", role="analyst")).words
 
 
+@pytest.mark.parametrize(("hours", "older", "signed_out"), [("0", False, True), ("2", True, True), ("2", False, False)])
+def test_an_owner_s_own_new_token_is_shown(visitor: Visitor, hours: str, *, older: bool, signed_out: bool) -> None:
+    """Also where it ends the session it was asked for in: at once, or as that was begun with the older of two tokens.
+
+    Control: a session that goes on shows the rest of the page too.
+    """
+    visitor.sign_in("owner")
+    if older:
+        visitor.office.access.rotate("owner", 3600)
+    reply = visitor.send("/people/owner/rotate", hours=hours)
+    page = shown(reply)
+    token = next(str(given["value"]) for _, given in page.tags if given.get("id") == "new-token")
+    assert visitor.office.access.find(hashed(token)) is not None
+    assert (reply.status_code, 'sulq=""' in reply.headers.get("set-cookie", "")) == (200, signed_out)
+    assert ("/people/analyst/rotate" in reply.text) is not signed_out
+    visitor.office.tokens["owner"] = token
+    assert visitor.sign_in("owner").get("/people").status_code == 200
+
+
 def test_the_access_log_is_a_page_of_the_owner(visitor: Visitor) -> None:
     """Acts and asks, the latest first, page by page; others have no such page, and no token stands on it."""
     visitor.sign_in("analyst").send("/datasets/survey/ask", sql="SELECT COUNT(*) FROM survey", amount="0.1")

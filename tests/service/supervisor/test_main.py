@@ -81,7 +81,9 @@ def test_every_failure_of_a_worker_is_one_constant_outcome_and_charged_T30_T32_T
     ):  # fmt: skip
         before = spent(faulty)
         begun = time.monotonic()
-        told[number] = json.dumps(outcome(faulty, number), sort_keys=True)
+        reply = outcome(faulty, number)
+        reply.pop("seconds")  # of the clerk's processor, which the web keeps to itself
+        told[number] = json.dumps(reply, sort_keys=True)
         assert time.monotonic() - begun < LIMIT + 60  # what a busy machine takes; by itself it would be an hour
         assert spent(faulty) - before == sulq.Epsilon(PRICE).exact
         faulty.ready()

@@ -387,6 +387,26 @@ def test_a_principal_with_two_tokens_is_one_T85(tmp_path: Path) -> None:
             assert door.get("/v1/datasets/survey", "second").status_code == expected
 
 
+def test_a_new_token_begins_no_full_bucket_T85(tmp_path: Path) -> None:
+    """Rotating one's token again and again ends with `rate-limited` as soon as calling by one token does.
+
+    Control: another principal is answered meanwhile.
+    """
+    office = Office(tmp_path, survey=survey())
+    office.service = Service(tmp_path, rate=20)
+    with Door(office) as door:
+        same = [door.get("/v1/me", "other").status_code for _ in range(20)]
+        codes = []
+        for _ in range(20):
+            reply = door.post("/v1/analysts/analyst/rotate", {"overlap": 0}, "analyst")
+            codes.append(reply.status_code)
+            if reply.status_code == 201:
+                office.tokens["analyst"] = reply.json()["token"]
+        assert 5 < codes.count(201) <= same.count(200) <= 11
+        assert (codes[-1], same[-1]) == (429, 429)
+        assert door.get("/v1/me", "owner").status_code == 200
+
+
 def test_a_plan_is_worked_out_by_the_clerks_word_of_who_may_ask(tmp_path: Path) -> None:
     """An auditor sees facts and plans nothing, though plans are drawn beside the clerk; they are as the clerk's."""
     office = Office(tmp_path, survey=survey())

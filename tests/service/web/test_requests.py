@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
 
+import httpx
 import pytest
 from pydantic import ValidationError
 
 from sulq.service.clerk.tokens import hashed
+from sulq.service.ipc import Frame
+from sulq.service.web import limits
+from sulq.service.web.app import create_app
 from sulq.service.web.requests import Body, mistakes
 from tests.service.door import Door
+from tests.service.matrix import ASKED
+from tests.service.office import Office, survey
 
 
 @pytest.mark.parametrize(
@@ -78,3 +88,54 @@ def test_a_mistake_is_named_without_repeating_what_was_said() -> None:
     assert "SECRET" not in told
     assert "number" in told
     assert "other" in told
+
+
+DELTA = {"epsilon": 0.1, "delta": 1e-8}
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_a_ledger_that_hangs_holds_up_no_call_of_another_dataset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, bounded: bool
+) -> None:
+    """Foreseen and asked with a delta while both slots are held by calls that hang; then both slots are back.
+
+    Control: where a slot is waited for without end, nobody is answered.
+    """
+    if not bounded:
+        monkeypatch.setattr(limits, "MAX_SLOT_SECONDS", 600.0)
+    office, hang, struck = Office(tmp_path, survey=survey(), hang=survey()), threading.Event(), threading.Semaphore(0)
+    for who in ("first", "second"):
+        office.tokens[who] = office.access.add(who, "analyst", ["hang"])
+
+    def call(frame: Mapping[str, object]) -> Frame:
+        if frame["dataset"] == "hang":
+            struck.release()
+            hang.wait(300)
+        return office.call(frame)
+
+    app = create_app(call, office.service, console=False)
+
+    async def tried() -> list[int]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as http:
+
+            async def post(who: str, path: str, body: Mapping[str, object] = ASKED) -> int:
+                headers = {"Authorization": f"Bearer {office.tokens[who]}"}
+                return (await http.post(f"/v1/datasets/{path}", json=body, headers=headers)).status_code
+
+            held = [asyncio.create_task(post(who, "hang/foresee")) for who in ("first", "second")]
+            for _ in held:
+                assert await asyncio.to_thread(struck.acquire, timeout=120)
+            try:
+                async with asyncio.timeout(120 if bounded else 3):
+                    free = await post("analyst", "survey/foresee")
+                    told = [free, await post("analyst", "survey/ask", ASKED | {"spend": DELTA})]
+            except TimeoutError:
+                told = []
+            hang.set()
+            return [*told, *await asyncio.gather(*held)]
+
+    codes = asyncio.run(tried())
+    slots = app.app.state.limits.computing._value
+    office.close()
+    assert codes == [200] * (4 if bounded else 2)
+    assert slots == limits.MAX_FREE_CALLS

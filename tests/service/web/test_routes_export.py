@@ -12,6 +12,9 @@ import pytest
 import sulq
 from sulq.errors import CuratorError, QuestionError
 from sulq.service.clerk import request
+from sulq.service.ipc import Frame
+from sulq.service.web.app import create_app
+from sulq.service.web.limits import Limits
 from sulq.service.web.routes import ledger
 from tests.service.door import Door
 from tests.service.office import Office, survey
@@ -83,3 +86,34 @@ def test_what_is_cut_off_is_no_json() -> None:
     with pytest.raises(ValueError, match="Expecting"):
         json.loads(text)
     json.loads(whole(Clerk(3000, 1000)))  # the control
+
+
+@pytest.mark.parametrize(("cost", "waits"), [(0.05, True), (0.0, False)])
+def test_a_long_export_waits_rather_than_breaking_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost: float, *, waits: bool
+) -> None:
+    """Each page counts once, and past what free calls may take the next one waits. Control: cheap pages wait never.
+
+    Bar: 40 pages of 5 calls each are 200; 30 are there at once, and a second brings one: 175 seconds, or a few more.
+    """
+    pages, now, slept = 40, [0.0], []
+    office = Office(tmp_path, survey=survey())
+
+    def call(frame: Mapping[str, object]) -> Frame:
+        if frame["call"] not in ("export", "transcript"):
+            return office.call(frame)
+        after = frame["body"]["after"]
+        found = {"lines": [{"seq": seq} for seq in range(after + 1, after + ledger.PAGE_LINES + 1)]}
+        return {"ok": found | {"report": {"entries": pages * ledger.PAGE_LINES}}, "seconds": cost}
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(ledger, "sleep", sleep)
+    app = create_app(call, office.service, console=False)
+    app.app.state.limits = Limits.of(60, clock=lambda: now[0])
+    with Door(office, app=app) as door:
+        reply = door.get("/v1/datasets/survey/export", "auditor")
+        assert [line["seq"] for line in reply.json()["lines"]] == list(range(1, pages * ledger.PAGE_LINES + 1))
+        assert 160 < sum(slept) < 200 if waits else slept == []

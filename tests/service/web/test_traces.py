@@ -14,6 +14,8 @@ import pytest
 
 import sulq
 from sulq.answers import wire
+from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SulqError
+from sulq.service.ipc import away
 from sulq.service.sandbox import launcher
 from sulq.service.web.app import create_app
 from sulq.service.web.clerk_pool import timed_reply
@@ -122,6 +124,30 @@ def test_a_request_has_so_many_spans_and_no_more() -> None:
     spans = exporter.get_finished_spans()
     assert len(spans) == MAX_SPANS + 1
     assert not whole(spans)[0].status.is_ok
+
+
+@pytest.mark.parametrize(
+    ("error", "named"),
+    [
+        (away(), False),
+        (CuratorError("unreachable", "It stopped."), False),
+        (QuestionError("too-large", "It was not sent."), False),
+        (AccessDenied("not-found", "There is none."), False),
+        (QuestionError("unknown-column", "No such column."), True),
+        (BudgetExceeded("budget-exceeded", "Too much."), True),
+    ],
+)
+def test_a_dataset_is_named_where_the_clerk_knew_it_alone_T31(error: SulqError, *, named: bool) -> None:
+    """Not while it is away: the name is whatever a caller wrote. Control: a refusal of whom it let in names it."""
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    traces = Traces(provider)
+    with traces.request() as span:
+        with pytest.raises(SulqError), clerk_call("ask", CANARY):
+            raise error
+        traces.tell(span, method="POST", route="/a", status=503, code=error.code, known="0" * 16)
+    assert (CANARY in "".join(each.to_json() for each in exporter.get_finished_spans())) == named
 
 
 def test_the_workers_part_is_within_the_clerks() -> None:

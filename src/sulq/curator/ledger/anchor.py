@@ -139,6 +139,11 @@ class Anchor:
         self._last = noted
 
     @property
+    def noted(self) -> Noted | None:
+        """What this opening last knew it to say; the file is not read."""
+        return self._last
+
+    @property
     def failed(self) -> bool:
         """Whether a write failed, after which nobody knows what it says."""
         return self._dead

@@ -6,7 +6,7 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -371,7 +371,8 @@ def ledger_place(
 def _warn_of_covered(sources: Sequence[Source], books: Sequence[LedgerCover]) -> None:
     """Tell an owner whose word is that these are other people that a ledger here covers the very same file."""
     for source in sources:
-        found = [place for place, likeness in covering(source, books).items() if likeness is Likeness.SAME]
+        unnamed = replace(source, own="")  # a ledger of the name that this file's would have may be another's
+        found = [place for place, likeness in covering(unnamed, books).items() if likeness is Likeness.SAME]
         if found:
             why = f"{source.name[:200]!r} is covered by the ledger {shown(found[0])}, which knows its path or its bytes"
             word = "By new_people=True these are other people: if they are the same, they have a second budget."

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from sulq.curator.ledger import history
-from sulq.curator.ledger.anchor import check_not_behind
+from sulq.curator.ledger.anchor import Noted, check_not_behind
 from sulq.curator.ledger.postgres_place import PostgresPlace
 from sulq.curator.ledger.registrations import RegisteringLedger
 from sulq.curator.ledger.sources import LedgerCover
@@ -99,6 +99,22 @@ class ProbedLedger(RegisteringLedger):
     def contains(self, seq: int, digest: str) -> bool:
         """Whether this entry stands in it."""
         return self._contains(seq, digest)
+
+    @property
+    def last_noted(self) -> Noted | None:
+        """What this process last knew its anchor to say, if it has one; the file is not read."""
+        return None if self._anchor is None else self._anchor.noted
+
+    def lacks(self, noted: Noted) -> bool:
+        """Whether it neither holds what an anchor once said nor was charged for it since: it was rolled back."""
+        with self._writer.looking() as (state, store):
+            try:
+                check_not_behind(noted, state, store)
+            except SetupError as error:
+                if error.code != "ledger-rolled-back":
+                    raise
+                return True
+        return False
 
     @property
     def known_book(self) -> LedgerCover:

@@ -27,12 +27,15 @@ from sulq.curator.ledger.opening import look
 from sulq.curator.ledger.turns import SqliteFile
 from sulq.errors import SetupError, SulqError
 from sulq.kernel.ledger.chain import ORIGIN, Row, canonical, link
-from sulq.kernel.ledger.store import Busy, Store, damaged
+from sulq.kernel.ledger.store import END, Busy, Store, damaged
 
 FLUSH_SECONDS: Final = 1.0  # for which what may wait is gathered
 LOCK_SECONDS: Final = 5.0  # for another process that writes
 MAX_WAITING_ENTRIES: Final = 10_000  # further ones are counted
 MAX_STRANGERS_WAITING: Final = 10  # attempts of nobody who is known, of those that wait
+ENDS: Final = (
+    "SELECT (SELECT seq FROM {0}.head), (SELECT hash FROM {0}.head), (SELECT max(seq) FROM {0}.entries)"  # one state
+)
 Body = dict[str, object]
 
 _log = logging.getLogger(__name__)
@@ -128,8 +131,8 @@ class AccessLog:
         if not self.path.is_file():
             return [], 0
         with reading(self.path) as store:
-            head = store.head() or (0, ORIGIN)
-            return [_entry(row) for row in store.rows(after, after + limit)], head[0]
+            last = (store.head() or (0, ORIGIN))[0]  # first: others go on writing
+            return [_entry(row) for row in store.rows(after, min(after + limit, last))], last
 
     def close(self) -> None:
         """Write what waits, and let go of the file."""
@@ -212,7 +215,7 @@ class AccessLog:
             if head[0] < self._known[0]:
                 raise damaged("the head", "went back behind what was read from it before")
             if follow(store, *self._known) != head:
-                raise damaged("the end", "is missing, or was not written by sulq")
+                raise _cut_off()
         return head
 
     def _opened(self) -> SqliteFile:
@@ -241,21 +244,24 @@ def verify(path: Path) -> tuple[int, str]:
         SetupError: `access-damaged` if anything is not as it was written.
     """
     with reading(path) as store:
-        head = store.head()
-        if head is None or follow(store, 0, ORIGIN) != head:
-            raise damaged("the end", "is missing, or was not written by sulq")
+        head, last = _ends(store)
+        if head is None or follow(store, 0, ORIGIN, last) != head:
+            raise _cut_off()
         if not store.sound():
             raise damaged("the file", "is not whole, or holds more or less than a log")
         return head[0], head[1].hex()
 
 
 def entries(path: Path) -> Iterator[AccessEntry]:
-    """All entries, the oldest first, each checked to follow the one before."""
+    """The entries there are now, the oldest first, each checked to follow the one before, up to the head."""
     with reading(path) as store:
+        head, last = _ends(store)
         seq, digest = 0, ORIGIN
-        for row in store.rows():
+        for row in store.rows(0, last):
             seq, digest = _next(seq, digest, row)
             yield _entry(row)
+        if (seq, digest) != head:
+            raise _cut_off()
 
 
 def hash_at(path: Path, seq: int) -> str | None:
@@ -267,23 +273,36 @@ def hash_at(path: Path, seq: int) -> str | None:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Store]:
-    """A log that is there, to read it."""
+    """A log that is there, to read it.
+
+    No lock is held from one look to the next, so nobody who reads keeps others from writing: the log only grows, and
+    what stood at the first look is followed.
+    """
     if not path.is_file():
         raise SetupError("missing-file", f"There is no access log at {path}.", "`sulq serve` begins it.")
     with _own_errors(path):
         store = look(path, LOCK_SECONDS)
         try:
-            store.reading()
             yield store
         finally:
             store.close()
 
 
-def follow(store: Store, seq: int, digest: bytes) -> tuple[int, bytes]:
-    """Check all entries after one; the last of them, and its hash."""
-    for row in store.rows(seq):
+def follow(store: Store, seq: int, digest: bytes, last: int = END) -> tuple[int, bytes]:
+    """Check all entries after one, up to another; the last of them, and its hash."""
+    for row in store.rows(seq, last):
         seq, digest = _next(seq, digest, row)
     return seq, digest
+
+
+def _ends(store: Store) -> tuple[tuple[int, bytes] | None, int]:
+    """The head, and the place of the last entry, which is the head's: both in one look, as others write meanwhile."""
+    ((seq, digest, last),) = store.ask(ENDS)
+    return None if seq is None else (seq, digest), last or 0
+
+
+def _cut_off() -> SetupError:
+    return damaged("the end", "is missing, or was not written by sulq")
 
 
 def _next(seq: int, digest: bytes, row: Row) -> tuple[int, bytes]:

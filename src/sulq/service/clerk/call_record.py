@@ -42,7 +42,7 @@ class CallRecord:
             yield
             return
         self._written = True
-        self._told |= {name: _plain(body[name]) for name in FIELDS if body.get(name) is not None}
+        self._told |= {name: plain(body[name]) for name in FIELDS if body.get(name) is not None}
         if self._what == "register":
             self._told["dataset"] = self._told.pop("name", None)
         with self._log.act(self._what, **self._told):
@@ -72,7 +72,7 @@ def charged(reply: Frame) -> Frame:
     return found | ({"reused": True} if tree.get("reused") else {})
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """A name, a number or a list of names as they may stand in the log."""
     if isinstance(value, (bool, int, float)):
         return value

@@ -30,7 +30,7 @@ from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
 from sulq.service.clerk.ledger_places import placed
-from sulq.service.clerk.person_space import PersonSpace, agree_with
+from sulq.service.clerk.person_space import Known, PersonSpace, agree_with
 from sulq.service.clerk.readiness import Readiness
 from sulq.service.clerk.registration import Holdings, RegisteredStore, check_chosen, refuse_covered
 from sulq.service.clerk.worker_pool import OpenDataset, RemoteRows, WorkerAddress, WorkerConnection
@@ -62,7 +62,7 @@ class DatasetManager:
         self._declared: dict[str, DatasetSettings] = {}
         self._sources: dict[str, object] = {}
         self._spaces: dict[str, PersonSpace] = {}  # by their ledgers
-        self._known: dict[str, tuple[int, str]] = {}  # the last known entries of ledgers, also of those let go
+        self._known: dict[str, Known] = {}  # what was last known of ledgers, also of those let go
         self._holdings = Holdings()
         self._store = RegisteredStore(service.state / "datasets")
         self._registered: set[str] = set()  # by calls, so that a call may take them away

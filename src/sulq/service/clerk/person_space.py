@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from sulq.curator.ledger.anchor import Noted
 from sulq.curator.ledger.ledger import Ledger
 from sulq.curator.ledger.registry import open_keys
 from sulq.curator.ledger.shares import Share
@@ -30,10 +31,30 @@ LONG_LIFE_SECONDS: Final = 30.0  # a ledger that was open so long is opened agai
 DIFFERING: Final = frozenset({"unit-mismatch", "budget-mismatch", "synthetic-mismatch"})  # one dataset's own
 ROLLED_BACK: Final = (
     "Put the newest copy back in its place; it is opened again by itself. If there is none, an older copy is taken "
-    "when the server is started anew, and what it has forgotten can be spent again: an anchor would know."
+    "when the server is started anew, and what it has forgotten can be spent again: an anchor kept apart would know."
 )
 
 _log = logging.getLogger(__name__)
+
+
+class Known(NamedTuple):
+    """What this process last knew of a ledger: its last entry, and what its anchor said, if it has one."""
+
+    seq: int
+    digest: str
+    noted: Noted | None
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> Known:
+        """As it stands; no file is read."""
+        noted = ledger.last_noted  # before the ledger, which is never behind it
+        return cls(*ledger.last_known, noted)
+
+    def stands_in(self, ledger: Ledger) -> bool:
+        """Whether a ledger holds all this: it goes on from the last entry, or its anchor's word is kept."""
+        if ledger.contains(self.seq, self.digest):
+            return True
+        return ledger.anchored and self.noted is not None and not ledger.lacks(self.noted)
 
 
 class PersonSpace:
@@ -41,14 +62,15 @@ class PersonSpace:
 
     Privacy: a ledger whose last write failed is read from its place before it takes a debit (T48). What this process
     knew to be durable must stand in what it opens, or it takes none: an older copy would grant a budget again. With an
-    anchor that is the anchor's to say (T46). A ledger that was there is never begun anew.
+    anchor, what this process knew the anchor to say must stand there, or have been charged since: both may be rolled
+    back together (T46). A ledger that was there is never begun anew.
     """
 
     def __init__(
         self,
         place: str,
         declared: Callable[[str], Sequence[DatasetSettings]],
-        known: MutableMapping[str, tuple[int, str]],
+        known: MutableMapping[str, Known],
         *,
         serve: Callable[[PersonSpace], None],
         lost: Callable[[PersonSpace], None],
@@ -58,7 +80,7 @@ class PersonSpace:
         Args:
             place: The ledger's file or address.
             declared: The datasets of the ledger, as their owners declare them.
-            known: The last entry that this process knew, of each ledger.
+            known: What this process last knew, of each ledger.
             serve: Called at each turn while the ledger is open.
             lost: Called when it is not any more.
         """
@@ -123,7 +145,7 @@ class PersonSpace:
             self._end(self.ledger)
 
     def _end(self, ledger: Ledger) -> None:
-        self._known[self.place] = ledger.last_known
+        self._known[self.place] = Known.of(ledger)
         unmake = self._unmake
         empty = unmake is not None and ledger.usable and not ledger.transcript(limit=1)
         ledger.close()
@@ -178,7 +200,7 @@ class PersonSpace:
         """Close it; its datasets are taken on anew once it is open again."""
         self._fault = self._fault or CuratorError("ledger-failed", "The ledger could not be written.")
         with self.lock:
-            self._known[self.place] = ledger.last_known
+            self._known[self.place] = Known.of(ledger)
             self.ledger = None
         self._lost(self)
         try:
@@ -199,8 +221,8 @@ class PersonSpace:
         try:
             ledger = self._opened(create=known is None, whole=whole)
             try:
-                if known is not None and not ledger.anchored and not ledger.contains(*known):
-                    why = f"The ledger is not the one that this server knows: entry {known[0]} is missing or another."
+                if known is not None and not known.stands_in(ledger):
+                    why = f"The ledger is not the one that this server knows: entry {known.seq} is missing or another."
                     raise SetupError("ledger-rolled-back", why, ROLLED_BACK)
                 ledger.probe()
             except BaseException:

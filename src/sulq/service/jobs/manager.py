@@ -208,7 +208,9 @@ class Jobs:
                         self._advance(job, frame)
                     else:
                         return self._last(frame)
-            except (EOFError, OSError, QuestionError):
+            except QuestionError as error:  # what it found, or what it sent, is too long or is no frame
+                return told(error)
+            except (EOFError, OSError):
                 return told(AccessDenied("job-lost", "The process that ran this job has ended before the job."))
             finally:
                 runner.kill()

@@ -30,7 +30,8 @@ MAX_FAILURES_A_MINUTE: Final = 30  # tokens an address may guess in a minute
 MAX_TOKENS_PER_ADDRESS: Final = 20  # an address may ask for so many tokens together
 MAX_THREADS_PER_TOKEN: Final = 4  # calls of one token that hold a thread, of those that ask and of those that read
 MAX_CALLS_WAITING: Final = 16  # further ones that wait for their turn, without a thread
-MAX_FREE_CALLS: Final = 2  # free calls of all principals that compute at one time; the others wait in turn
+MAX_FREE_CALLS: Final = 2  # free calls of all principals that compute at one time; the others wait in turn,
+MAX_SLOT_SECONDS: Final = 1.0  # but no longer than this
 CALL_SECONDS: Final = 0.01  # of processor that a free call may take: one that takes more counts as several
 MAX_PLANNED_QUERIES: Final = 32  # queries a total may be divided over: each is compiled and priced here, free
 MINUTE_SECONDS: Final = 60.0
@@ -166,7 +167,7 @@ class ConcurrencyLimit:
 class Limits:
     """The limits of one web process."""
 
-    tokens: RateLimit
+    tokens: RateLimit  # by principal; by token until it is known whose it is
     addresses: RateLimit
     failures: RateLimit
     known: KnownTokens
@@ -177,7 +178,7 @@ class Limits:
 
     @classmethod
     def of(cls, rate: int, *, clock: Callable[[], float] = time.monotonic) -> Limits:
-        """From the owner's `rate`, calls a minute for each token."""
+        """From the owner's `rate`, calls a minute for each principal."""
         per_address, failures = rate * MAX_TOKENS_PER_ADDRESS, MAX_FAILURES_A_MINUTE
         token, address, failed, free, refused = (
             RateLimit(a_minute, clock=clock) for a_minute in (rate, per_address, failures, rate, rate)
@@ -191,7 +192,24 @@ class Limits:
             return
         if token_hash not in self.known and self.failures.spent(address):
             raise RateLimited(MINUTE_SECONDS / MAX_FAILURES_A_MINUTE)
-        self.tokens.take(token_hash)
+        self.tokens.take(self.known.name(token_hash) or token_hash)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """One of the slots in which free calls compute, if one is free soon; else the call goes on without one.
+
+        The slots only smooth the use of the interpreter, of which no more than one thread runs anyway. A call holds
+        its slot also while it waits for the clerk: of a ledger that hangs, calls would keep those of other datasets.
+        """
+        held = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(MAX_SLOT_SECONDS):
+                held = await self.computing.acquire()
+        try:
+            yield
+        finally:
+            if held:
+                self.computing.release()
 
     def settle(self, address: str, token_hash: str, *, good: bool) -> None:
         """Take note of how a call's token fared."""

@@ -245,7 +245,7 @@ class Caller:
         if limit is not None:
             limit.admit(self._whose)
         paid = kind == "asks"
-        async with self._turn(kind), self._limits.computing if kind == "free" else nullcontext():
+        async with self._turn(kind), self._limits.slot() if kind == "free" else nullcontext():
             try:
                 yield
             except SulqError as error:
@@ -253,12 +253,13 @@ class Caller:
                 paid = isinstance(error, CuratorError)  # may be charged; all others are refused before a debit
                 raise
             finally:
+                used, self._used = self._used, 0.0  # a request of many calls is charged for each once
                 if limit is not None and not (paid and not self.given):
-                    limit.charge(self._whose, max(self._used / CALL_SECONDS, LEAST_CALL))
+                    limit.charge(self._whose, max(used / CALL_SECONDS, LEAST_CALL))
         self._limits.settle(self._address, self._hash, good=True)
 
     def _limit(self, kind: str) -> RateLimit | None:
-        """What a call is counted by where nobody pays for it; administrative acts have their own limits."""
+        """What a call is counted by where nobody pays for it; administrative acts are counted by `rate` alone."""
         return {"reads": self._limits.free, "free": self._limits.free, "asks": self._limits.refused}.get(kind)
 
     @property
@@ -276,8 +277,12 @@ class Caller:
             self._learning = True
             self._who = await self.ask("whoami")
             self._learning = False
-            self._limits.known.add(self._hash, str(self._who.get("name") or self._hash))
+            name = str(self._who.get("name") or self._hash)
+            new = self._limits.known.name(self._hash) is None
+            self._limits.known.add(self._hash, name)
             about(str(self._who.get("name") or ""))
+            if new:  # it was counted by its hash, for which every new token has a full bucket
+                self._limits.tokens.take(name)
         return self._who
 
     async def ask(

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from sulq.errors import AccessDenied, SulqError
+from sulq.errors import AccessDenied, CuratorError, SetupError, SulqError
 from sulq.service.web.counts import METHODS, NONE
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_SPANS: Final = 256  # of one request: a plan may call the clerk for each of its queries
 MAX_EXPORT_SECONDS: Final = 2.0  # a collector that does not answer holds nobody up, nor a stop for long
 NANOSECONDS: Final = 10**9
+UNSEEN: Final = frozenset({"bad-request", "too-large"})  # said too of what the clerk never looked up
 
 
 @dataclass(slots=True)
@@ -52,7 +53,8 @@ _under_way: ContextVar[RequestSpan | None] = ContextVar("request_span", default=
 def clerk_call(call: object, dataset: object) -> Iterator[ClerkSpan | None]:
     """Note a call of the clerk, where its request is traced: then its frame asks for times.
 
-    A dataset is named once it is known that there is one: another word of a caller's stands in no trace.
+    A dataset is named once it is known that there is one: another word of a caller's stands in no trace. That is known
+    of an answer, and of a refusal that the clerk gives only to whom it has let in; a clerk that is away says nothing.
     """
     request = _under_way.get()
     if request is None or len(request.calls) >= MAX_SPANS:
@@ -64,7 +66,8 @@ def clerk_call(call: object, dataset: object) -> Iterator[ClerkSpan | None]:
     try:
         yield found
     except SulqError as error:
-        found.code, there = error.code, not isinstance(error, AccessDenied)
+        found.code = error.code
+        there = error.code not in UNSEEN and not isinstance(error, (AccessDenied, CuratorError, SetupError))
         raise
     except BaseException:
         found.code, there = "failed", False

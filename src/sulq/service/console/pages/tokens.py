@@ -99,7 +99,7 @@ async def add(visit: Visit) -> Response:
         token = (await visit.api.post(at("analysts"), body))["token"]
     except Refusal as refusal:
         return await people(visit, fields, refusal)
-    return await people(visit, made={"name": name, "role": body["role"], "token": token})
+    return await _handed_out(visit, {"name": name, "role": body["role"], "token": token})
 
 
 async def rotate(visit: Visit) -> Response:
@@ -111,7 +111,21 @@ async def rotate(visit: Visit) -> Response:
         token = (await visit.api.post(at("analysts", name, "rotate"), {"overlap": overlap}))["token"]
     except Refusal as refusal:
         return await people(visit, fields, refusal)
-    return await people(visit, made={"name": name, "token": token, "overlap": int(hours)})
+    return await _handed_out(visit, {"name": name, "token": token, "overlap": int(hours)})
+
+
+async def _handed_out(visit: Visit, made: dict[str, object]) -> Response:
+    """The token that was just given out, whatever else can be shown: it is kept nowhere.
+
+    An owner's own new token may have ended the very session it was asked for in.
+    """
+    try:
+        return await people(visit, made=made)
+    except (SignedOut, Refusal) as error:
+        alone = visit.page("people.html", people=[], datasets=[], roles=ROLES, fields=Fields([]), made=made)
+        if isinstance(error, SignedOut):
+            forget(visit.request, alone)
+        return alone
 
 
 async def revoke(visit: Visit) -> Response:

@@ -1,13 +1,15 @@
 """What was asked and paid: budget, transcript, receipts, verification, export, shares.
 
 An export is sent as it is read: however long a ledger is, nobody holds all of it. It ends with the
-entry its verification ended with. If the clerk fails on the way the text is cut off before its end,
+entry its verification ended with, and waits where its reader has used up what free calls may take.
+If the clerk fails on the way the text is cut off before its end,
 and so is no JSON: what is not whole cannot pass for whole.
 """
 
 from __future__ import annotations
 
 import json
+from asyncio import sleep
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final, cast
 
@@ -18,6 +20,7 @@ from starlette.responses import StreamingResponse
 from sulq.answers import wire
 from sulq.errors import QuestionError
 from sulq.language.privacy import Budget, Loss, Unit
+from sulq.service.web.limits import RateLimited
 from sulq.service.web.requests import Asker, Body, Tree
 from sulq.service.web.responses import Json
 
@@ -100,8 +103,15 @@ async def export(name: str, caller: Asker) -> StreamingResponse:
     async def ask(call: str, body: Mapping[str, object]) -> Object:
         return await caller.ask(call, body, dataset=name)
 
+    async def ask_on(call: str, body: Mapping[str, object]) -> Object:
+        while True:
+            try:
+                return await ask(call, body)
+            except RateLimited as error:  # it cannot be said any more
+                await sleep(error.seconds)
+
     first = await page(ask, "export", 0)  # whatever is refused is refused here, before anything is sent
-    return StreamingResponse(exported(ask, first), media_type="application/json")
+    return StreamingResponse(exported(ask_on, first), media_type="application/json")
 
 
 async def share(name: str, analyst: str, caller: Asker) -> Json:
