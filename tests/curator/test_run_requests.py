@@ -580,6 +580,6 @@ def test_a_careless_check_is_found_out(
         monkeypatch.setattr(price, "_cost", lambda *_, **__: Cost(Fraction(0), Fraction(0)))
     else:
         monkeypatch.setattr(certificates, "_formed", lambda *_: None)
-        monkeypatch.setattr(kernel_run, "_formed", lambda asked, _: replace(asked, laws=tuple(map(own, asked.laws))))
+        monkeypatch.setattr(kernel_run, "_formed", lambda asked, **_: replace(asked, laws=tuple(map(own, asked.laws))))
     with pytest.raises((AssertionError, CuratorError, LookupError, TypeError, ValueError)):
         tried(worlds, Random("careless 7"), 2000)  # a seed by which it is found out soon

@@ -356,7 +356,7 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
         "abandon", "after", "again", "agrees", "book", "budget", "choice", "choose_rows", "close", "cover", "debit",
-        "declarations", "declared_estimators", "declared_public", "durable", "flush", "give_up", "hash_key", "head",
+        "declarations", "declared_estimators", "declared_public", "durable", "flush", "give_up", "guard", "hash_key", "head",
         "histogram_share", "keep", "kept", "kept_source", "open", "proved", "public_key", "raise_to", "receipt",
         "redeem", "register", "registered", "remaining", "rho_left", "seal", "share", "space", "spent", "split",
         "standing", "standings", "synthetic", "times", "totals", "transcript", "unit", "usable", "verify",
