@@ -29,8 +29,9 @@ def run(config: Path, *words: str):
     return CliRunner().invoke(app, [*words, "--config", str(config)], env={"COLUMNS": "200"})
 
 
-def test_acts_on_the_host_are_shown_exported_and_verified(config: Path) -> None:
+def test_acts_on_the_host_are_shown_exported_and_verified(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Adding, rotating, revoking and what was refused; by name and dataset; as lines, as a table, and its head."""
+    monkeypatch.setenv("COLUMNS", "250")  # a narrow table breaks words
     owner = run(config, "analyst", "add", "olga", "--role", "owner").stdout.strip()
     token = run(config, "analyst", "add", "alice", "--dataset", "survey").stdout.strip()
     newer = run(config, "analyst", "rotate", "alice", "--overlap", "2h").stdout.strip()
