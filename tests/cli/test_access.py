@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sulq.cli import app
+from sulq.cli.show import console
 from sulq.errors import AccessDenied, QuestionError, SetupError
 from sulq.service.clerk.access import Access
 from sulq.service.clerk.tokens import PREFIX, SESSION_PREFIX, TOKEN_DAYS, drawn, hashed
@@ -31,7 +32,7 @@ def run(config: Path, *words: str):
 
 def test_acts_on_the_host_are_shown_exported_and_verified(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Adding, rotating, revoking and what was refused; by name and dataset; as lines, as a table, and its head."""
-    monkeypatch.setenv("COLUMNS", "250")  # a narrow table breaks words
+    monkeypatch.setattr(console, "width", 250)  # which it takes from whoever imports it first; narrow, it breaks words
     owner = run(config, "analyst", "add", "olga", "--role", "owner").stdout.strip()
     token = run(config, "analyst", "add", "alice", "--dataset", "survey").stdout.strip()
     newer = run(config, "analyst", "rotate", "alice", "--overlap", "2h").stdout.strip()
