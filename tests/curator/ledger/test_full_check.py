@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -220,6 +221,27 @@ def test_who_comes_while_the_ledger_is_read_shares_the_next_reading(place: Place
         assert len(read) == 2
         assert [ledger.verify(read=slow).debits for _ in range(3)] == [25] * 3
         assert len(read) == 5
+
+
+def test_a_server_rests_between_readings_as_long_as_the_last_one_took(place: Place) -> None:
+    """So an auditor in a loop leaves asks half of the time. Control: a caller without patience waits for no rest."""
+    took, spans = 0.3, []
+
+    def slow(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.LedgerReading:
+        begun = time.monotonic()
+        found = full_check.read_ledger(where, passed, at)
+        time.sleep(took)
+        spans.append((begun, time.monotonic()))
+        return found
+
+    with begin(place) as ledger:
+        lived(ledger, 1)
+        for _ in range(3):
+            ledger.verify(read=slow, patience=30)
+        ledger.verify(read=slow)
+    rests = [after[0] - before[1] for before, after in itertools.pairwise(spans)]
+    assert min(rests[:2]) >= took
+    assert rests[2] < took
 
 
 def test_a_crowd_that_waits_for_one_reading_is_bounded(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -281,6 +282,25 @@ def test_a_law_is_kept_at_spends_of_their_own(law: str) -> None:
         body = kinds.QueriesBody(queries=[COUNT], spends=[{"epsilon": 0.5, "delta": 1e-7}], law=law)
         assert list(kinds._queries(db, body))[-1].done == 1
         assert {draw.mechanism for draw in db.transcript()[-1]["event"].draws} == {law}
+
+
+def test_jobs_pause_twice_as_long_as_their_questions_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a principal's jobs one asks at a time, a third of the time at most, with a bound on each pause."""
+    now, takes, pauses = [0.0], iter((0.25, 100.0, 0.25)), []
+
+    def call(_frame: object) -> dict[str, object]:
+        now[0] += next(takes)
+        return {"ok": {}}
+
+    jobs = manager.Jobs(lambda: pytest.fail("no child is needed here"), call, clock=lambda: now[0])
+    monkeypatch.setattr(manager, "time", SimpleNamespace(sleep=pauses.append))
+    job = Job("j", "alice", "survey", kinds.KINDS[-1], 0.0, None, "t", state="running")
+    for _ in range(2):
+        jobs._asked(job, {"call": "ask", "body": {}})
+    assert pauses == [0.5, manager.MAX_PAUSE_SECONDS]
+    job.state = "ended"
+    jobs._asked(job, {"call": "ask", "body": {}})
+    assert len(pauses) == 2
 
 
 def test_an_unexpected_failure_is_a_constant_T31(

@@ -40,6 +40,7 @@ MAX_RESULTS_BYTES: Final = 96 * 2**20  # of one principal's results, as JSON; th
 MAX_JOB_BYTES: Final = 48 * 2**20  # of one job's result: it must fit a frame with room to spare
 MAX_AWAY_SECONDS: Final = 60.0  # a question waits so long for a clerk or a dataset that is being started
 RETRY_SECONDS: Final = 0.5
+PAUSE_FACTOR: Final = 2  # as long as an ask of a job took, for others' asks, before its maker's jobs ask again
 MAX_PAUSE_SECONDS: Final = 2.0
 CALLS: Final = frozenset({"facts", "ask", "terms", "afford"})  # what a job may ask of the clerk
 ID_BYTES: Final = 16  # of which the second half shows that the id was given out, and to whom
@@ -225,8 +226,8 @@ class Jobs:
     def _asked(self, job: Job, frame: Frame) -> Frame:
         """A job's call of the clerk, with its maker's token.
 
-        Of all jobs of a principal one asks at a time, and then pauses as long as it took: however many jobs ask, they
-        keep no more than half of the time from asks that somebody waits for.
+        Of all jobs of a principal one asks at a time, and then pauses twice as long as it took: however many jobs ask,
+        they keep no more than a third of the time from asks that somebody waits for.
         """
         if frame["call"] not in CALLS:
             return ipc.refusal(AccessDenied("forbidden", "A job asks questions of its dataset and calls nothing else."))
@@ -239,8 +240,8 @@ class Jobs:
                     reply = dict(self._call(asked) if job.live else ipc.refusal(CuratorError("engine-failed", "")))
                 except SulqError as error:
                     reply = ipc.refusal(error)
-                if job.live:  # others' asks have as long
-                    time.sleep(min(self._clock() - begun, MAX_PAUSE_SECONDS))
+                if job.live:
+                    time.sleep(min(PAUSE_FACTOR * (self._clock() - begun), MAX_PAUSE_SECONDS))
             code = _frame(reply.get("error")).get("code")
             if code in DENIED:
                 self._stop(job, "failed", _told(reply))
