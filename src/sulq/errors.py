@@ -75,6 +75,7 @@ CODES: Final[dict[str, str]] = {
     "not-fitted": "Call fit first.",
     "bad-model": "Load what model.save, a job or `sulq learn --out` wrote, with a version of sulq that knows it.",
     "bad-release": "Load what release.save or `sulq release --out` wrote, with a version of sulq that knows it.",
+    "bad-report": "Write the specification as docs/guide/release/report.md shows it.",
     "not-published": "Ask one of the published questions (transcript.questions), or the database itself.",
     "bad-reports": "Give reports as a Respondent of the same domain, epsilon and method made them.",
     "not-estimable": "Reports already collected answer sums of the reported columns alone; ask for a new round.",

@@ -37,6 +37,14 @@ UNITS = np.array([[10**6]])
 WORKLOAD = [BY_CITY, SMOKERS, LAST, COUNTS, Together((HALF, COUNTS)), HALF]
 
 
+def test_means_are_published_for_an_epsilon_and_a_delta_0045() -> None:
+    """Their sums are laid out for Gaussian noise, and planned so: a plan in the other law could not read them."""
+    db = opened(COLUMNS, DATA, EpsilonDelta(5, 1e-5))
+    made = publish(db, [BY_CITY, "SELECT AVG(age) FROM data"], spend=EpsilonDelta(1, 1e-6))
+    assert {draw.mechanism for draw in db.transcript()[-1]["event"].draws} == {"gaussian"}
+    assert 0 <= made[1].value <= 100
+
+
 def test_a_workload_is_one_debit_and_answers_without_the_database_S3_1(tmp_path: Path) -> None:
     """Saved in either format and loaded where there is no data, every answer and error bar is the same (S3.1)."""
     db = opened(COLUMNS, DATA, Epsilon(3))

@@ -76,12 +76,40 @@ class ChoosingOracle(Protocol):
         """Pay and answer, with noise of the named law."""
         ...
 
+    def foresee(self, question: Question, *, spend: Loss | None = None, law: LawName | None = None) -> Plan:
+        """Price, sensitivity, mechanism and accuracy, with noise of the named law."""
+        ...
+
 
 def ask_as_laid_out(oracle: Oracle, question: Question, spend: Loss | None) -> Answer | Answers:
     """Ask a question whose sums were laid out for the law of its spend, which nobody may then choose anew (0045)."""
     if isinstance(spend, EpsilonDelta) and isinstance(oracle, ChoosingOracle):
         return oracle.ask(question, spend=spend, law="gaussian")
     return oracle.ask(question, spend=spend)
+
+
+@dataclass(frozen=True, slots=True)
+class LaidOutOracle:
+    """Named asks that foretell a question as it was laid out, for whoever plans several at one price (0045)."""
+
+    asks: Oracle
+
+    @property
+    def facts(self) -> Facts:
+        """Everything public."""
+        return self.asks.facts
+
+    def ask(
+        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
+    ) -> Answer | Answers:
+        """Pay and answer; what is planned is asked by whoever had it planned."""
+        return ask_as_laid_out(self.asks, question, spend)
+
+    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
+        """Price, sensitivity, mechanism and accuracy in the law of the spend."""
+        if isinstance(spend, EpsilonDelta) and isinstance(self.asks, ChoosingOracle):
+            return self.asks.foresee(question, spend=spend, law="gaussian")
+        return self.asks.foresee(question, spend=spend)
 
 
 MAX_FORECAST_ASKS: Final = 10_000  # what a forecast adds up one by one

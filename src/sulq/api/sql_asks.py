@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.law_choice import LawName
@@ -11,6 +14,10 @@ from sulq.sql.answer import SqlAnswer
 from sulq.sql.explain import Explanation
 from sulq.sql.session import Sql, Within
 from sulq.sql.workload import Workload
+
+if TYPE_CHECKING:
+    from sulq.answers.oracle import Progress
+    from sulq.release.report import PublishedReport, ReportSpec
 
 
 class SqlAsks:
@@ -96,3 +103,20 @@ class SqlAsks:
         number for each; then half of what the weights alone would give. `interval`: as of `sql`, for all queries.
         """
         return self._sql.plan(queries, spend=spend, beta=beta, known=known, law=law, weights=weights, interval=interval)
+
+    def report(
+        self,
+        spec: ReportSpec | Mapping[str, object] | str | Path,
+        *,
+        spend: Loss | None = None,
+        progress: Progress | None = None,
+    ) -> PublishedReport:
+        """Answer all tables of a report at one debit; `.save(folder)` writes a page to read or print, and CSV files.
+
+        Args:
+            spec: a TOML file, or a mapping of its form (docs/guide/release/report.md).
+            spend: of all tables together, in place of the specification's.
+            progress: called with how many parts are done, and how many there are.
+        """
+        made = importlib.import_module("sulq.release.report").report(self, spec, spend=spend, progress=progress)
+        return cast("PublishedReport", made)

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "audit": "sulq.cli.audit:audit",
     "learn": "sulq.cli.learn:learn",
     "release": "sulq.cli.release:release",
+    "report": "sulq.cli.report:report",
     "ledger": "sulq.cli.ledger:ledger",
     "analyst": "sulq.cli.analyst:analyst",
     "access": "sulq.cli.access:access",

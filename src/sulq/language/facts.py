@@ -269,7 +269,7 @@ class Facts(Catalogue):
                 lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}")
             for name, column in table.schema.columns:
                 to = table.refers(name)
-                lines.append(f"  {name}: {_brief(column)}{'' if to is None else f', refers to {to}'}")
+                lines.append(f"  {name}: {brief(column)}{'' if to is None else f', refers to {to}'}")
             lines += [f"  {item}" for item in self.heavy if item.table == table.schema.table]
             if table.graph is not None:
                 lines.append(f"  rows are edges: {', '.join(table.graph.columns)}")
@@ -300,7 +300,8 @@ def _percent(part: float) -> str:
     return f"{100 * part:.0f}%" if part >= 0.1 or not part else f"{100 * part:.2g}%"
 
 
-def _brief(column: Column) -> str:
+def brief(column: Column) -> str:
+    """A declared column on one line; of many categories the first few."""
     if not isinstance(column, Category):
         return repr(column).replace("lo=", "").replace("hi=", "").replace(", grid=None", "")
     named = ", ".join(map(repr, column.values[:SHOWN]))

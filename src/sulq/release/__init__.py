@@ -31,6 +31,7 @@ from sulq.release.halfspaces import Halfspaces, halfspaces
 from sulq.release.inference import Inference, infer
 from sulq.release.mwem import mwem
 from sulq.release.publish import Transcript, publish
+from sulq.release.report.report import PublishedReport, report
 from sulq.release.subsets import infer_t
 from sulq.release.synthetic.data import SyntheticData
 
@@ -40,6 +41,7 @@ __all__ = [
     "ContingencyTable",
     "Halfspaces",
     "Inference",
+    "PublishedReport",
     "Release",
     "SyntheticData",
     "Transcript",
@@ -59,10 +61,13 @@ __all__ = [
     "projection_failure",
     "projections_for",
     "publish",
+    "report",
 ]
 
 # Of releases, each with the function of the same module that makes it.
-KINDS: Final[tuple[type[Release], ...]] = (ContingencyTable, Halfspaces, Inference, SyntheticData, Transcript)
+KINDS: Final[tuple[type[Release], ...]] = (
+    ContingencyTable, Halfspaces, Inference, PublishedReport, SyntheticData, Transcript,
+)  # fmt: skip
 
 # Every release, by name; its command, its job and its page come from its signature.
 RELEASES: Final[tuple[Callable[..., Release], ...]] = (publish, contingency, infer, halfspaces, blr, mwem, aim)

@@ -103,6 +103,13 @@ class Chart:
     error: tuple[float, ...] = ()  # half the length of each bar's interval; empty where there is none
     said: str = ""  # a line below: what the interval means, what was measured against what was foreseen
 
+    def without(self, name: str) -> Chart:
+        """The same without a name."""
+        kept = [i for i, known in enumerate(self.names) if known != name]
+        error = tuple(self.error[i] for i in kept) if self.error else ()
+        names, values = tuple(self.names[i] for i in kept), tuple(self.values[i] for i in kept)
+        return replace(self, names=names, values=values, error=error)
+
 
 def labels_to_json(labels: Sequence[Sequence[object]]) -> list[list[object]]:
     """The names of the attributes' cells, as plain JSON: an interval is a list of its ends."""
@@ -133,13 +140,15 @@ def page(title: str, paid: str, charts: Sequence[Chart]) -> str:
 
 
 def _figure(chart: Chart) -> str:
+    return f"<section><h2>{html.escape(chart.title)}</h2>{picture(chart)}</section>"
+
+
+def picture(chart: Chart) -> str:
+    """A chart as bars, and the line below it."""
     shown = list(zip(chart.names, chart.values, chart.error or (0.0,) * len(chart.values), strict=True))[:MAX_BARS]
     more = len(chart.values) - len(shown)
     said = " ".join(text for text in (chart.said, f"{more:,} more are in the tables." if more else "") if text)
-    return (
-        f"<section><h2>{html.escape(chart.title)}</h2>{_bars(chart.title, shown)}"
-        f'<p class="soft">{html.escape(said)}</p></section>'
-    )
+    return f'{_bars(chart.title, shown)}<p class="soft">{html.escape(said)}</p>'
 
 
 def _bars(title: str, shown: list[tuple[str, float, float]]) -> str:
@@ -206,6 +215,11 @@ class Release(ABC):
         """The pictures of its page."""
         return []
 
+    def page(self, charts: Sequence[Chart], written: Written) -> str:
+        """Its page, with these pictures: HTML that fetches nothing. `written`: how the files beside it end."""
+        del written
+        return page(self.title(), str(self.paid), charts)
+
     def save(self, path: str | Path, written: Written = "parquet") -> None:
         """Write it into a folder: a Parquet or CSV file for each table, `release.json`, and a page to read.
 
@@ -262,7 +276,7 @@ class ReleaseFiles:
         check_written(written)
         described = self.description() | {"tables": {name: f"{name}.{written}" for name in self.tables}}
         made = {f"{name}.{written}": _written(table, written) for name, table in self.tables.items()}
-        shown = page(self.release.title(), str(self.release.paid), self.charts)
+        shown = self.release.page(self.charts, written)
         return made | {PAGE: shown.encode(), DESCRIPTION: _json(described)}
 
     def save(self, path: str | Path, written: Written = "parquet") -> None:

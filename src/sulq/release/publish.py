@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.oracle import Oracle, Progress, ask_as_laid_out
+from sulq.answers.law_choice import LawName
+from sulq.answers.oracle import LaidOutOracle, Oracle, Progress, ask_as_laid_out
 from sulq.answers.released import Released, kept_rows
 from sulq.answers.reuse import name_of, nothing, rearranged
 from sulq.errors import QuestionError
@@ -255,6 +256,19 @@ def publish(
     Raises:
         QuestionError: `bad-parameter`, or what is wrong with a question; nothing is spent.
     """
+    return weighed_publication(db, questions, division=division, spend=spend, progress=progress)
+
+
+def weighed_publication(
+    db: Oracle,
+    questions: Sequence[Published],
+    *,
+    division: Literal["planned", "even"] = "planned",
+    weights: Sequence[float] | None = None,
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+) -> Transcript:
+    """What `publish` does, where some questions may count more than others; `weights`: how much each counts."""
     given: list[object] = list(questions) if isinstance(questions, (list, tuple)) else []
     checked(0 < len(given) <= MAX_QUESTIONS, f"questions is a list of 1 to {MAX_QUESTIONS} SELECT statements.")
     checked(all(isinstance(one, (str, *QUESTIONS)) for one in given), "Each question is SQL, or of the language.")
@@ -266,7 +280,9 @@ def publish(
     database = facts.catalogue.tables
     public = _read_by(database, facts.unit, spend)  # so that a question is read here as it will be later
     parts = [_question(one, public, spend) for one in asked]
-    whole = _together(parts, _planned(db, asked, parts, spend) if division == "planned" else ())
+    counted = [] if weights is None else [Fraction(weight) for weight in weights]
+    planned = _planned(db, asked, parts, spend, weights) if division == "planned" else []
+    whole = _together(parts, planned or counted)
     tell = progress or (lambda _done, _planned: None)
     tell(0, 1)
     answered = cast("Answers", ask_as_laid_out(db, whole, spend))
@@ -317,7 +333,11 @@ def _singles(question: Question | None) -> tuple[Single, ...]:
 
 
 def _planned(
-    db: Oracle, asked: Sequence[Published], parts: Sequence[Question | None], spend: Loss | None
+    db: Oracle,
+    asked: Sequence[Published],
+    parts: Sequence[Question | None],
+    spend: Loss | None,
+    weights: Sequence[float] | None,
 ) -> list[Fraction]:
     """What part of the spend each query gets; nothing, for even parts, where a plan says nothing.
 
@@ -332,7 +352,8 @@ def _planned(
         or isinstance(spend, (type(None), Queries, EpsilonKeys))
     ):
         return []
-    spends = Sql(db).plan(texts, spend=spend).spends
+    law: LawName | None = "gaussian" if isinstance(spend, EpsilonDelta) else None
+    spends = Sql(LaidOutOracle(db)).plan(texts, spend=spend, weights=weights, law=law).spends
     return [Fraction(amount(one)) for one in spends if not isinstance(one, (Queries, EpsilonKeys))]
 
 

@@ -80,6 +80,14 @@ class SqlAnswer:
         low = [_ends(values, low) for values, low, _ in found]
         return self._whole(low), self._whole([_ends(values, high) for values, _, high in found])
 
+    def with_ends(self, level: float = 0.95) -> list[tuple[str, list[object], Ends | None]]:
+        """Each column's name and cells, and the ends of their intervals at a level where it has error bars."""
+        bars = self._intervals(beta_beside(level))
+        return [
+            (name, list(column.values), ends)
+            for name, column, ends in zip(self.columns, self.table.columns, bars, strict=True)
+        ]
+
     def bars(self, beta: float) -> Iterator[tuple[object, object, object]]:
         """Each cell of the columns that have error bars, with the ends of its own."""
         ends = self._intervals(beta)
