@@ -33,8 +33,8 @@ FOR_EVER: Final = """For ever. The promise holds against readers with any other 
     now and later. Nothing that is computed from this report weakens it."""
 ADDS_UP: Final = """It is about this report. Whatever else is published from the same data about the same {one}s adds to
     it, and a ledger keeps the sum."""
-TRUE_OF_MANY: Final = """What is true of many: a report that finds a group to be ill more often tells that of every {one}
-    of the group, in the data or not."""
+TRUE_OF_MANY: Final = """What is true of many: a report that finds a group to be ill more often tells that of every
+    {one} of the group, in the data or not."""
 DECLARED_PUBLIC: Final = """What was declared public: the tables and columns there are, the values a category may have,
     and the bounds that numbers are held in."""
 GROUPS: Final = """Groups of {one}s together, such as a family, are protected less: for two the factor above is
