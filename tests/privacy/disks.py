@@ -81,7 +81,9 @@ class VolatileDisk(Disk):
     the toss of a coin, whatever the order it was written in; one sector may be
     torn in two. A created or deleted name is durable once its directory was
     synced, which SQLite's own file system does with the first sync of a new
-    journal and with a deletion that asks for it. `honest` off, syncs do nothing.
+    journal and with a deletion that asks for it. Until then a name that was deleted
+    and created again holds either what it held before, or what was written to the
+    new file: never some sectors of each. `honest` off, syncs do nothing.
     """
 
     def __init__(self, cut_at: int, draw: random.Random, *, honest: bool = True) -> None:
@@ -107,10 +109,9 @@ class VolatileDisk(Disk):
             if self._honest:
                 self._durable[path] = Path(path).read_bytes()
                 self._pending[path] = []
-        elif act == "delete":
-            if offset and self._honest:
-                self._durable[path] = None
-                self._pending[path] = []
+        elif act == "delete" and offset and self._honest:
+            self._durable[path] = None
+            self._pending[path] = []
         else:
             self._pending[path].append((act, offset, data))
 
@@ -121,9 +122,15 @@ class VolatileDisk(Disk):
 
     def settle(self) -> None:
         """Leave on the real file system what the disk holds after the power is back."""
-        for path, durable in self._durable.items():
-            pending = self._pending[path]
-            file = Path(path)
+        for path, kept in self._durable.items():
+            file, files = Path(path), [[]]  # what was written to the file of this name, and to those after a deletion
+            for one in self._pending[path]:
+                if one[0] == "delete":
+                    files.append([])
+                else:
+                    files[-1].append(one)
+            which = self._draw.randrange(len(files))  # the one that the directory names
+            durable, pending = (None if which else kept), files[which]
             if durable is None and not (pending and self._draw.random() < 0.5):
                 file.unlink(missing_ok=True)
                 continue
