@@ -41,7 +41,7 @@ class Handles(ColumnChoice):
         return Handles(self.names, restricted(self.oracle, condition))
 
 
-class Split(NamedTuple):
+class PeopleSplit(NamedTuple):
     """Two parts of the people, each asked as a database is: `train, test = db.split(test=0.2)`."""
 
     train: NamedAsks
@@ -100,7 +100,7 @@ class RelationAsks(ABC):
         """The rows of the first table for which a condition holds, asked as a database is."""
         return self.asking(restricted(self._oracle, condition))
 
-    def split(self, test: float = 0.2, *, salt: int = 0) -> Split:
+    def split(self, test: float = 0.2, *, salt: int = 0) -> PeopleSplit:
         """Divide the people by a public hash into those to learn from and those to test by (SR11).
 
         All rows of a person, in every private table, are in one part. How many people that is, is private. What is
@@ -115,7 +115,7 @@ class RelationAsks(ABC):
             raise QuestionError("bad-literal", "A salt is a whole number, 0 or more.")
         _divisible(self.facts)
         train, few = divided(self._oracle, (count, taken), salt)
-        return Split(self.asking(train), self.asking(few))
+        return PeopleSplit(self.asking(train), self.asking(few))
 
     def __getitem__(self, names: str | Sequence[str]) -> Handles:
         """Private handles on columns: db["smoker"], db[["age", "income"]], db[["visits.year", "visits.income"]]."""

@@ -117,11 +117,14 @@ def _open(question: OpenSums, over: Shape) -> tuple[Key, ...]:
     return tuple(Key(fn, ()) for fn in question.by)
 
 
+BELOW: Final = "Divide the people in the tables that it is made of: db.split()."
+
+
 def allowed(fn: RowFn, over: Relation, facts: Facts) -> None:
     """Refuse what would tell the rows of `over` apart by their place where a neighbour shifts places (S0.7, SR11)."""
     unit = facts.unit
     if isinstance(fn, (Position, Bucket)) and not isinstance(over, Table):
-        raise QuestionError("needs-position", "A derived table has no places and no buckets.")
+        raise QuestionError("needs-position", "A derived table has no places and no buckets.", BELOW)
     if isinstance(fn, (Position, Bucket)) and isinstance(over, Table) and facts.table_of(over.name).public:
         raise QuestionError("needs-position", "A public table has no people to be bucketed.")
     if isinstance(fn, Position) and not unit.positions_are_public:

@@ -107,10 +107,6 @@ class RowsBody(Body):
             raise ValueError("name a table or a view, not both")
         return self
 
-    def rows(self, asks: NamedAsks) -> NamedAsks:
-        """What is asked of these rows."""
-        return rows_of(asks, self.table, self.view)
-
 
 class LearnBody(RowsBody):
     """What every learner's job names: the columns to learn from, and what to pay."""
@@ -144,7 +140,7 @@ def learner_kind(learner: type[Learner]) -> JobKind:
         label = getattr(asked, "y", None)
 
         def fit(progress: Progress) -> Learner:
-            rows = asked.rows(asks)
+            rows = rows_of(asks, asked.table, asked.view)
             y = None if label is None else rows[label]
             return model.fit(rows[asked.x], y, spend=loss_of(asked.spend), progress=progress, bounds=asked.bounds)
 
@@ -186,7 +182,8 @@ def release_kind(publishing: Publishing) -> JobKind:
 
         def publish(tell: Progress) -> Found:
             with at_most(MAX_SYNTHETIC_ROWS):
-                return publishing(asked.rows(asks), **named, spend=loss_of(asked.spend), progress=tell)
+                rows = rows_of(asks, asked.table, asked.view)
+                return publishing(rows, **named, spend=loss_of(asked.spend), progress=tell)
 
         work = Stepwise(publish)
         yield from work.steps()
