@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -323,13 +325,15 @@ def test_a_declared_size_goes_no_further_than_its_table_SR6() -> None:
         assert sum(means) == pytest.approx(PEOPLE["age"].sum(), rel=1e-3)
 
 
-def test_releases_and_choices_take_some_of_the_rows(db) -> None:
+def test_releases_and_choices_take_some_of_the_rows(db, tmp_path: Path) -> None:
     """A contingency table of a table, a published query of a view, a chosen category, and statistics by chosen rows."""
     visits = exact(db).table("visits")
     table = sulq.release.contingency(visits, ["kind", "year"], [["kind"]], spend=PAY)
     assert sum(table.marginal(["kind"]).to_dict()["value"]) == pytest.approx(len(VISITS), abs=1)
     told = sulq.release.publish(db.view(JOIN), ["SELECT zone, COUNT(*) AS n FROM view GROUP BY zone"], spend=PAY)
     assert told.paid.spent == PAY
+    told.save(tmp_path / "told")
+    assert repr(sulq.release.load(tmp_path / "told")[0]) == repr(told[0])
     chosen = sulq.select.choose(visits.where(col("year") > 2001), "kind", spend=PAY)
     assert chosen.candidate == VISITS["kind"][VISITS["year"] > 2001].mode()[0]
     phi = sulq.learn.StatisticalQueries(visits, spend=Epsilon(100), queries=4, beta=0.05).stat(

@@ -143,13 +143,17 @@ class DerivedTable(TableFacts):
     `found`: its shape. `bound`: how many rows of a person are kept in the one table that it is of, where they are.
     """
 
-    found: Shape | None = None
+    found: Shape | None = None  # as fields of the base have defaults; it is always there
     bound: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.found is None:
+            raise QuestionError("bad-question", "A derived table has a shape.")
 
     @property
     def made(self) -> Shape:
         """Its shape, with the columns as they are named here."""
-        assert self.found is not None  # noqa: S101 - for the type checker: fields of the base have defaults
+        assert self.found is not None  # noqa: S101 - for the type checker
         return replace(self.found, schema=self.schema)
 
     @property
