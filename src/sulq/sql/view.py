@@ -10,7 +10,7 @@ from sulq.language.facts import Facts
 from sulq.language.relation import Relation, Select, Table, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.shape import shape
-from sulq.sql.compile import SqlCompiler
+from sulq.sql.compile import SqlCompiler, elsewhere
 from sulq.sql.parse import syntax
 from sulq.sql.parse.syntax import SqlRefused
 from sulq.sql.parse.text import Parsed, parse
@@ -47,7 +47,7 @@ def view_rows(text: str, facts: Facts, read: Callable[[str], Parsed] = parse) ->
     try:
         found = _of(parsed.query, facts)
     except SqlRefused as refused:
-        raise refused.located(text) from None
+        raise elsewhere(refused, facts).located(text) from None
     except RecursionError:
         raise QuestionError("too-large", "The query is nested too deeply.") from None
     shape(found.relation if found.where is None else Where(found.relation, found.where), facts)
