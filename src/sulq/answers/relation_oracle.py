@@ -64,10 +64,11 @@ class RowsOracle(ABC):
         return self.oracle.stored(self.translated(question), spend=spend)
 
     def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
-        """What would be left after each of these losses; free."""
-        if not isinstance(self.oracle, ForecastingOracle):
-            raise QuestionError("not-available", "Nothing is debited here: there is no budget to forecast.")
-        return self.oracle.afford(events)
+        """What would be left after each of these losses; where nothing is debited, as much as now. Free."""
+        if isinstance(self.oracle, ForecastingOracle):
+            return self.oracle.afford(events)
+        facts = self.oracle.facts
+        return tuple(BudgetLeft(facts.remaining, facts.rho) for _ in events)
 
     def translated(self, question: Question) -> Question:
         """The question of these rows, as the Oracle behind is asked it."""

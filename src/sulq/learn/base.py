@@ -308,7 +308,7 @@ def _checked(learner: Learner, X: object, y: object) -> ColumnChoice | None:
         raise QuestionError("bad-question", *_apart(X, y))
     if len(y) != 1 or y.names[0] in X.names:
         raise QuestionError("bad-question", "y is one column, and none of X.", HANDLES)
-    return ColumnChoice(y.names, X.oracle)
+    return y if y.oracle is X.oracle else ColumnChoice(y.names, X.oracle)
 
 
 def _apart(X: ColumnChoice, y: ColumnChoice) -> tuple[str, str]:
