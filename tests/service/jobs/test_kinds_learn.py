@@ -232,7 +232,7 @@ def test_the_document_shows_every_learner(door: Door) -> None:
     for learner in (*learn.LEARNERS,):
         kind = told[learner.__name__]
         assert kind["form"]["kind"] == learner.kind
-        names = {field["name"] for field in kind["form"]["fields"]} | {"x", "spend", "bounds"}
+        names = {field["name"] for field in kind["form"]["fields"]} | {"x", "spend", "bounds", "table", "view"}
         names |= {"y"} if learner.kind != "unsupervised" else set()
         assert set(kind["parameters"]["properties"]) == names
         assert kind["parameters"]["additionalProperties"] is False
