@@ -50,6 +50,7 @@ from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Uni
 from sulq.language.rowfn import ROW_FUNCTIONS, Bucket, Col, Each, Lit, Lookup, Route
 from sulq.language.rows_choice import AutoUnit, RowsChoice
 from sulq.language.score import Contrast, Diagonal, Distance, Linear, NegAbs, NegL1, NegMaxAbs, Rank
+from sulq.language.shape import DerivedTable, Shape
 from sulq.language.space import Box, Candidates, Cube, Points
 from sulq.language.statistic import (
     Aggregated,
@@ -183,6 +184,15 @@ utilities = st.builds(
     st.integers(1, 9), st.booleans(),
 )  # fmt: skip
 properties = st.sampled_from([Property(), Property(("few",), 3)])
+shapes = st.builds(
+    Shape,
+    st.just(SCHEMA),
+    st.integers(0, 99),
+    owned=st.booleans(),
+    fixed=st.booleans(),
+    public=st.booleans(),
+    most=st.integers(0, 99),
+)
 estimators = st.builds(
     Estimator,
     st.just("own"),
@@ -290,6 +300,10 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
         st.just(()),
         st.none() | st.just(GRAPH),
         st.lists(estimators, max_size=2).map(tuple),
+    ),
+    Shape: shapes,
+    DerivedTable: st.builds(
+        DerivedTable, st.just(SCHEMA), public=st.booleans(), found=shapes, bound=st.none() | st.integers(1, 9)
     ),
     Table: st.builds(Table, texts),
     Where: st.builds(Where, relations, expressions.conditions(1)),

@@ -82,6 +82,23 @@ def test_bounds_are_searched_by_an_option(app: typer.Typer) -> None:
     assert learning.load("m.json").bounds_.keys() == {"age", "income"}
 
 
+@pytest.mark.usefixtures("folder")
+def test_rows_are_named_by_options(app: typer.Typer) -> None:
+    """`--view` for a derived table, `--table` for one of several; both together, or an unknown one, are refused."""
+    words = ["kmeans", "people.parquet", "--epsilon", "2", "--x", "age,double"]
+    sql = "SELECT age, cost * 2 AS double FROM people WHERE ill"
+    found = CliRunner().invoke(app, [*words, "--view", sql, "--out", "m.json"], env={"COLUMNS": "200"})
+    assert found.exit_code == 0, found.output + repr(found.exception)
+    assert learning.load("m.json").feature_names_in_ == ("age", "double")
+    words[-1] = "age,cost"
+    assert CliRunner().invoke(app, [*words, "--table", "people"]).exit_code == 0
+    both = ["--table", "people", "--view", sql]
+    for more, code in ((["--table", "visits"], "unknown-table"), (both, "bad-question")):
+        refused = CliRunner().invoke(app, [*words, *more]).exception
+        assert isinstance(refused, SulqError)
+        assert refused.code == code
+
+
 def test_the_help_is_the_signature(app: typer.Typer) -> None:
     """The learners are listed with what they do; each has its parameters with defaults and help."""
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "200"}).output

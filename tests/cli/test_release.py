@@ -103,6 +103,15 @@ def test_a_table_of_forty_attributes_is_a_command(folder: Path) -> None:
     assert made.marginal([WIDE[39], WIDE[0]]).values.shape == (2, 2)
 
 
+def test_rows_are_named_by_options(folder: Path) -> None:
+    """A contingency table of a derived table, by a SELECT."""
+    sql = "SELECT city, age > 40 AS old FROM people WHERE ill"
+    asked = ["release", "contingency", "people.parquet", "--attributes", "city,old", "--marginals", "city,old"]
+    found = CliRunner().invoke(app, [*asked, "--view", sql, "--epsilon", "1", "--out", "made"], env={"COLUMNS": "200"})
+    assert found.exit_code == 0, found.output + repr(found.exception)
+    assert release.load(folder / "made").names == ("city", "old")
+
+
 def test_the_help_is_the_signature() -> None:
     """The releases are listed with what they do; each has its parameters with defaults and help."""
     shown = CliRunner().invoke(app, ["release", "--help"], env={"COLUMNS": "200"}).output

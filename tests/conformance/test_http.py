@@ -45,6 +45,13 @@ from tests.sql.queries import Grammar, opened, tables
 
 PAY = Epsilon(1)
 BATCH = 25
+
+
+def line(db: NamedAsks) -> str:
+    """What is learned of two columns, as text."""
+    return json.dumps(sulq.learn.LinearRegression().fit(db[["age"]], db["income"], spend=PAY).to_json())
+
+
 Program = Callable[[NamedAsks], object]
 OLD = col("age") > 40
 PROGRAMS: dict[str, Program] = {
@@ -97,6 +104,16 @@ PROGRAMS: dict[str, Program] = {
     "ask, a point of a space": lambda db: db.ask(
         sulq.Holistic(sulq.ToUnique(("age",)), space=sulq.Box(0, 1000, 10)), spend=PAY
     ),
+    "table": lambda db: db.table("survey").count(by="city", spend=PAY),
+    "table, unknown": lambda db: db.mean("income", table="visits", spend=PAY),
+    "view": lambda db: db.view("SELECT income, age > 40 AS old FROM survey").mean("income", by="old", spend=PAY),
+    "view, in SQL": lambda db: db.view("SELECT income * 2 AS twice FROM survey").sql(
+        "SELECT AVG(twice) FROM view", spend=PAY
+    ),
+    "view, learned": lambda db: line(db.view("SELECT age, income FROM survey WHERE age > 30")),
+    "view, released rows": lambda db: db.view("SELECT city, COUNT(*) AS n FROM survey GROUP BY city"),
+    "where": lambda db: db.where(OLD).median("income", spend=PAY),
+    "split": lambda db: [part.count(spend=PAY) for part in db.split(test=0.25)],
     "ask, an estimator nobody named": lambda db: db.ask(
         sulq.Holistic(sulq.Aggregated("secret", ("age",), 3, 0, 1)), spend=PAY
     ),
@@ -257,3 +274,45 @@ def test_random_queries_over_http_are_answered_as_here(tmp_path: Path) -> None:
                     assert told(client.sql(sql, spend=PAY)) == told(answer), sql
                     body = {"sql": sql, "spend": {"epsilon": 1}}
                     assert door.post("/v1/datasets/survey/sql", body, "owner").json() == sql_json(answer), sql
+
+
+JOINED = (
+    "SELECT v.cost, v.minutes, p.age, p.married, r.zone FROM people p JOIN visits v ON p.pid = v.pid "
+    "JOIN regions r ON p.region = r.code"
+)
+ROWS: dict[str, Program] = {
+    "a table": lambda db: db.table("visits").mean("cost", by="kind", spend=PAY),
+    "a table by its name": lambda db: db.median("minutes", table="visits", spend=PAY),
+    "a column that another table has": lambda db: db.sum("cost", spend=PAY),
+    "a join": lambda db: db.view(JOINED).mean("cost", by=["zone", "married"], spend=PAY),
+    "a person's rows": lambda db: db.view("SELECT pid, COUNT(*) AS n FROM visits GROUP BY pid").max("n", spend=PAY),
+    "both parts": lambda db: [part.table("visits").count(by="kind", spend=PAY) for part in db.split(test=0.3)],
+    "both parts of a join": lambda db: [part.sum("cost", spend=PAY) for part in db.view(JOINED).split(test=0.3)],
+    "SQL on a part": lambda db: db.split()[0].sql(f"SELECT AVG(cost) AS a FROM ({JOINED}) AS t", spend=PAY),
+    "what is learned of a part": lambda db: json.dumps(
+        sulq.learn.LinearRegression().fit(
+            (rows := db.view(JOINED).split()[0])[["age", "minutes"]], rows["cost"], spend=PAY, bounds="auto"
+        ).to_json()
+    ),
+    "handles": lambda db: json.dumps(
+        sulq.learn.KMeans(2).fit(db[["visits.cost", "visits.minutes"]].where(col("paid")), spend=PAY).to_json()
+    ),
+    "a release": lambda db: repr(
+        sulq.release.contingency(db.table("visits"), ["kind", "paid"], [["kind"]], spend=PAY).marginal(["kind"]).values
+    ),
+    "X and y of two tables": lambda db: sulq.learn.LinearRegression().fit(db[["age"]], db["visits.cost"], spend=PAY),
+}  # fmt: skip
+
+
+def test_some_of_the_rows_are_asked_over_http_as_here(tmp_path: Path) -> None:
+    """One table of several, joins, parts of the people, and what is learned and released of them; and the refusals."""
+    with opened(tables(counts.generator("rows over http"))) as database:
+        office = without_noise(tmp_path, database)
+        with far(office) as client:
+            here = sulq.testing.exact(database)
+            for name, program_of in ROWS.items():
+                found = outcome(program_of, here)
+                assert outcome(program_of, client) == found, name
+                refused = name in ("a column that another table has", "X and y of two tables")
+                assert (isinstance(found, tuple) and found[0] == "QuestionError") == refused, (name, found)
+        office.access.close()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from sulq.answers.relation_oracle import with_sources
 from sulq.language.domain import Int, Schema
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
-from sulq.language.relation import RELATIONS, Join, Select, Table
-from sulq.language.rowfn import Col
+from sulq.language.relation import RELATIONS, Distinct, Join, Relation, Select, Table, Where
+from sulq.language.rowfn import Bucket, Col, RowFn
 from sulq.language.shape import shape
 from sulq.language.tally import Groups
 from sulq.sources.duckdb.engine import DuckEngine, MemoryEngine
@@ -120,6 +123,49 @@ def test_spark_derives_the_rows_of_the_oracle_T15() -> None:
         engine.close()
         seed += 1
     assert {Table, Select} <= seen
+
+
+def parted(relation: Relation, facts: Tables, part: RowFn) -> Relation:
+    """The relation of a part of the people: of each private table their rows."""
+    if isinstance(relation, Table):
+        return relation if facts.table_of(relation.name).public else Where(relation, part)
+    return with_sources(relation, [parted(source, facts, part) for source in relation.sources()])
+
+
+def test_parts_of_the_people_are_alike_on_every_engine_and_add_up_SR11(tmp_path: Path) -> None:
+    """A part of the people within a relation: the same integers everywhere, and both parts' rows are all rows.
+
+    Of rows that are told apart and merged (`Distinct`) both parts can hold one, so that these are only compared.
+    """
+    planned = count("sums over parts of the people", short=40, long=2_000)
+    done, seed, divided = 0, 5 * 10**6, 0
+    while done < planned:
+        rng = counts.generator(f"relations {seed}")
+        world = relations.world(rng)
+        draw = relations.Relations(rng, world.facts)
+        engines = opened(world, tmp_path, rng)
+        if done < planned / 20:
+            frames = world.dataset(lambda _, table: spark.frame(table, 2))
+            engines["spark"] = SparkEngine(frames)
+        for _ in range(3):
+            relation = draw.relation(rng.randint(0, 3))
+            part = Bucket(3, rng.randint(0, 9)).isin([0])
+            tally = draw.tally(relation)
+            several = [replace(tally, over=parted(relation, world.facts, each)) for each in (part, ~part)]
+            want = [engines["memory"].sums(one).open().tolist() for one in (*several, tally)]
+            rows = [np.array(found)[:, 0] for found in want]
+            if Distinct not in kinds(relation) and not shape(relation, world.facts).public:
+                assert (rows[0] + rows[1] == rows[2]).all(), f"seed {seed}"
+                divided += bool(rows[0].any() and rows[1].any())
+            for name, engine in engines.items():
+                assert [engine.sums(one).open().tolist() for one in several] == want[:2], f"seed {seed}, {name}"
+                done += 1
+        for engine in engines.values():
+            engine.close()
+        for path in tmp_path.iterdir():
+            path.unlink()
+        seed += 1
+    assert divided  # people of both parts are often there
 
 
 def altered(before: list[relations.Row], after: list[relations.Row]) -> int:

@@ -137,3 +137,13 @@ def test_a_tower_of_with_queries_is_refused_T74() -> None:
     tower += [f"t{i} AS (SELECT a.pid FROM t{i - 1} a JOIN t{i - 1} b ON a.pid = b.pid)" for i in range(1, 21)]
     error = refused(f"WITH {', '.join(tower)} SELECT COUNT(*) FROM t20")
     assert error.code == "too-large"
+
+
+def test_a_column_that_another_table_has_is_refused_with_its_name() -> None:
+    """Whatever its case; one that no table has is refused as before."""
+    for column in ("cost", "COST", "p.cost"):
+        found = refused(f"SELECT AVG({column}) AS a FROM people p")
+        assert found.code == "unknown-column"
+        assert "; table visits has it, at line 1, column 12." in found.message
+        assert "FROM" in found.remedy
+    assert "has it" not in refused("SELECT AVG(height) AS a FROM people").message

@@ -41,6 +41,7 @@ from sulq.language.relation import RELATIONS
 from sulq.language.rowfn import ROW_FUNCTIONS
 from sulq.language.rows_choice import AutoUnit, RowsChoice
 from sulq.language.score import SCORES
+from sulq.language.shape import DerivedTable, Shape
 from sulq.language.space import SPACES
 from sulq.language.statistic import STATISTICS, Graph
 from sulq.language.tally import Block, Key, Tally
@@ -342,7 +343,8 @@ LOSSES: Final = (Epsilon, EpsilonDelta, EpsilonKeys, Queries, Rho, SubLinear)
 EVENTS: Final = (AutoUnit, Draw, Event, Receipt, RowsChoice, SignedReceipt, Split, Unit)
 LAWS: Final = typing.get_args(Law)
 HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
-PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
+TABLES: Final = (DerivedTable, Facts, Heavy, Schema, Shape, TableFacts)
+PLANS: Final = (*TABLES, Block, Key, Part, Plan, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 # Estimates from reports are read where the reports are, and travel in no answer.
 READINGS: Final = tuple(cls for cls in typing.get_args(Reading) if cls is not Estimated)
 ANSWERS: Final = (Answer, Answers, Bed, BudgetLeft, Noise, Released, *READINGS)

@@ -16,11 +16,12 @@ from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
 from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
-from sulq.answers.oracle import ColumnChoice, Oracle, chosen
+from sulq.answers.oracle import Oracle, chosen
 from sulq.answers.plan import Plan
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
 from sulq.api.questions import By, Keys, Pay, Where
+from sulq.api.relations import RelationAsks, of_table
 from sulq.api.run_forecast import run_forecast
 from sulq.api.sql_asks import SqlAsks
 from sulq.api.whole_table import WholeTableAsks
@@ -45,7 +46,7 @@ def _joint_designs(questions: Mapping[int, Sums], weights: Mapping[int, float], 
     return cast("Iterable[Designs]", made)
 
 
-class NamedAsks(SqlAsks, WholeTableAsks):
+class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer
@@ -112,12 +113,8 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """Price, sensitivity, mechanism and accuracy of a question; free."""
         return self._oracle.foresee(question, spend=chosen(self._oracle, question, spend, law))
 
-    def __getitem__(self, names: str | Sequence[str]) -> ColumnChoice:
-        """Private handles on columns, as learners take them: db[["age", "income"]], db["smoker"]."""
-        listed = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, (list, tuple)) else ()
-        if not listed or not all(isinstance(name, str) for name in listed):
-            raise QuestionError("bad-question", 'A database is asked for columns by name: db["a"], db[["a", "b"]].')
-        return ColumnChoice(listed, self._oracle)
+    def __repr__(self) -> str:
+        return f"<sulq asks of {self.facts.table}; private>"
 
     def asking(self, oracle: Oracle) -> NamedAsks:
         """The same named asks on another Oracle."""
@@ -125,11 +122,13 @@ class NamedAsks(SqlAsks, WholeTableAsks):
 
     # -- named asks
 
+    @of_table
     def count(
         self,
         where: Where = None,
         *,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         within: float | None = None,
         beta: float = 0.05,
@@ -141,12 +140,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         question = Sums((Lit(1),), where, self._keys(by))
         return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
+    @of_table
     def sum(
         self,
         value: object,
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         within: float | None = None,
         beta: float = 0.05,
@@ -165,12 +166,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
             lambda item, paid: self._sums(questions.total(self.facts, item, where, partition), "sum", paid),
         )  # fmt: skip
 
+    @of_table
     def histogram(
         self,
         value: object,
         bins: int | Sequence[float | int | str] | None = None,
         *,
         where: Where = None,
+        table: str | None = None,
         spend: Loss | None = None,
         within: float | None = None,
         beta: float = 0.05,
@@ -182,12 +185,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         question = Sums((Lit(1),), where, (questions.binned(self.facts, named(value), bins),))
         return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
+    @of_table
     def mean(
         self,
         value: object,
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         within: float | None = None,
         beta: float = 0.05,
@@ -212,6 +217,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         answer = bounded_ask(self._oracle, (fn, where, partition), pay, ask, mean=True)
         return replace(answer, notes=(*notes, *answer.notes))
 
+    @of_table
     def variance(
         self,
         value: object,
@@ -219,6 +225,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         where: Where = None,
         by: By = None,
         ddof: int = 0,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -226,6 +233,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """The variance of a bounded number over the rows where it is present."""
         return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=False)
 
+    @of_table
     def std(
         self,
         value: object,
@@ -233,6 +241,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         where: Where = None,
         by: By = None,
         ddof: int = 0,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -240,6 +249,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """The standard deviation of a bounded number over the rows where it is present."""
         return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=True)
 
+    @of_table
     def covariance(
         self,
         columns: Sequence[object],
@@ -248,6 +258,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         by: By = None,
         norm: Literal["l1", "l2"] | None = None,
         bound: float | None = None,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -267,6 +278,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
         return self._read(lambda _: found, Pay(spend, fresh=fresh, law=law), pairs, square=True)
 
+    @of_table
     def quantile(
         self,
         value: object,
@@ -274,6 +286,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -292,12 +305,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
             where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
         )  # fmt: skip
 
+    @of_table
     def median(
         self,
         value: object,
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -306,12 +321,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """The median of a bounded number."""
         return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval)
 
+    @of_table
     def min(
         self,
         value: object,
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -320,12 +337,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """The smallest value of a bounded number."""
         return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh, law=law), interval=interval)
 
+    @of_table
     def max(
         self,
         value: object,
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
@@ -334,12 +353,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """The largest value of a bounded number."""
         return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh, law=law), interval=interval)
 
+    @of_table
     def count_distinct(
         self,
         value: object,
         *,
         where: Where = None,
         by: By = None,
+        table: str | None = None,
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,

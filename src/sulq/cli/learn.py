@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sulq.api.relations import rows_of
 from sulq.cli import signature
 from sulq.cli.open import asked
-from sulq.cli.query import BoundsOf, ConfigOf, EpsilonOf, RhoOf, spend_of
+from sulq.cli.query import BoundsOf, ConfigOf, EpsilonOf, RhoOf, TableOf, ViewOf, spend_of
 from sulq.cli.show import console
 from sulq.cli.signature import DeltaOf, check_writable, chosen, progress
 from sulq.errors import QuestionError
@@ -30,7 +31,7 @@ def command(learner: type[Learner]) -> Callable[..., None]:
     options: dict[str, Any] = {"x": XOf, "y": YOf, "epsilon": EpsilonOf, "delta": DeltaOf, "rho": RhoOf, "out": OutOf}
     if not asks.supervised:
         del options["y"]
-    options |= {"bounds": BoundsOf, "config": ConfigOf}
+    options |= {"table": TableOf, "view": ViewOf, "bounds": BoundsOf, "config": ConfigOf}
     return signature.command(asks, options, lambda dataset, given: _run(learner, asks, dataset, given))
 
 
@@ -44,8 +45,9 @@ def _run(learner: type[Learner], asks: Form, dataset: str, given: dict[str, Any]
         raise QuestionError("bad-question", f"{asks.name} needs a column to predict.", "Name it: --y smoker.")
     check_writable(given["out"], "model")
     with asked(dataset, given["config"]) as db, progress(asks.name) as tell:
-        label = db[given["y"]] if asks.supervised else None
-        model.fit(db[names], label, spend=spend, progress=tell, bounds=given["bounds"])
+        rows = rows_of(db, given["table"], given["view"])
+        label = rows[given["y"]] if asks.supervised else None
+        model.fit(rows[names], label, spend=spend, progress=tell, bounds=given["bounds"])
         left = db.remaining
     console.print(text(model), markup=False)
     for name, (low, high) in getattr(model, "bounds_", {}).items():

@@ -50,6 +50,13 @@ IntervalOf = Annotated[
     bool,
     typer.Option("--interval/--no-interval", help="Buy intervals of chosen quantiles; without, they are nearer."),
 ]
+TableOf = Annotated[
+    str | None, typer.Option("--table", metavar="NAME", help="Of several tables, the one that is meant.")
+]
+ViewOf = Annotated[
+    str | None,
+    typer.Option("--view", metavar="SQL", help="In place of a table, a SELECT of rows: a join, for example."),
+]
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read.")]
 
 FormatOf = Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="How answers are printed.")]

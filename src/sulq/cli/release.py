@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from sulq.api.relations import rows_of
 from sulq.cli import signature
 from sulq.cli.open import asked
-from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, spend_of
+from sulq.cli.query import ConfigOf, EpsilonOf, RhoOf, TableOf, ViewOf, spend_of
 from sulq.cli.show import console
 from sulq.cli.signature import DeltaOf, check_writable, chosen, progress
 from sulq.errors import QuestionError
@@ -28,7 +29,7 @@ def command(publishing: Publishing) -> Callable[..., None]:
     asks = form(publishing)
     options: dict[str, Any] = {"epsilon": EpsilonOf, "delta": DeltaOf, "rho": RhoOf}
     options |= {"out": FolderOf, "format": WrittenOf} if asks.kind == "release" else {"out": FileOf}
-    options["config"] = ConfigOf
+    options |= {"table": TableOf, "view": ViewOf, "config": ConfigOf}
     return signature.command(asks, options, lambda dataset, given: _run(publishing, asks, dataset, given))
 
 
@@ -42,7 +43,7 @@ def _run(publishing: Publishing, asks: Form, dataset: str, given: dict[str, Any]
     if out is not None and asks.kind == "release":
         replaced(out)
     with asked(dataset, given["config"]) as db, progress(asks.name) as tell:
-        found = Published(publishing(db, **named, spend=spend, progress=tell))
+        found = Published(publishing(rows_of(db, given["table"], given["view"]), **named, spend=spend, progress=tell))
         left = db.remaining
     if out is not None:  # before anything else: what was paid for is kept
         found.save(out, given.get("format") or "parquet")

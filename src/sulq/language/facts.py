@@ -67,9 +67,27 @@ class TableFacts:
         """Whether nothing but its columns is declared."""
         return self == TableFacts(self.schema)
 
+    @property
+    def noted(self) -> str:
+        """What else is said of it, beside its columns."""
+        return ""
+
     def refers(self, column: str) -> str | None:
         """The table a column is declared to refer to."""
         return dict(self.references).get(column)
+
+    def owner(self, unit: Unit) -> str | None:
+        """The column that says whose a row is; None where the row itself is the person."""
+        return self.person or unit.column
+
+    def kept(self, unit: Unit) -> int | None:
+        """How many rows of a person are kept, where a person may have more; None where every row is kept."""
+        person = None if self.public else self.owner(unit)
+        return None if person is None or self.key == person else unit.rows
+
+    def altered(self, unit: Unit) -> int | None:
+        """How many of its rows are one person's, at most; of a public one all, None where that is not known."""
+        return self.rows if self.public else self.kept(unit) or 1
 
 
 class Catalogue:
@@ -93,7 +111,7 @@ class Catalogue:
 
     def person_of(self, table: TableFacts) -> str | None:
         """The column that says whose a table's row is; None where the row itself is the person."""
-        return table.person or self.unit.column
+        return table.owner(self.unit)
 
     def declared(self, name: str, *kinds: type[D]) -> tuple[TableFacts, D]:
         """What the owner has declared under a name, if it is of such a kind, and the table it is of."""
@@ -111,14 +129,11 @@ class Catalogue:
 
     def rows_of(self, table: TableFacts) -> int | None:
         """How many rows of a table are one person's, at most; of a public one all, None where that is not known."""
-        if table.public:
-            return table.rows
-        return self.kept_of(table) or 1
+        return table.altered(self.unit)
 
     def kept_of(self, table: TableFacts) -> int | None:
         """How many rows of a person are kept, where a person may have more; None where every row is kept."""
-        person = None if table.public else self.person_of(table)
-        return None if person is None or table.key == person else self.unit.rows
+        return table.kept(self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +281,7 @@ class Facts(Catalogue):
         for table in self.every:
             if self.tables:
                 key = "" if table.key is None else f", one row for each {table.key}"
-                lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}")
+                lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}{table.noted}")
             for name, column in table.schema.columns:
                 to = table.refers(name)
                 lines.append(f"  {name}: {brief(column)}{'' if to is None else f', refers to {to}'}")

@@ -154,10 +154,20 @@ RELATIONS: Final = (Table, Where, Select, Join, PerPerson, Distinct, Union)
 
 def functions(relation: Relation) -> list[RowFn]:
     """Every row function of a relation and of all it is made of; refuses one nested too deeply (T74)."""
-    found: list[RowFn] = []
+    return [fn for _, fns in steps(relation) for fn in fns]
+
+
+def steps(relation: Relation) -> list[tuple[Relation, tuple[RowFn, ...]]]:
+    """The row functions of a relation and of all it is made of, with the rows that they speak of.
+
+    Those of a condition on a table's rows speak of the table, as a question's do; all others of derived rows.
+    """
+    found: list[tuple[Relation, tuple[RowFn, ...]]] = []
     front: list[Relation] = [relation]
     for _ in range(MAX_RELATION_DEPTH):
-        found += [fn for item in front for fn in item.parts()]
+        for item in front:
+            condition = isinstance(item, Where) and isinstance(item.source, Table)
+            found.append((item.sources()[0] if condition else item, item.parts()))
         front = [source for item in front for source in item.sources()]
         if not front:
             return found

@@ -40,6 +40,7 @@ from sulq.language import domain
 from sulq.language.domain import INT_LIMIT, Bool, Category, Column, Int, Real, Schema, Text, joinable, may_be_missing
 from sulq.language.facts import Catalogue, TableFacts
 from sulq.language.kinds import Code, Kind, Scalar, Truth, Words
+from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import condition
@@ -135,6 +136,45 @@ class Shape:
     most: int
 
 
+@dataclass(frozen=True, slots=True)
+class DerivedTable(TableFacts):
+    """A derived table as one of a database's own: what follows from its relation stands for what is declared of others.
+
+    `found`: its shape. `bound`: how many rows of a person are kept in the one table that it is of, where they are.
+    """
+
+    found: Shape | None = None  # as fields of the base have defaults; it is always there
+    bound: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.found is None:
+            raise QuestionError("bad-question", "A derived table has a shape.")
+
+    @property
+    def made(self) -> Shape:
+        """Its shape, with the columns as they are named here."""
+        assert self.found is not None  # noqa: S101 - for the type checker
+        return replace(self.found, schema=self.schema)
+
+    @property
+    def noted(self) -> str:
+        """How many of its rows are one person's, at most."""
+        rows = self.made.rows
+        return "" if self.public else f", at most {rows} row{'s' * (rows != 1)} a person"
+
+    def owner(self, unit: Unit) -> str | None:
+        """The column of the person, where each row is one person's."""
+        return (self.person or unit.column) if self.made.owned else None
+
+    def kept(self, unit: Unit) -> int | None:
+        """How many rows of a person are kept in the table it is of."""
+        return self.bound
+
+    def altered(self, unit: Unit) -> int | None:
+        """How many of its rows are one person's, at most."""
+        return self.made.most if self.public else self.made.rows
+
+
 def shape(relation: Relation, facts: Catalogue) -> Shape:
     """Work out a relation's shape, or refuse it and say where the person is lost."""
     match relation:
@@ -159,6 +199,8 @@ def shape(relation: Relation, facts: Catalogue) -> Shape:
 
 
 def _table(table: TableFacts, facts: Catalogue) -> Shape:
+    if isinstance(table, DerivedTable):
+        return table.made
     if table.public:
         most = MAX_STORED_ROWS if table.rows is None else table.rows
         return Shape(table.schema, 0, owned=False, fixed=True, public=True, most=most)

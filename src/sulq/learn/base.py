@@ -20,6 +20,7 @@ import numpy as np
 from sulq.answers import wire
 from sulq.answers.auto_bounds import Bounds, Clip
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
+from sulq.answers.relation_oracle import base_of, same_rows
 from sulq.answers.wire import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.signature import Form, signed
@@ -81,7 +82,7 @@ class Learner:
                 promised that the number of rows cannot hold; where that number is not declared, a noisy one was paid.
             BudgetExceeded: It does not fit what is left; nothing was spent.
         """
-        _check(self, X, y)
+        y = _checked(self, X, y)
         learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
         if bounds is None:
             found = FitSearch(SpendPlan(X.oracle, spend, progress), {})
@@ -286,7 +287,8 @@ def form(learner: type[Learner]) -> Form:
     return signed(learner.__name__, learner.kind, made, [inspect.getdoc(learner) or "", inspect.getdoc(made) or ""])
 
 
-def _check(learner: Learner, X: object, y: object) -> None:
+def _checked(learner: Learner, X: object, y: object) -> ColumnChoice | None:
+    """The label, of the very rows of X, if the columns fit the learner."""
     name = type(learner).__name__
     for value in (X, y):
         if value is not None and not isinstance(value, ColumnChoice):
@@ -300,13 +302,30 @@ def _check(learner: Learner, X: object, y: object) -> None:
         raise QuestionError("bad-question", f"The column {twice[0]} is there twice.", "Name every column once.")
     if (y is None) != (learner.kind == "unsupervised"):
         raise QuestionError("bad-question", f"{name} {'needs' if y is None else 'takes no'} y.", HANDLES)
-    if isinstance(y, ColumnChoice):
-        if y.oracle is not X.oracle:
-            raise QuestionError("bad-question", "X and y are columns of one database.", HANDLES)
-        if len(y) != 1 or y.names[0] in X.names:
-            raise QuestionError("bad-question", "y is one column, and none of X.", HANDLES)
+    if not isinstance(y, ColumnChoice):
+        return None
+    if not same_rows(X, y):
+        raise QuestionError("bad-question", *_apart(X, y))
+    if len(y) != 1 or y.names[0] in X.names:
+        raise QuestionError("bad-question", "y is one column, and none of X.", HANDLES)
+    return y if y.oracle is X.oracle else ColumnChoice(y.names, X.oracle)
 
 
+def _apart(X: ColumnChoice, y: ColumnChoice) -> tuple[str, str]:
+    """Why X and y are not of the same rows, and what to do."""
+    ours, theirs = (base_of(choice.oracle) for choice in (X, y))
+    if ours is not theirs:
+        return "X and y are columns of one database.", HANDLES
+    tables = [choice.oracle.facts.table for choice in (X, y)]
+    if tables[0] != tables[1]:
+        return f"X is of table {tables[0]} and y of {tables[1]}: they have different rows.", JOINED
+    return f"X and y are of different rows of {tables[0]}.", ALIKE
+
+
+JOINED: Final = (
+    'Take both from one derived table: rows = db.view("SELECT ... FROM ... JOIN ..."), rows[["a"]], rows["b"].'
+)
+ALIKE: Final = "Take both from one part, or under one condition: rows = db.where(condition), rows[X], rows[y]."
 HANDLES = 'Take them from a database: db[["age", "income"]], db["smoker"].'
 
 

@@ -20,7 +20,7 @@ import duckdb
 from sulq.answers import wire
 from sulq.compile.statements import derived_tables, kept_table
 from sulq.compile.statements.proposer import Proposer
-from sulq.compile.statements.tally_functions import Needed, needed
+from sulq.compile.statements.tally_functions import needed, parted
 from sulq.errors import CuratorError
 from sulq.kernel.facts import Facts as KernelFacts
 from sulq.kernel.facts import Refused
@@ -111,8 +111,9 @@ class StoredEngine(abc.ABC):
         """How a table's kept rows come into memory; of a table asked itself, only what the tally looks at."""
 
         def read(name: str) -> RowBatch:
-            schema, rows = derived_tables.derive(Table(name), self._facts, self._kept)
-            wanted = Needed(schema.names)
+            wanted = parted(tally.over, name)
+            schema, rows = derived_tables.derive(Table(name), self._facts, self._kept, person=wanted.person)
+            wanted.columns = set(schema.names)
             if isinstance(tally.over, Table):
                 (schema, rows), wanted = self._over(tally.over), needed(tally)
             with self._reading(name) as cursor:

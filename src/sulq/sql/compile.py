@@ -55,10 +55,21 @@ def compile(text: str, facts: Facts, read: Callable[[str], Parsed] = parse) -> C
     try:
         found = SqlCompiler(facts).top(parsed.query)
     except SqlRefused as refused:
-        raise refused.located(text) from None
+        raise elsewhere(refused, facts).located(text) from None
     except RecursionError:
         raise QuestionError("too-large", "The query is nested too deeply.") from None
     return Compiled(text, pruned(found), parsed.explain)
+
+
+def elsewhere(refused: SqlRefused, facts: Facts) -> SqlRefused:
+    """The refusal of a column; where other tables have it, with the first of them."""
+    name = refused.column
+    found = [table.schema.table for table in facts.every if name and any(map(name.fits, table.schema.names))]
+    if not found:
+        return refused
+    remedy = "Name that table in FROM, or before the column."
+    why = refused.message.replace(" is declared", "", 1)
+    return SqlRefused(refused.code, f"{why}; table {found[0]} has it", refused.at, remedy)
 
 
 class SqlCompiler:
@@ -229,4 +240,4 @@ def _read(term: Term) -> set[str]:
     return read(item.fn if isinstance(item, Cell) else item for item in inner if not isinstance(item, Fixed))
 
 
-__all__ = ["Compiled", "SqlCompiler", "compile"]
+__all__ = ["Compiled", "SqlCompiler", "compile", "elsewhere"]

@@ -61,7 +61,8 @@ def count_distinct(
     law: LawName | None = None,
 ) -> Answer:
     """How many different values, or different people where the value is the person."""
-    people = isinstance(fn, Col) and fn.name == oracle.facts.unit.column
+    facts = oracle.facts
+    people = isinstance(fn, Col) and fn.name == facts.person_of(facts.every[0])
     stat = Stat("persons") if people else Stat("count", (fn,), distinct=True)
     return _asked(oracle, [stat], ("count",), where=where, by=by, spend=spend, fresh=fresh, law=law)
 

@@ -428,7 +428,8 @@ def _declared(program: TableProgram, facts: Facts) -> int | None:
     if facts.size is None or facts.unit.column is not None:
         return None
     for groups in sources_of(program):
-        whole = isinstance(groups.over, Table) and groups.where is None and not groups.keys
+        first = isinstance(groups.over, Table) and groups.over.name in ("", facts.table)  # the size is its alone
+        whole = first and groups.where is None and not groups.keys
         schema = facts.table_of(groups.over.name).schema if isinstance(groups.over, Table) else facts.schema
         present = all(
             stat.where is None and not stat.distinct and not any(arg.kind(schema).nullable for arg in stat.args)

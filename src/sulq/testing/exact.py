@@ -13,6 +13,7 @@ from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
+from sulq.answers.relation_oracle import RowsOracle, base_of
 from sulq.compile.plan import draw
 from sulq.curator.curator import Curator, Flight, PlannedAsk
 from sulq.curator.reuse import ReusingOracle
@@ -124,9 +125,11 @@ class HasOracle(Protocol[D_co]):
 def exact(database: HasOracle[D_co]) -> D_co:
     """The same database without noise; refused unless the database was opened with synthetic=True."""
     oracle = database._oracle  # noqa: SLF001 - likewise
-    if not isinstance(oracle, ReusingOracle):
+    base = base_of(oracle)
+    if not isinstance(base, ReusingOracle):
         raise AccessDenied("not-synthetic", "Only an open database of synthetic data can be asked without noise.")
-    return database.asking(ExactOracle(oracle.curator))
+    found = ExactOracle(base.curator)
+    return database.asking(oracle.upon(found) if isinstance(oracle, RowsOracle) else found)
 
 
 def silent(release: Release) -> Release:

@@ -6,11 +6,12 @@ import pytest
 
 from sulq.compile.statements import derived_tables
 from sulq.compile.statements.kept_table import names
+from sulq.kernel.layout import of_proposal
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn import Col, Dot, Lit, Vector, col
+from sulq.language.rowfn import Bucket, Col, Dot, Lit, Vector, col
 from sulq.language.rowfn.piece import NotInSql
 from sulq.language.rowfn.writer import KeptRows
 from sulq.language.shape import MAX_STORED_ROWS, shape
@@ -71,6 +72,22 @@ def test_no_text_of_a_relation_becomes_sql_T71() -> None:
     for engine in (duck(data, UNIT), plain_engine(data, UNIT)):
         assert engine.sums(over(join)).open().tolist() == [[2]]
         engine.close()
+
+
+def test_a_part_of_the_people_is_one_certified_statement_SR11() -> None:
+    """A condition on the hash of a table's own persons, below a join."""
+    data, part = table(), Bucket(2, 1).isin([0])
+    engine = duck(data, UNIT)
+    engine.ready()
+    found = []
+    for each in (part, ~part, Lit(1) == 1):
+        rows = Where(Table(), each & (col("age") > 0))
+        twin = Select(rows, (("other", Col("age")),))
+        tally = over(Join(rows, twin, (), person=True))
+        assert of_proposal(engine.propose(tally), engine.kernel_facts).blocks[0][0].moves.single.l1 == 4
+        found.append(engine.sums(tally).open().item())
+    assert found[0] + found[1] == found[2] > 0
+    engine.close()
 
 
 @pytest.mark.parametrize("prepared", [None, False])

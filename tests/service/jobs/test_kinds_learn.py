@@ -69,6 +69,21 @@ def ended(door: Door, key: str, role: str = "analyst") -> dict[str, object]:
     raise AssertionError("the job does not end")
 
 
+def test_a_job_is_about_the_rows_that_it_names(door: Door) -> None:
+    """A SELECT in place of the first table, or a table by its name; both, or one that is not there, are refused."""
+    view = "SELECT age, cost * 2 AS double FROM people WHERE ill"
+    asked = {"x": ["age", "double"], "spend": {"epsilon": 1}, "view": view}
+    job = door.post(PLACE, {"kind": "KMeans", "parameters": asked}, "analyst").json()
+    assert ended(door, job["id"])["result"]["model"]["columns"] == ["age", "double"]
+    asked = {"x": ["age"], "spend": {"epsilon": 1}, "table": "people"}
+    job = door.post(PLACE, {"kind": "KMeans", "parameters": asked}, "analyst").json()
+    assert ended(door, job["id"])["state"] == "done"
+    job = door.post(PLACE, {"kind": "KMeans", "parameters": asked | {"table": "visits"}}, "analyst").json()
+    assert ended(door, job["id"])["error"]["code"] == "unknown-table"
+    refused = door.post(PLACE, {"kind": "KMeans", "parameters": asked | {"view": view}}, "analyst")
+    assert refused.status_code == 422 or refused.json()["error"]["code"] == "bad-request"
+
+
 def test_a_job_searches_for_bounds(door: Door) -> None:
     """A field of every learner's job, of which "auto" is the one value."""
     body = {"kind": "KMeans", "parameters": {"x": ["age", "income"], "spend": {"epsilon": 2}, "bounds": "auto"}}
@@ -217,7 +232,7 @@ def test_the_document_shows_every_learner(door: Door) -> None:
     for learner in (*learn.LEARNERS,):
         kind = told[learner.__name__]
         assert kind["form"]["kind"] == learner.kind
-        names = {field["name"] for field in kind["form"]["fields"]} | {"x", "spend", "bounds"}
+        names = {field["name"] for field in kind["form"]["fields"]} | {"x", "spend", "bounds", "table", "view"}
         names |= {"y"} if learner.kind != "unsupervised" else set()
         assert set(kind["parameters"]["properties"]) == names
         assert kind["parameters"]["additionalProperties"] is False

@@ -50,7 +50,7 @@ def test_every_release_is_a_kind(program: Program) -> None:
     kind = next(kind for kind in KINDS if kind.name == program.name)
     assert kind.form == form(program.release).to_json()
     own = {field.name for field in form(program.release).fields}
-    assert set(kind.parameters.model_json_schema()["properties"]) == own | {"spend", "written"}
+    assert set(kind.parameters.model_json_schema()["properties"]) == own | {"spend", "written", "table", "view"}
     assert all(field.help for field in form(program.release).fields), "each parameter has a line in the docstring"
 
 

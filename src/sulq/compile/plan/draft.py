@@ -15,7 +15,7 @@ from sulq.language.kinds import HUGE, Code, Grid, Words
 from sulq.language.law import Law, Passed
 from sulq.language.privacy import Draw, Loss
 from sulq.language.question import OpenSums, Sums
-from sulq.language.relation import Relation, Table, functions
+from sulq.language.relation import Relation, Table, steps
 from sulq.language.rowfn import Bucket, Each, Position, RowFn
 from sulq.language.rowfn.base import condition, walk
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, reach, scalar_grid
@@ -79,8 +79,11 @@ def bind(draft: PlanDraft) -> PlanDraft:
     """Resolve the table, the condition and the keys; check what the relation forbids."""
     question, facts = draft.question, draft.facts
     over = shape(question.over, facts)
-    for fn in walk(*question.parts(), *functions(question.over)):
+    for fn in walk(*question.parts()):
         allowed(fn, question.over, facts)
+    for relation, fns in steps(question.over):
+        for fn in walk(*fns):
+            allowed(fn, relation, facts)
     droppable = not over.fixed
     if question.where is not None:
         condition(question.where, over.schema)
@@ -114,11 +117,14 @@ def _open(question: OpenSums, over: Shape) -> tuple[Key, ...]:
     return tuple(Key(fn, ()) for fn in question.by)
 
 
+BELOW: Final = "Divide the people in the tables that it is made of: db.split()."
+
+
 def allowed(fn: RowFn, over: Relation, facts: Facts) -> None:
-    """Refuse what would tell rows apart by their place where a neighbour shifts places (S0.7, SR11)."""
+    """Refuse what would tell the rows of `over` apart by their place where a neighbour shifts places (S0.7, SR11)."""
     unit = facts.unit
     if isinstance(fn, (Position, Bucket)) and not isinstance(over, Table):
-        raise QuestionError("needs-position", "A derived table has no places and no buckets.")
+        raise QuestionError("needs-position", "A derived table has no places and no buckets.", BELOW)
     if isinstance(fn, (Position, Bucket)) and isinstance(over, Table) and facts.table_of(over.name).public:
         raise QuestionError("needs-position", "A public table has no people to be bucketed.")
     if isinstance(fn, Position) and not unit.positions_are_public:

@@ -18,12 +18,13 @@ from typing import Final, cast
 
 from sulq.compile.statements import kept_table
 from sulq.compile.statements.emitter import Emitter
-from sulq.compile.statements.kept_table import OWNER
+from sulq.compile.statements.kept_table import OWNER, PERSON
 from sulq.language.domain import Column, Schema, Text, grid_for
 from sulq.language.facts import Tables
 from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
-from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn import Bucket, Col, RowFn
+from sulq.language.rowfn.base import walk
 from sulq.language.rowfn.piece import Piece, double, joined, whole
 from sulq.language.rowfn.vectors import bounded, scalar_grid
 from sulq.language.rowfn.writer import KeptRows
@@ -65,10 +66,13 @@ Read = Callable[[str], KeptRows]
 """The kept rows of a table by its name, with their owners where it has any."""
 
 
-def derive(relation: Relation, tables: Tables, read: Read) -> tuple[Schema, KeptRows]:
-    """The rows of a relation, and their columns; NotInSql where a row function has no SQL."""
+def derive(relation: Relation, tables: Tables, read: Read, *, person: bool = False) -> tuple[Schema, KeptRows]:
+    """The rows of a relation, and their columns; NotInSql where a row function has no SQL.
+
+    `person`: a table's rows with the person's hash beside them.
+    """
     writer = _Writer(tables, read)
-    rows = writer.rows(relation)
+    rows = writer.table(relation, person=True) if person and isinstance(relation, Table) else writer.rows(relation)
     return shape(relation, tables).schema, replace(rows, parameters=dict(writer.parameters))
 
 
@@ -84,7 +88,7 @@ class _Writer:
         """A relation as rows; all constants bound so far are this writer's."""
         match relation:
             case Table():
-                return self._table(relation)
+                return self.table(relation)
             case Where():
                 return self._where(relation)
             case Select():
@@ -111,17 +115,22 @@ class _Writer:
         emitter.parameters = self.parameters
         return emitter
 
-    def _table(self, table: Table) -> KeptRows:
-        """Kept rows as they are stored; those read for one question are brought to the same form."""
+    def table(self, table: Table, *, person: bool = False) -> KeptRows:
+        """Kept rows as they are stored, with the person's hash if asked for; those read anew in the same form."""
         rows = self.read(table.name)
         units = {name: name for name in rows.doubles}
         units |= {name: f"{name} - {whole(shift)}" for name, shift in rows.shifts.items()}
         written = {name: f"TRY_CAST({item} AS BIGINT) AS {name}" for name, item in units.items()}
         columns = [written.get(name, name) for name in rows.names.values()]
+        columns += [PERSON] if person else []
         return self._made(f"SELECT {', '.join([*columns, *self._owner(table)])} FROM {rows.relation}", table)
 
     def _where(self, relation: Where) -> KeptRows:
-        source = self.rows(relation.source)
+        parts = any(isinstance(fn, Bucket) for fn in walk(relation.condition))  # of the people, whose hash it takes
+        if parts and isinstance(relation.source, Table):
+            source = self.table(relation.source, person=True)
+        else:
+            source = self.rows(relation.source)
         emitter = self._emitter(relation.source, source)
         condition = emitter.truth(relation.condition).sql
         columns = ", ".join([*source.names.values(), *self._owner(relation)])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
 from typing import cast
 
+from sulq.language.relation import Relation, Table, steps
 from sulq.language.rowfn import Col, Lit, Position, RowFn
 from sulq.language.rowfn.base import walk
 from sulq.language.rowfn.keys import Bucket
@@ -37,6 +38,13 @@ def needed(*tallies: Tally) -> Needed:
     """What of the rows the functions of tallies look at."""
     found = Needed()
     found.add(*(fn for tally in tallies for fn in functions(tally)))
+    return found
+
+
+def parted(relation: Relation, table: str) -> Needed:
+    """What conditions on a table's own rows look at within a relation: of a part of the people their hash."""
+    found = Needed()
+    found.add(*(fn for rows, fns in steps(relation) if rows == Table(table) for fn in fns))
     return found
 
 

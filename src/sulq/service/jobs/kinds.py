@@ -18,6 +18,7 @@ from sulq.answers.auto_bounds import Bounds
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Progress
 from sulq.api.named_asks import NamedAsks
+from sulq.api.relations import rows_of
 from sulq.errors import QuestionError
 from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS
@@ -93,7 +94,21 @@ def _queries(asks: NamedAsks, asked: QueriesBody) -> Iterator[JobStep]:
         yield JobStep(len(answers), len(spends), {"answers": list(answers)})
 
 
-class LearnBody(Body):
+class RowsBody(Body):
+    """Which rows a job is about: those of the first table, of the one that is named, or of a SELECT."""
+
+    table: Name | None = Field(None, description="Of several tables, the one that is meant.")
+    view: str | None = Field(None, description="In place of a table, a SELECT of rows: a join, a row for each person.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        """A table or a view."""
+        if self.table is not None and self.view is not None:
+            raise ValueError("name a table or a view, not both")
+        return self
+
+
+class LearnBody(RowsBody):
     """What every learner's job names: the columns to learn from, and what to pay."""
 
     x: Annotated[list[Name], Field(min_length=1, max_length=MAX_COLUMNS, description="The columns to learn from.")]
@@ -125,8 +140,9 @@ def learner_kind(learner: type[Learner]) -> JobKind:
         label = getattr(asked, "y", None)
 
         def fit(progress: Progress) -> Learner:
-            y = None if label is None else asks[label]
-            return model.fit(asks[asked.x], y, spend=loss_of(asked.spend), progress=progress, bounds=asked.bounds)
+            rows = rows_of(asks, asked.table, asked.view)
+            y = None if label is None else rows[label]
+            return model.fit(rows[asked.x], y, spend=loss_of(asked.spend), progress=progress, bounds=asked.bounds)
 
         work = Stepwise(fit)
         yield from work.steps()
@@ -140,7 +156,7 @@ def learner_kind(learner: type[Learner]) -> JobKind:
     return JobKind(fields.name, fields.title, parameters, run, fields.to_json())
 
 
-class ReleaseBody(Body):
+class ReleaseBody(RowsBody):
     """What every release's job names: what to pay, and how its files are written."""
 
     spend: Spend | None = Field(None, description="What the whole release may cost; none where sums are counted.")
@@ -166,7 +182,8 @@ def release_kind(publishing: Publishing) -> JobKind:
 
         def publish(tell: Progress) -> Found:
             with at_most(MAX_SYNTHETIC_ROWS):
-                return publishing(asks, **named, spend=loss_of(asked.spend), progress=tell)
+                rows = rows_of(asks, asked.table, asked.view)
+                return publishing(rows, **named, spend=loss_of(asked.spend), progress=tell)
 
         work = Stepwise(publish)
         yield from work.steps()

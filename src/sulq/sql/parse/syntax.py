@@ -22,9 +22,10 @@ from sulq.errors import QuestionError
 class SqlRefused(Exception):
     """What is refused, why, and where in the text."""
 
-    def __init__(self, code: str, message: str, at: int, remedy: str = "") -> None:
+    def __init__(self, code: str, message: str, at: int, remedy: str = "", column: Name | None = None) -> None:
         super().__init__(code, message, at, remedy)
         self.code, self.message, self.at, self.remedy = code, message, at, remedy
+        self.column = column  # that is not among those of FROM
 
     def located(self, text: str) -> QuestionError:
         """The refusal as the analyst reads it."""
