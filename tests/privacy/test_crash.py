@@ -118,7 +118,7 @@ def power_cycle(folder: Path, seed: int, *, honest: bool) -> str:
             lines = {line.seq: line.question for line in ledger.transcript()}
             if not acknowledged.items() <= lines.items():
                 return "lost"
-            if any(not ask(ledger, pure("0.01"), question, key=key).stored for key, question in answers.items()):
+            if any(ask(ledger, pure("0.01"), question, key=key).stored is None for key, question in answers.items()):
                 return "answer lost"
             if ledger.totals.events != len(lines):
                 return "charged again"
