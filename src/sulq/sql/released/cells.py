@@ -16,10 +16,11 @@ import numpy as np
 
 from sulq.answers.noise_sums import added, beta_of
 from sulq.answers.released import Released
+from sulq.display.moments import moment
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node
 from sulq.sql.released.columns import StatColumn
-from sulq.sql.released.functions import act, moment
+from sulq.sql.released.functions import act
 from sulq.sql.released.functions import number as as_number
 from sulq.sql.released.grouping_sets import ascending
 from sulq.sql.released.program import Regroup

@@ -15,11 +15,12 @@ from typing import Final, Self
 import numpy as np
 
 from sulq.answers.released import Released
+from sulq.display.moments import moment
 from sulq.language.kinds import Integers, Truths
 from sulq.sql.parse.syntax import Call, Literal, Node
 from sulq.sql.released.cells import GroupCells, NoisyValue, RowContext, Unknown, interval
 from sulq.sql.released.columns import StatColumn
-from sulq.sql.released.functions import act, moment
+from sulq.sql.released.functions import act
 from sulq.sql.released.grouping_sets import GroupingSet, ranks
 from sulq.sql.released.program import KeyLabel, LeftOut, StatAt, TableProgram
 
