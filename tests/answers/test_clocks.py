@@ -12,7 +12,7 @@ from sulq import Epsilon, Unit, col
 from sulq.answers import wire
 from sulq.answers.clocks import clock_of
 from sulq.language.domain import Category, Date, Int, Schema, Timestamp
-from sulq.language.rowfn import Col, DatePart, Each, OrMissing, bins
+from sulq.language.rowfn import Col, DatePart, Each, Lit, OrMissing, bins
 
 SCHEMA = Schema(
     "t",
@@ -63,13 +63,11 @@ def test_dates_are_dates_in_values_frames_texts_and_after_the_wire() -> None:
         assert repr(wire.decode(wire.encode(found))) == repr(found)
         binned = db.histogram("day", bins=["2020-01-01", "2020-01-03"], spend=spend)
         assert binned.to_dict()["day"] == ["[2020-01-01, 2020-01-03]"]
-        equal = db.histogram("day", bins=2, spend=spend)
-        assert [name for name in equal.to_dict()["day"] if "18262" in str(name)] == []
         mean = db.mean("at", spend=spend)
         assert isinstance(mean.to_dict()["value"][0], datetime.datetime)
         assert repr(mean).startswith("2020-01-01 01:00")
         assert str(mean.to_pandas(0.95)["low"].dtype) == "datetime64[us]"
-        asked = db.ask(sulq.Sums((sulq.Lit(1),), None, (col("day"),)), spend=spend)
+        asked = db.ask(sulq.Sums((Lit(1),), None, (col("day"),)), spend=spend)
         assert list(asked.value) == list(found.value)[:3]
 
 
