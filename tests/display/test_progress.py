@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
 import threading
@@ -21,6 +22,10 @@ from sulq.display.progress import (
     screen,
     shows_progress,
 )
+from sulq.learn import SVD
+from sulq.learn.base import Learner
+from sulq.release import RELEASES
+from sulq.select import SELECTIONS
 from sulq.sources.engines import Preparation
 
 
@@ -209,3 +214,20 @@ def test_nothing_is_written_where_nobody_looks(capfd: pytest.CaptureFixture[str]
     assert quiet() is None
     assert [thread.name for thread in threading.enumerate() if thread.name == "sulq-progress"] == []
     assert capfd.readouterr() == ("", "")
+
+
+def test_every_learner_release_and_selection_shows_its_steps() -> None:
+    """Each is wrapped, and its signature, from which commands and forms are made, is its own."""
+    fits = [cls.fit for cls in learners() if "fit" in vars(cls)]
+    assert SVD.fit in fits or SVD.fit is Learner.fit
+    for call in (*RELEASES, *SELECTIONS, *fits):
+        assert inspect.unwrap(call) is not call, call
+        assert "progress" in inspect.signature(call).parameters
+
+
+def learners() -> list[type[Learner]]:
+    found, front = [], [Learner]
+    while front:
+        found.append(front.pop())
+        front += found[-1].__subclasses__()
+    return found

@@ -19,7 +19,7 @@ MIN_SEPARATED: Final = 10_000  # a column has thousands apart once it holds such
 MIN_WHOLE: Final = 1_000  # a number that stands alone has nothing after its point from here on
 MIN_POSITIONAL: Final = 1e-5  # a column whose numbers are all smaller is written in powers of ten
 MAX_POSITIONAL: Final = 1e15  # and one of a number as large
-MAX_SKEW: Final = 0.02  # of an interval's width, between its two sides, that "+-" may leave out
+MAX_SKEW: Final = 0.02  # of an interval's width: so much longer one side may be where "+-" is written
 UNKNOWN: Final = "unknown"
 EXACT: Final = Context(prec=1_500, Emax=10**6, Emin=-(10**6))  # no digit of a double is lost
 
@@ -40,14 +40,27 @@ def half_width(estimate: Estimate) -> float:
     return abs(known[0] - value) if known and value is not None else math.inf
 
 
-def is_skewed(estimate: Estimate) -> bool:
-    """Whether "+-" would not do: the two sides of the interval differ visibly, or one has no end."""
+def last_place(estimate: Estimate, *, whole: bool) -> int | None:
+    """The power of ten that a value and its interval are rounded to; None where the value is exact."""
+    value, half = estimate[0], half_width(estimate)
+    if half == 0 or value is None:
+        return None
+    if math.isinf(half):
+        half = abs(value)  # nothing is known of it: two figures of the value itself
+    place = decimal(half).adjusted() + 1 - FIGURES if half else 0
+    return max(place, 0) if whole else place
+
+
+def is_skewed(estimate: Estimate, *, whole: bool) -> bool:
+    """Whether "+-" would not do: the sides of the interval differ by more than is printed, or one has no end."""
     value, low, high = estimate
     if value is None:
         return False
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return True
-    return abs((high - value) - (value - low)) > MAX_SKEW * (high - low)
+    place = last_place(estimate, whole=whole)
+    least = 0.0 if place is None else float(Decimal(1).scaleb(place))
+    return abs((high - value) - (value - low)) > max(MAX_SKEW * (high - low), least)
 
 
 def _is_whole(cell: Estimate) -> bool:
@@ -73,22 +86,17 @@ class NumberStyle:
         known = [estimate for estimate in estimates if estimate[0] is not None]
         numbers = [abs(number) for cell in known for number in cell if number is not None and math.isfinite(number)]
         largest = max(numbers, default=0.0)
+        whole = all(isinstance(cell[0], int) or _is_whole(cell) for cell in known)
         return cls(
-            whole=all(isinstance(cell[0], int) or _is_whole(cell) for cell in known),
-            bracketed=any(map(is_skewed, known)),
+            whole=whole,
+            bracketed=any(is_skewed(cell, whole=whole) for cell in known),
             separated=largest >= MIN_SEPARATED,
             scientific=0 < largest < MIN_POSITIONAL or largest >= MAX_POSITIONAL,
         )
 
     def place(self, estimate: Estimate) -> int | None:
         """The power of ten that a value and its interval are rounded to; None where the value is exact."""
-        value, half = estimate[0], half_width(estimate)
-        if half == 0 or value is None:
-            return None
-        if math.isinf(half):
-            half = abs(value)  # nothing is known of it: two figures of the value itself
-        place = decimal(half).adjusted() + 1 - FIGURES if half else 0
-        return max(place, 0) if self.whole else place
+        return last_place(estimate, whole=self.whole)
 
     def value(self, estimate: Estimate) -> str:
         """The value, to the place that its interval bears."""
