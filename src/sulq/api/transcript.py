@@ -39,10 +39,10 @@ class TranscriptList(list[dict[str, object]]):
 
 
 def _row(line: Mapping[str, object]) -> tuple[str, ...]:
-    event = _value(line.get("event"))
+    event = read_value(line.get("event"))
     time = str(line.get("time") or "")[:19].replace("T", " ")
     price = _price(event) if isinstance(event, Event) else ""
-    return str(line.get("seq")), time, str(line.get("analyst") or ""), asked(_value(line.get("question"))), price
+    return str(line.get("seq")), time, str(line.get("analyst") or ""), asked(read_value(line.get("question"))), price
 
 
 def _price(event: Event) -> str:
@@ -54,7 +54,7 @@ def _price(event: Event) -> str:
     return f"rho {plain(float(event.rho))}{keys}"
 
 
-def _value(tree: object) -> object:
+def read_value(tree: object) -> object:
     """A value of the vocabulary: itself, or from its canonical text or its tree."""
     if isinstance(tree, Event):
         return tree

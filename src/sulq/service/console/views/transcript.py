@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers import wire
 from sulq.answers.question_words import asked
-from sulq.errors import SulqError
+from sulq.api.transcript import read_value
 from sulq.language.privacy import Budget, Epsilon, Event, Rho, Split, SubLinear, divided
 from sulq.service.console.api import Api, Tree
 from sulq.service.console.views.words import small
@@ -82,12 +81,12 @@ def running(
 
 
 def _ask(line: Tree) -> TranscriptLine:
-    event = _value(line["event"])
+    event = read_value(line["event"])
     return TranscriptLine(
         seq=line["seq"],
         time=line["time"] or "",
         analyst=line["analyst"] or "",
-        asked=asked(_value(line["question"])),
+        asked=asked(read_value(line["question"])),
         price=_price(event) if isinstance(event, Event) else "",
         event=event if isinstance(event, Event) else None,
         answered=line["answer"] is not None,
@@ -101,11 +100,3 @@ def _price(event: Event) -> str:
         return f"ε {small(float(event.epsilon))}"
     keys = f", δ {small(float(event.key_delta))}" if event.key_delta else ""
     return f"ρ {small(float(event.rho))}{keys}"
-
-
-def _value(tree: object) -> object:
-    """A value of the vocabulary, from its canonical text or its tree."""
-    try:
-        return wire.decode(tree) if isinstance(tree, str) else wire.from_json(tree)
-    except SulqError:
-        return None
