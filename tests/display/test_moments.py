@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 import pytest
 from hypothesis import given
@@ -50,8 +51,18 @@ def test_places_lead_back() -> None:
     """Days and microseconds from 1970; beyond the calendar the nearest there is."""
     assert moments.moment(moments.place(datetime.date(2020, 2, 29)), "date") == datetime.date(2020, 2, 29)
     assert moments.moment(moments.place(NOON), "timestamp") == NOON
-    assert moments.moment(1e300, "date") == datetime.date.max
+    for far in (1e300, math.inf):
+        assert moments.moment(far, "date") == datetime.date.max
     assert moments.moment(-1e300, "timestamp") == datetime.datetime.min
+
+
+def test_an_interval_of_dates_holds_parts_of_days() -> None:
+    """A mean of dates lies between days: its ends are rounded outwards. Control: the nearest day leaves some out."""
+    day = datetime.date(1970, 1, 2)
+    assert (moments.first(1.4, "date"), moments.last(1.4, "date")) == (day, datetime.date(1970, 1, 3))
+    assert moments.moment(1.4, "date") == day
+    assert moments.first(-math.inf, "timestamp") == datetime.datetime.min
+    assert moments.last(math.inf, "date") == datetime.date.max
 
 
 def test_labels_that_are_moments_are_read() -> None:

@@ -736,7 +736,7 @@ def test_answers_are_stored_priced_and_shown_like_any_other() -> None:
         assert again.value == first.value
         assert again.spent.epsilon == 0
         assert db.graph.min_cut(spend=Epsilon(0.5), fresh=True).receipt.seq != first.receipt.seq
-        assert "MinCut, a number: l1 sensitivity 1, LaplaceLaw" in str(
+        assert "MinCut  a number  l1 sensitivity 1  LaplaceLaw" in str(
             db.foresee(Holistic(MinCut(db.graph.graph)), spend=Epsilon(1))
         )
         both = db.ask(

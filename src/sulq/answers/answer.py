@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
@@ -37,6 +38,8 @@ Value = float | int | Floats | dict[object, object]
 Clips = tuple[tuple[str, float | int, float | int], ...]
 
 
+Dated = Callable[[float, str], datetime.date]
+ENDS: Final[tuple[Dated, ...]] = (moments.moment, moments.first, moments.last)  # of a value, and of its interval's ends
 WHOLE: Final = (Plain, Chosen, FirstAbove)  # readings whose values are whole numbers on a whole grid
 
 
@@ -170,8 +173,8 @@ class Answer:
     def _table(self, value: Floats, *ends: Floats) -> dict[str, list[object]]:
         table = dict(self._key_columns())
         for j in range(len(self.columns)):
-            for name, numbers in zip(self._names(j), (value, *ends), strict=False):
-                table[name] = self._cells(numbers[:, j].tolist())
+            for name, numbers, end in zip(self._names(j), (value, *ends), ENDS, strict=False):
+                table[name] = self._cells(numbers[:, j].tolist(), end)
         return table
 
     def _key_columns(self) -> list[tuple[str, list[object]]]:
@@ -185,11 +188,11 @@ class Answer:
             found.append((name, [interval(label, closed=label == last) for label in own]))
         return found
 
-    def _cells(self, numbers: list[float]) -> list[object]:
-        """A column's numbers: counts whole, moments of time as such, unknown ones None."""
+    def _cells(self, numbers: list[float], end: Dated = moments.moment) -> list[object]:
+        """A column's numbers: counts whole, moments of time as such, ends of theirs outwards, unknown ones None."""
         known = list(map(_known, numbers))
         if self.clock is not None:
-            return [None if number is None else moments.moment(number, self.clock) for number in known]
+            return [None if number is None else end(number, self.clock) for number in known]
         return as_whole(known) if self._integral else list(known)
 
     def _shown(self) -> list[ShownColumn]:
@@ -198,7 +201,11 @@ class Answer:
         made = [ShownColumn(name, cells) for name, cells in self._key_columns()]
         ends = None if isinstance(self.reading, Placed) else self._interval(0.05, simultaneous=False)
         for j in range(len(self.columns)):
-            low, high = (None, None) if ends is None else (self._cells(end[:, j].tolist()) for end in ends)
+            low, high = (
+                (None, None)
+                if ends is None
+                else (self._cells(end[:, j].tolist(), dated) for end, dated in zip(ends, ENDS[1:], strict=True))
+            )
             made.append(ShownColumn(self._names(j)[0], self._cells(value[:, j].tolist()), low, high, some))
         return made
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from sulq.answers import wire
+from sulq.errors import SulqError
+from sulq.language.privacy import Event
 from sulq.language.question import Above, Choose, Holistic, OpenSums, Sums, Together
 from sulq.language.rowfn import Bernstein, Case, Col, IsMissing, Lit, Not, Outer, RowFn
 
@@ -63,3 +66,13 @@ def _names(fns: Sequence[RowFn]) -> str:
     names = list(found)
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def read_value(tree: object) -> object:
+    """A value of the vocabulary: itself, or from its canonical text or its tree."""
+    if isinstance(tree, Event):
+        return tree
+    try:
+        return wire.decode(tree) if isinstance(tree, str) else wire.from_json(tree)
+    except SulqError:
+        return None

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from sulq.answers import wire
-from sulq.answers.question_words import asked
+from sulq.answers.question_words import asked, read_value
 from sulq.display import tables
 from sulq.display.numbers import plain
-from sulq.errors import SulqError
 from sulq.language.privacy import Event
 
 HEAD: Final = ("entry", "time", "analyst", "question", "price")
@@ -52,13 +50,3 @@ def _price(event: Event) -> str:
         return f"epsilon {plain(float(event.epsilon))}"
     keys = f", delta {plain(float(event.key_delta))}" if event.key_delta else ""
     return f"rho {plain(float(event.rho))}{keys}"
-
-
-def read_value(tree: object) -> object:
-    """A value of the vocabulary: itself, or from its canonical text or its tree."""
-    if isinstance(tree, Event):
-        return tree
-    try:
-        return wire.decode(tree) if isinstance(tree, str) else wire.from_json(tree)
-    except SulqError:
-        return None

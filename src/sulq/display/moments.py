@@ -27,9 +27,20 @@ def moment(number: float, clock: str) -> datetime.date:
     """The date or moment at a place; the nearest one there is."""
     if clock == "date":
         first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()
-        return datetime.date.fromordinal(int(min(max(EPOCH.toordinal() + round(number), first), last)))
+        days = min(max(number + EPOCH.toordinal(), float(first)), float(last))
+        return datetime.date.fromordinal(round(days))
     lowest, highest = place(datetime.datetime.min), place(datetime.datetime.max)  # noqa: DTZ901
     return START + datetime.timedelta(microseconds=round(min(max(number, lowest), highest)))
+
+
+def first(number: float, clock: str) -> datetime.date:
+    """The last date or moment that is not after a place: where an interval begins."""
+    return moment(number if math.isinf(number) else math.floor(number), clock)
+
+
+def last(number: float, clock: str) -> datetime.date:
+    """The first date or moment that is not before a place: where an interval ends."""
+    return moment(number if math.isinf(number) else math.ceil(number), clock)
 
 
 def text(when: datetime.date) -> str:

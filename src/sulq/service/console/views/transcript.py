@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from sulq.answers.question_words import asked
-from sulq.api.transcript import read_value
+from sulq.answers.question_words import asked, read_value
 from sulq.language.privacy import Budget, Epsilon, Event, Rho, Split, SubLinear, divided
 from sulq.service.console.api import Api, Tree
 from sulq.service.console.views.words import small
