@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 
 import pandas as pd
 import pyarrow as pa
@@ -36,24 +37,27 @@ def test_frames_have_a_type_for_each_column() -> None:
         "Int64", "int64", "float64", "float64", "datetime64[s]", "datetime64[us]", "bool", "boolean",
     ]  # fmt: skip
     assert frame["year"].tolist()[0] == 1984
-    assert frame["large"].tolist() == [2**63, 1]
+    assert frame["large"].tolist() == [2**63, 1]  # past 64 bits they are Python's own, and not rounded
     assert frame["day"].isna().tolist() == [False, True]
 
 
 def test_arrow_tables_have_them_too() -> None:
     """Numbers of two types are doubles; dates are days."""
-    table = as_arrow(COLUMNS[:-2], pa)
+    table = as_arrow(COLUMNS[:-1], pa)
     assert [str(field.type) for field in table.schema][:8] == [
         "int64", "int64", "double", "double", "date32[day]", "timestamp[us]", "bool", "bool",
     ]  # fmt: skip
     assert table["day"].to_pylist() == [DAY, None]
     assert table["none"].null_count == 2
+    assert str(table["large"].type) == "double"  # as Arrow has no larger whole numbers
 
 
 def test_whole_numbers_are_told_by_all_of_a_column() -> None:
     """Floats that are all whole become so; one that is not leaves all as they are."""
     assert as_whole([1.0, None, 2]) == [1, None, 2]
     assert as_whole([1.0, 2.5]) == [1.0, 2.5]
+    for odd in ([math.inf, 1.0], [math.nan], [1e300]):
+        assert [type(cell) for cell in as_whole(odd)] == [float] * len(odd)
     assert [type(cell) for cell in as_whole([3.0])] == [int]
     assert [kind(cells) for cells in ([], [1], [1.5, 2], ["a", 1])] == ["other", "whole", "number", "other"]
 

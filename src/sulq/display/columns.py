@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
+import numpy as np
+
 from sulq.display import labels, tables
 
 if TYPE_CHECKING:
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     import pyarrow
 
 MAX_WHOLE: Final = 2**63  # of a number that 64 bits hold
-Kind = Literal["whole", "number", "truth", "date", "moment", "other"]
+MAX_EXACT: Final = 2.0**53  # of a double that is a whole number exactly
+FLOATING: Final = ("large", "number")  # what Arrow holds as doubles
+Kind = Literal["whole", "large", "number", "truth", "date", "moment", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,11 @@ def table_html(columns: Sequence[ShownColumn], tail: str, limit: int = tables.MA
 
 def as_whole(cells: Sequence[object]) -> list[object]:
     """Numbers that are all whole as such, without a point and a nought; any others as they are."""
+    if set(map(type, cells)) == {float}:  # as most columns of answers are: NumPy looks at all of them at once
+        numbers = np.array(cells, dtype=np.float64)
+        if not (np.abs(numbers) < MAX_EXACT).all() or not (np.rint(numbers) == numbers).all():
+            return list(cells)
+        return cast("list[object]", numbers.astype(np.int64).tolist())
     fits = all(
         cell is None or isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer()) for cell in cells
     )
@@ -69,9 +78,11 @@ def as_whole(cells: Sequence[object]) -> list[object]:
 
 def kind(cells: Sequence[object]) -> Kind:
     """What the cells of a column are, those that are missing aside."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds == {int} and all(abs(cell) < MAX_WHOLE for cell in cells if isinstance(cell, int)):
-        return "whole"
+    kinds = set(map(type, cells)) - {type(None)}
+    if kinds == {int}:
+        some = cells if None not in cells else [cell for cell in cells if cell is not None]
+        ends = cast("int", min(some)), cast("int", max(some))  # type: ignore[type-var]
+        return "whole" if max(map(abs, ends)) < MAX_WHOLE else "large"
     if kinds and kinds <= {int, float}:
         return "number"
     if kinds == {datetime.date}:
@@ -92,8 +103,11 @@ def as_pandas(columns: Sequence[tuple[str, Sequence[object]]], package: ModuleTy
     """A frame of these columns: dates are datetime64, and whole numbers stay whole beside missing ones."""
     made: dict[int, Any] = {}
     for place, (_, cells) in enumerate(columns):
-        dtypes = PANDAS.get(kind(cells))
-        made[place] = list(cells) if dtypes is None else package.array(list(cells), dtype=dtypes[None in cells])
+        what, missing = kind(cells), None in cells
+        if what in ("whole", "number") and not missing:  # NumPy reads them four times as fast
+            made[place] = np.array(cells, dtype=PANDAS[what][0])
+        else:
+            made[place] = package.array(list(cells), dtype=PANDAS[what][missing]) if what in PANDAS else list(cells)
     frame = package.DataFrame(made)
     frame.columns = [name for name, _ in columns]
     return cast("pandas.DataFrame", frame)
@@ -104,12 +118,13 @@ def as_arrow(columns: Sequence[tuple[str, Sequence[object]]], package: ModuleTyp
     types = {
         "whole": package.int64(),
         "number": package.float64(),
+        "large": package.float64(),
         "date": package.date32(),
         "moment": package.timestamp("us"),
     }
     arrays = []
     for _, cells in columns:
         what = kind(cells)
-        given = [None if cell is None else float(cast("float", cell)) for cell in cells] if what == "number" else cells
+        given = [None if cell is None else float(cast("float", cell)) for cell in cells] if what in FLOATING else cells
         arrays.append(package.array(list(given), types.get(what)))
     return cast("pyarrow.Table", package.Table.from_arrays(arrays, names=[name for name, _ in columns]))
