@@ -8,7 +8,17 @@ import math
 import pandas as pd
 import pyarrow as pa
 
-from sulq.display.columns import ShownColumn, as_arrow, as_pandas, as_whole, kind, table_html, table_text, text_rows
+from sulq.display.columns import (
+    Kind,
+    ShownColumn,
+    as_arrow,
+    as_pandas,
+    as_whole,
+    kind,
+    table_html,
+    table_text,
+    text_rows,
+)
 
 DAY = datetime.date(2020, 1, 2)
 MOMENT = datetime.datetime(2020, 1, 2, 3)  # noqa: DTZ001 - in UTC
@@ -50,6 +60,15 @@ def test_arrow_tables_have_them_too() -> None:
     assert table["day"].to_pylist() == [DAY, None]
     assert table["none"].null_count == 2
     assert str(table["large"].type) == "double"  # as Arrow has no larger whole numbers
+
+
+def test_a_kind_that_is_known_holds_whatever_the_cells_are_T29() -> None:
+    """Means that are all unknown are doubles that are missing. Control: the cells alone do not tell."""
+    cells = [("mean", [None, None]), ("day", [None, None])]
+    kinds: dict[str, Kind] = {"mean": "number", "day": "date"}
+    assert [str(dtype) for dtype in as_pandas(cells, pd, kinds).dtypes] == ["float64", "datetime64[s]"]
+    assert [str(field.type) for field in as_arrow(cells, pa, kinds).schema] == ["double", "date32[day]"]
+    assert kind([None, None]) == "other"
 
 
 def test_whole_numbers_are_told_by_all_of_a_column() -> None:

@@ -17,7 +17,7 @@ from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain, Reading
 from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
 from sulq.answers.released import Released
 from sulq.display import moments, tables
-from sulq.display.columns import ShownColumn, as_arrow, as_pandas, as_whole, table_html, table_text, text_rows
+from sulq.display.columns import Kind, ShownColumn, as_arrow, as_pandas, as_whole, table_html, table_text, text_rows
 from sulq.display.labels import interval, label
 from sulq.display.numbers import plain
 from sulq.display.plots import PlotSeries, draw
@@ -221,11 +221,19 @@ class Answer:
 
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
         """A pandas frame: key columns and `value`; with a level also `low` and `high`."""
-        return as_pandas(list(self._columns(level).items()), extra("pandas", "pandas"))
+        return as_pandas(list(self._columns(level).items()), extra("pandas", "pandas"), self._kinds())
 
     def to_arrow(self, level: float | None = None) -> pyarrow.Table:
         """An Arrow table: key columns and `value`; with a level also `low` and `high`."""
-        return as_arrow(list(self._columns(level).items()), importlib.import_module("pyarrow"))
+        return as_arrow(list(self._columns(level).items()), importlib.import_module("pyarrow"), self._kinds())
+
+    def _kinds(self) -> dict[str, Kind]:
+        """The kinds of statistics that may be unknown, whatever they are; counts and sums are always known (T29)."""
+        if self._integral and self.clock is None:
+            return {}
+        clocks: dict[str | None, Kind] = {"date": "date", "timestamp": "moment"}
+        found: Kind = clocks.get(self.clock, "number")
+        return {name: found for j in range(len(self.columns)) for name in self._names(j)}
 
     def _columns(self, level: float | None) -> dict[str, list[object]]:
         return self._table(self._values()) if level is None else self.to_dict(level)

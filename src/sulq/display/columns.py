@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
@@ -90,6 +90,7 @@ def kind(cells: Sequence[object]) -> Kind:
     return "truth" if kinds == {bool} else "moment" if kinds == {datetime.datetime} else "other"
 
 
+NONE: Final[Mapping[str, Kind]] = MappingProxyType({})
 PANDAS: Final[dict[Kind, tuple[str, str]]] = {  # without missing cells, and with some
     "whole": ("int64", "Int64"),
     "number": ("float64", "float64"),
@@ -99,11 +100,16 @@ PANDAS: Final[dict[Kind, tuple[str, str]]] = {  # without missing cells, and wit
 }
 
 
-def as_pandas(columns: Sequence[tuple[str, Sequence[object]]], package: ModuleType) -> pandas.DataFrame:
-    """A frame of these columns: dates are datetime64, and whole numbers stay whole beside missing ones."""
+def as_pandas(
+    columns: Sequence[tuple[str, Sequence[object]]], package: ModuleType, kinds: Mapping[str, Kind] = NONE
+) -> pandas.DataFrame:
+    """A frame of these columns: dates are datetime64, and whole numbers stay whole beside missing ones.
+
+    `kinds`: of columns, by name, whose kind is known whatever their cells are.
+    """
     made: dict[int, Any] = {}
-    for place, (_, cells) in enumerate(columns):
-        what, missing = kind(cells), None in cells
+    for place, (name, cells) in enumerate(columns):
+        what, missing = kinds.get(name) or kind(cells), None in cells
         if what in ("whole", "number") and not missing:  # NumPy reads them four times as fast
             made[place] = np.array(cells, dtype=PANDAS[what][0])
         else:
@@ -113,8 +119,10 @@ def as_pandas(columns: Sequence[tuple[str, Sequence[object]]], package: ModuleTy
     return cast("pandas.DataFrame", frame)
 
 
-def as_arrow(columns: Sequence[tuple[str, Sequence[object]]], package: ModuleType) -> pyarrow.Table:
-    """An Arrow table of these columns; numbers of two types are doubles."""
+def as_arrow(
+    columns: Sequence[tuple[str, Sequence[object]]], package: ModuleType, kinds: Mapping[str, Kind] = NONE
+) -> pyarrow.Table:
+    """An Arrow table of these columns, of kinds that are known or that their cells have."""
     types = {
         "whole": package.int64(),
         "number": package.float64(),
@@ -123,8 +131,8 @@ def as_arrow(columns: Sequence[tuple[str, Sequence[object]]], package: ModuleTyp
         "moment": package.timestamp("us"),
     }
     arrays = []
-    for _, cells in columns:
-        what = kind(cells)
+    for name, cells in columns:
+        what = kinds.get(name) or kind(cells)
         given = [None if cell is None else float(cast("float", cell)) for cell in cells] if what in FLOATING else cells
         arrays.append(package.array(list(given), types.get(what)))
     return cast("pyarrow.Table", package.Table.from_arrays(arrays, names=[name for name, _ in columns]))
