@@ -6,11 +6,13 @@ import ast
 import inspect
 import pickle
 import re
+import traceback
 
 import pytest
 
 from sulq import errors
 from sulq.errors import CODES, AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
+from sulq.language.domain import Category
 from tests.trees import SRC, tree, trees
 
 CLASSES = (QuestionError, BudgetExceeded, AccessDenied, SetupError, CuratorError)
@@ -90,3 +92,21 @@ def test_no_error_is_chained_to_one_of_an_engine_T31() -> None:
             raises = [node for node in ast.walk(tree(path)) if isinstance(node, ast.Raise)]
             found += [f"{path.name}:{node.lineno}" for node in raises if isinstance(node.cause, ast.Name)]
     assert found == []
+
+
+def test_a_notebook_shows_the_message_and_the_callers_line() -> None:
+    """IPython asks an exception how it is to be shown: no frame of this package, and the code to look up.
+
+    Control: Python's own traceback of the same refusal has the frames.
+    """
+    try:
+        Category([])
+    except SetupError as refusal:
+        shown = refusal._render_traceback_()
+        frames = traceback.format_exception(refusal)
+    assert shown[0].startswith("SetupError: A Category needs")
+    assert any("Category([])" in line for line in shown)
+    assert shown[-1] == "  code: bad-declaration"
+    assert not any("domain.py" in line for line in shown)
+    assert any("domain.py" in line for line in frames)
+    assert QuestionError("closed", "It is closed.")._render_traceback_()[1] == f"  What to do: {CODES['closed']}"

@@ -16,7 +16,13 @@ A `SetupWarning` is no error: what an owner should put right, where nothing is r
 
 from __future__ import annotations
 
+import itertools
+import os
+import pathlib
+import traceback
 from typing import Final
+
+PACKAGE: Final = f"{pathlib.Path(__file__).parent}{os.sep}"
 
 
 class SulqError(Exception):
@@ -33,6 +39,15 @@ class SulqError(Exception):
     def __str__(self) -> str:
         """What was asked, why not, what to do, and the code to look up."""
         return f"{self.message} {self.remedy} [{self.code}]"
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message, what to do, and the caller's own line; no frame of this package."""
+        every = traceback.extract_tb(self.__traceback__)
+        frames = itertools.takewhile(lambda frame: not frame.filename.startswith(PACKAGE), every)
+        own = [frame for frame in frames if frame.line]
+        where = [f"  line {own[-1].lineno}: {own[-1].line}"] if own else []
+        remedy = [] if self.remedy == self.message else [f"  What to do: {self.remedy}"]
+        return [f"{type(self).__name__}: {self.message}", *remedy, *where, f"  code: {self.code}"]
 
 
 class QuestionError(SulqError):

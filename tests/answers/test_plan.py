@@ -29,10 +29,16 @@ def test_the_text_of_a_plan_names_what_matters():
     plan = draw(Together((Sums((Lit(1),), None, (Col("c"),)), Sums((Col("x"),)))), facts(SCHEMA, budget=Rho(9)), Rho(2))
     first, *lines = str(plan).splitlines()
     assert first == "price rho 2; protects one row, add_remove; guarantee dp"
-    assert len(lines) == 2
-    assert "2 cells" in lines[0]
-    assert "l2 sensitivity 3" in lines[1]
-    assert "GaussianLaw" in lines[1]
+    assert [line.split()[:3] for line in lines] == [
+        ["what", "cells", "sensitivity"],
+        ["Lit", "x", "1"],
+        ["Col", "x", "1"],
+    ]
+    assert "2 cells" in lines[1]
+    assert "l2 sensitivity 3" in lines[2]
+    assert "GaussianLaw" in lines[2]
+    assert repr(plan) == str(plan)
+    assert plan._repr_html_().count("<tr>") == 3
 
 
 def test_under_sublinear_noise_is_drawn_on_a_finer_grid_SR8():
@@ -49,5 +55,10 @@ def test_under_sublinear_noise_is_drawn_on_a_finer_grid_SR8():
 def test_facts_say_what_is_public_and_nothing_else():
     """The printed facts hold table, unit, budget, columns, size and warnings."""
     text = str(facts(SCHEMA, Unit("who", 2), EpsilonDelta(1, 1e-6), size=10))
-    for word in ("t: protects a person (who, up to 2 rows)", "epsilon 1, delta 1e-06", "x: Int", "declared size 10"):
+    for word in (
+        "t: protects a person (who, up to 2 rows)",
+        "epsilon 1, delta 1e-06",
+        "x       Int(0",
+        "declared size 10",
+    ):
         assert word in text

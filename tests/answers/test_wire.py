@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import sulq
 from sulq.answers import wire
-from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
 from sulq.answers.plan import Part, Plan, Whole
@@ -24,6 +24,7 @@ from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
+from sulq.answers.signed_receipt import SignedReceipt
 from sulq.answers.sized import Average, SizedSpread
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError

@@ -121,7 +121,7 @@ def test_the_person_is_added_to_a_join_along_a_declared_reference_alone_SR15(eng
     data = {"orders": ORDERS, "lines": LINES, "regions": pa.table({"code": [1]})}
     sql = "SELECT SUM(size) FROM orders JOIN lines ON orders.number = lines.order"
     with sulq.connect(data, engine=engine, ledger=tmp_path / "a.ledger", references=LEADS, **SHOP) as db:
-        assert "order: Int(0, 9), refers to orders" in str(db.facts)
+        assert "order   Int(0, 9), refers to orders" in str(db.facts)
         assert exact(db).sql(sql).value == 12
         assert exact(db).sql("SELECT COUNT(*) FROM orders WHERE number IN (SELECT lines.order FROM lines)").value == 2
     with sulq.connect(data, engine=engine, ledger=tmp_path / "b.ledger", **SHOP) as db:

@@ -31,7 +31,7 @@ def test_a_long_table_is_cut_and_says_how_to_have_all_of_it(tmp_path: Path, monk
         monkeypatch.setattr(query, "MAX_ROWS_PRINTED", most)
         found = CliRunner().invoke(app, words)
         assert found.exit_code == 0, found.output
-        assert ("and 10 more rows" in found.output) is cut
+        assert ("... 10 more rows" in found.output) is cut
         assert found.output.count(" +- ") == most
     whole = CliRunner().invoke(app, [*words, "--format=csv"])
     assert len(whole.stdout.splitlines()) == 31
@@ -48,7 +48,7 @@ def test_planned_answers_are_given_whole_in_every_form(tmp_path: Path, monkeypat
     asked = ["SELECT k, COUNT(*) AS n FROM people GROUP BY k", "SELECT COUNT(*) AS m FROM people"]
     words = ["plan", str(tmp_path / "people.parquet"), *asked, "--epsilon=1", "--ask", "--together"]
     cut, table, rows = (CliRunner().invoke(app, [*words, *more]) for more in ([], ["--format=csv"], ["--format=json"]))
-    assert "and 10 more rows" in cut.output
+    assert "... 10 more rows" in cut.output
     assert "--format csv" in " ".join(cut.output.split())
     first, second = table.stdout.replace("\r", "").split("\n\n")
     assert (len(first.splitlines()), len(second.splitlines())) == (31, 2)

@@ -116,7 +116,9 @@ def planned(question: str, told: Facts) -> str:
             getattr(db, found["ask"])(values[0], where=where, by=by, spend=spend)
     except QuestionError as refusal:
         return f"refused: {refusal.code}"
-    return str(db.foresee(stub.asked[-1][0], spend=spend))
+    plan = db.foresee(stub.asked[-1][0], spend=spend)
+    lines = [line for part in plan.parts for line in part.lines()]
+    return "\n".join([str(plan).splitlines()[0], *lines])
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

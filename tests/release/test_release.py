@@ -82,7 +82,11 @@ def test_a_release_is_printed_in_one_line() -> None:
     """Its title and what it cost; not its tables."""
     assert repr(Two(paid=PAID, table=MADE.table)) == f"A pair {HOSTILE}; {PAID}"
     for kind in release.KINDS:
-        assert kind.__repr__ in (Release.__repr__, release.Transcript.__repr__)
+        assert kind.__repr__ in (
+            Release.__repr__,
+            release.PublishedReport.__repr__,
+            release.Transcript.__repr__,
+        )
 
 
 def test_tables_are_written_in_a_way_there_is(tmp_path: Path) -> None:

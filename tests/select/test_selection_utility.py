@@ -144,7 +144,7 @@ def test_a_declared_utility_is_chosen_by_its_name_S3_31(people: pa.Table, unit: 
             ),
             spend=Epsilon(1),
         )
-        assert "one of 3 candidates: l1 sensitivity 8.00049 (declared by the owner), FlipLaw" in str(stated)
+        assert "one of 3 candidates  l1 sensitivity 8.00049 (declared by the owner)  FlipLaw" in str(stated)
 
 
 @pytest.mark.parametrize(

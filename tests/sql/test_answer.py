@@ -14,7 +14,7 @@ from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Unit
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col
-from sulq.sql.answer import SqlAnswer, _array
+from sulq.sql.answer import SqlAnswer
 from sulq.sql.released.program import GroupStatistics, KeyLabel, Stat, StatAt, TableProgram
 from sulq.sql.released.render import prepare
 from sulq.testing import exact
@@ -114,7 +114,12 @@ def test_it_plots_error_bars():
     assert len(axes.patches) == 3
     assert np.isfinite([patch.get_height() for patch in axes.patches]).all()
     many = answer(table([Stat("rows")], [Col("visit")])).plot()
-    assert len(many.patches) == 366
+    assert (len(many.patches), len(many.lines), len(many.lines[0].get_xdata())) == (0, 1, 366)
+    named = answer(table(STATS, [Col("city")])).plot(column="s1")
+    assert named.get_ylabel() == "s1"
+    for name in ("nope", "k0"):
+        with pytest.raises(QuestionError):
+            answer(table(STATS, [Col("city")])).plot(column=name)
     constant = TableProgram(GroupStatistics(Table(), None, (), (), (Stat("rows"),)), (("one", const(1)),))
     with pytest.raises(QuestionError):
         answer(constant).plot()
@@ -175,11 +180,3 @@ def test_aggregates_over_groups_found_in_the_data_have_no_bars_SR14():
         assert answer.accuracy() == ((None,) * 4,)
         assert answer.value[0][0] == 2
         assert any("too few people" in note for note in answer.notes)
-
-
-def test_whole_numbers_of_a_frame_are_not_rounded() -> None:
-    """Some past 63 bits beside negative ones would be doubles in NumPy. Control: others are arrays of whole numbers."""
-    large = [-1, 2**63 + 1]
-    assert np.array(large).dtype.kind == "f"
-    assert _array(large) is large
-    assert _array([1, 2]).dtype.kind == "i"

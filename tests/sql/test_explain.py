@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from sulq.compile.plan import draw
 from sulq.language.domain import Bool, Category, Int, Schema, Text
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho, Unit
@@ -13,7 +11,7 @@ from sulq.language.question import Choose, OpenSums, Sums, Together
 from sulq.language.relation import Distinct, Join, PerPerson, Select, Table, Union, Where
 from sulq.language.rowfn import Bernstein, Case, Col, Each, IsMissing, Lit, Not, Outer, Vector
 from sulq.language.score import Rank
-from sulq.sql.explain import Explanation, Foretold, figure, words
+from sulq.sql.explain import Explanation, Foretold, words
 from tests.stub import facts
 
 SCHEMA = Schema.of("people", {"age": Int(0, 60), "flag": Bool(), "city": Category(["Lod", "Yafo"]), "name": Text()})
@@ -86,9 +84,3 @@ def test_an_accuracy_is_told_once_where_rows_do_not_matter():
     assert "<pre>" in found._repr_html_()
     nothing = Explanation("SELECT", None, TOLD, ())
     assert (nothing.price, str(nothing)) == (None, "nothing private is asked: the answer costs nothing")
-
-
-@pytest.mark.parametrize(("number", "text"), [(3.0, "3"), (2.345, "2.35"), (12345.6, "12,346"), (math.inf, "anything")])
-def test_figures_are_short(number, text):
-    """Three figures, none after the point for large numbers."""
-    assert figure(number) == text

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import html
+import datetime
 import importlib
 import itertools
-import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
@@ -18,7 +16,12 @@ import numpy as np
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain, Reading
 from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
 from sulq.answers.released import Released
-from sulq.errors import SetupError
+from sulq.display import moments, tables
+from sulq.display.columns import Kind, ShownColumn, as_arrow, as_pandas, as_whole, table_html, table_text, text_rows
+from sulq.display.labels import interval, label
+from sulq.display.numbers import plain
+from sulq.display.plots import PlotSeries, draw
+from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger.chain import Receipt
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Event, Loss, Unit, probability
@@ -29,8 +32,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+__all__ = ["Answer", "Answers", "Receipt"]
+
 Value = float | int | Floats | dict[object, object]
 Clips = tuple[tuple[str, float | int, float | int], ...]
+
+
+Dated = Callable[[float, str], datetime.date]
+ENDS: Final[tuple[Dated, ...]] = (moments.moment, moments.first, moments.last)  # of a value, and of its interval's ends
+WHOLE: Final = (Plain, Chosen, FirstAbove)  # readings whose values are whole numbers on a whole grid
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +72,9 @@ class Answer:
     total: Loss | None = None
     pairs: bool = False  # the two keys have the same labels, and the cells are the pairs of different ones
     clips: Clips = field(default=(), metadata={"wire": "set"})  # of bounds="auto": a value's name, from where, to where
+    # Which keys are counted in days or microseconds from 1970, and whether the values are: "date" or "timestamp".
+    clocks: tuple[tuple[str, str], ...] = field(default=(), metadata={"wire": "set"})
+    clock: str | None = field(default=None, metadata={"wire": "set"})
 
     @property
     def bounds(self) -> dict[str, tuple[float | int, float | int]]:
@@ -75,8 +88,12 @@ class Answer:
     @property
     def value(self) -> Value:
         """A number; an array for a vector, a matrix for covariances, a mapping from keys for a partition."""
-        whole = isinstance(self.reading, (Plain, Chosen, FirstAbove))
-        return self._shape(self._values(), whole=whole)
+        return self._shape(self._values(), whole=self._integral)
+
+    @property
+    def _integral(self) -> bool:
+        """Whether the values are whole numbers, which their reading and grid tell."""
+        return isinstance(self.reading, WHOLE) and all(noise.step.denominator == 1 for noise in self.released.noise)
 
     def _values(self) -> Floats:
         """The cells; not a number where the statistic is unknown, decided from released numbers alone (SR18)."""
@@ -116,14 +133,12 @@ class Answer:
         return low, high
 
     def _shape(self, cells: Floats, *, whole: bool) -> Value:
-        integral = whole and all(noise.step.denominator == 1 for noise in self.released.noise)
-
         def one(row: Floats) -> object:
             if self.square:
                 return self._matrix(row)
             if len(self.columns) == 1:
-                return int(row[0]) if integral else _known(float(row[0]))
-            return row.astype(np.int64) if integral else row
+                return int(row[0]) if whole else _known(float(row[0]))
+            return row.astype(np.int64) if whole else row
 
         if not self.keys:
             return cast("Value", one(cells[0]))
@@ -145,6 +160,9 @@ class Answer:
         else:
             grids = np.indices([len(labels) for _, labels in self.keys]).reshape(len(self.keys), -1).T
             found = [tuple(self.keys[i][1][code] for i, code in enumerate(codes)) for codes in grids]
+        if self.clocks:
+            clocks = [dict(self.clocks).get(name) for name, _ in self.keys]
+            found = [tuple(map(_dated, own, clocks)) for own in found]
         return [label[0] for label in found] if len(self.keys) == 1 else list(found)
 
     def to_dict(self, level: float = 0.95) -> dict[str, list[object]]:
@@ -153,17 +171,43 @@ class Answer:
         return self._table(self._values(), low, high)
 
     def _table(self, value: Floats, *ends: Floats) -> dict[str, list[object]]:
-        table: dict[str, list[object]] = {}
-        labels = self._labels() if self.keys else []
+        table = dict(self._key_columns())
+        for j in range(len(self.columns)):
+            for name, numbers, end in zip(self._names(j), (value, *ends), ENDS, strict=False):
+                table[name] = self._cells(numbers[:, j].tolist(), end)
+        return table
+
+    def _key_columns(self) -> list[tuple[str, list[object]]]:
+        """Each key's labels, cell by cell; a bin is a text."""
+        labels, found = self._labels() if self.keys else [], []
         for i, (name, known) in enumerate(self.keys):
             several = len(self.keys) > 1
             own = [cast("tuple[object, ...]", label)[i] if several else label for label in labels]
             last = next((label for label in reversed(known) if label is not None), None)
-            table[name] = [_text(label, last=label is last) for label in own]
+            last = _dated(last, dict(self.clocks).get(name))
+            found.append((name, [interval(label, closed=label == last) for label in own]))
+        return found
+
+    def _cells(self, numbers: list[float], end: Dated = moments.moment) -> list[object]:
+        """A column's numbers: counts whole, moments of time as such, ends of theirs outwards, unknown ones None."""
+        known = list(map(_known, numbers))
+        if self.clock is not None:
+            return [None if number is None else end(number, self.clock) for number in known]
+        return as_whole(known) if self._integral else list(known)
+
+    def _shown(self) -> list[ShownColumn]:
+        """The columns as people read them: keys, and each statistic with its interval at 95%."""
+        value, some = self._values(), [True] * self.released.cells
+        made = [ShownColumn(name, cells) for name, cells in self._key_columns()]
+        ends = None if isinstance(self.reading, Placed) else self._interval(0.05, simultaneous=False)
         for j in range(len(self.columns)):
-            for name, numbers in zip(self._names(j), (value, *ends), strict=False):
-                table[name] = [_known(number) for number in numbers[:, j].tolist()]
-        return table
+            low, high = (
+                (None, None)
+                if ends is None
+                else (self._cells(end[:, j].tolist(), dated) for end, dated in zip(ends, ENDS[1:], strict=True))
+            )
+            made.append(ShownColumn(self._names(j)[0], self._cells(value[:, j].tolist()), low, high, some))
+        return made
 
     def _names(self, j: int) -> tuple[str, str, str]:
         """What a column and the ends of its interval are called beside the keys, which keep their names."""
@@ -177,34 +221,39 @@ class Answer:
 
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
         """A pandas frame: key columns and `value`; with a level also `low` and `high`."""
-        frame = extra("pandas", "pandas").DataFrame(self._columns(level))
-        return cast("pandas.DataFrame", frame.astype(dict.fromkeys(self._numbers(level), "float64")))
+        return as_pandas(list(self._columns(level).items()), extra("pandas", "pandas"), self._kinds())
 
     def to_arrow(self, level: float | None = None) -> pyarrow.Table:
         """An Arrow table: key columns and `value`; with a level also `low` and `high`."""
-        arrow, numbers = importlib.import_module("pyarrow"), self._numbers(level)
-        columns = self._columns(level).items()
-        made = {name: arrow.array(cells, arrow.float64() if name in numbers else None) for name, cells in columns}
-        return cast("pyarrow.Table", arrow.table(made))
+        return as_arrow(list(self._columns(level).items()), importlib.import_module("pyarrow"), self._kinds())
+
+    def _kinds(self) -> dict[str, Kind]:
+        """The kinds of statistics that may be unknown, whatever they are; counts and sums are always known (T29)."""
+        if self._integral and self.clock is None:
+            return {}
+        clocks: dict[str | None, Kind] = {"date": "date", "timestamp": "moment"}
+        found: Kind = clocks.get(self.clock, "number")
+        return {name: found for j in range(len(self.columns)) for name in self._names(j)}
 
     def _columns(self, level: float | None) -> dict[str, list[object]]:
         return self._table(self._values()) if level is None else self.to_dict(level)
 
-    def _numbers(self, level: float | None) -> list[str]:
-        """The columns that hold numbers, the unknown ones among them missing."""
-        return [name for j in range(len(self.columns)) for name in self._names(j)[: 1 if level is None else 3]]
+    def plot(self, level: float = 0.95, *, column: str | None = None) -> Axes:
+        """Bars with error bars, or a line with a band where the key is time (needs the extra `plot`).
 
-    def plot(self, level: float = 0.95) -> Axes:
-        """Bars with error bars (needs the extra `plot`)."""
-        table = self.to_dict(level)
-        value, low, high = (np.array(table[name], dtype=float) for name in self._names(0))
-        known = np.flatnonzero(~np.isnan(value))  # an unknown group has no bar
-        names = [" / ".join(str(table[key][i]) for key, _ in self.keys) or self.columns[0] for i in known]
+        Args:
+            level: the level of confidence of the intervals.
+            column: which of the answer's columns is drawn; the first if none is named.
+        """
+        j = 0 if column is None else column_at(self.columns, column)
+        table, keys = self.to_dict(level), [name for name, _ in self.keys]
+        drawn = [table[name] for name in self._names(j)]
+        names = [
+            " / ".join(label(table[key][i]) for key in keys) or self.columns[j] for i in range(self.released.cells)
+        ]
+        series = PlotSeries.of(self._labels() if len(keys) == 1 else names, names, drawn)
         title = f"{level:.0%} intervals; spent {self.spent}"
-        axes = bar_chart(names, value[known], low[known], high[known], title=title)
-        axes.set_ylabel(self.columns[0])
-        axes.set_xlabel(", ".join(name for name, _ in self.keys))
-        return axes
+        return draw(new_axes(), series, title=title, name=self.columns[j], across=", ".join(keys))
 
     def __repr__(self) -> str:
         lines = self._lines(limit=20)
@@ -217,42 +266,50 @@ class Answer:
         return (*self.notes, UNKNOWN) if self._unknown().any() else self.notes
 
     def _lines(self, limit: int) -> list[str]:
-        if self.square:
-            return [f"{len(self.columns)} entries of a covariance matrix; .value has the matrix"]
         if isinstance(self.reading, FirstAbove):
             sums, place = self.reading.sums(self.released), int(self.released.units[0, 0])
             found = f"sum {place}, from 0, is the first of {sums}" if place < sums else f"none of {sums} sums is"
-            return [f"{found} at or above its threshold, give or take {self.accuracy(0.05):,.6g}"]
+            return [f"{found} at or above its threshold, give or take {plain(self.reading.reach(self.released, 0.05))}"]
         if isinstance(self.reading, Placed):
-            point = ", ".join(f"{number:,.6g}" for number in self.reading.value(self.released)[0])
+            point = ", ".join(map(plain, self.reading.value(self.released)[0].tolist()))
             return [f"{point if len(self.columns) == 1 else f'({point})'}, {self._near(self.reading)}"]
-        table = self.to_dict()
-        names = [self._names(j) for j in range(len(self.columns))]
-        shown = []
-        for i in range(self.released.cells):
-            keys = [str(table[key][i]) for key, _ in self.keys]
-            for column, (value, low, high) in zip(self.columns, names, strict=True):
-                label = " / ".join([*keys, column] if len(self.columns) > 1 else keys)
-                shown.append((label, table[value][i], table[low][i], table[high][i]))
-        width = max((len(label) for label, *_ in shown[:limit]), default=0)
-        lines = [_line(label.ljust(width), v, a, b) for label, v, a, b in shown[:limit]]
-        if len(shown) > limit:
-            lines.append(f"... {len(shown) - limit} more")
-        return lines
+        shown = self._matrix_columns() if self.square and not self.keys else self._shown()
+        if self.square or (self.keys and len(self.columns) > 1):
+            return [table_text(shown, limit)]
+        keys, numbers = shown[: len(self.keys)], shown[len(self.keys) :]
+        labels = [" / ".join(own) for own in text_rows(keys, limit)] if keys else [column.name for column in numbers]
+        labels = labels if keys or len(numbers) > 1 else [""]
+        texts = [text for column in numbers for text in column.texts(limit)]
+        width = max(map(len, labels), default=0)
+        lines = [
+            f"{name.ljust(width)}{tables.GAP if width else ''}{text}" for name, text in zip(labels, texts, strict=True)
+        ]
+        return [*lines, *filter(None, [tables.not_shown(self.released.cells - limit)])]
+
+    def _matrix_columns(self) -> list[ShownColumn]:
+        """A covariance matrix as columns, the first of them its rows' names."""
+        upper, size = self._shown(), self._matrix(self._values()[0]).shape[0]
+        first = [size * i - i * (i - 1) // 2 for i in range(size)]  # place of each diagonal entry among the upper ones
+        names = [self.columns[at][: (len(self.columns[at]) - 1) // 2] for at in first]  # of a column "a*a"
+        made = [ShownColumn("", names)]
+        for j in range(size):
+            own = [upper[first[min(i, j)] + abs(i - j)] for i in range(size)]
+            value, low, high = (
+                [cell for cells in entries for cell in cells or ()]
+                for entries in zip(*((one.cells, one.low, one.high) for one in own), strict=True)
+            )
+            made.append(ShownColumn(names[j], value, low, high, [True] * size))
+        return made
 
     def _near(self, reading: Placed) -> str:
         """What is claimed of a point; an interval would be the whole space."""
-        return f"within {reading.reach(self.released, 0.05):,.6g} of the nearest at 95%"
+        return f"within {plain(reading.reach(self.released, 0.05))} of the nearest at 95%"
 
     def _repr_html_(self) -> str:
-        table = self._columns(None) if isinstance(self.reading, Placed) else self.to_dict()
         near = f"{self._near(self.reading)}; " if isinstance(self.reading, Placed) else ""
         tail = f"{near}{paid(self.spent, self.remaining, self.unit)}; {' '.join(self._notes())}"
-        if self.square:
-            return f"<p>{len(self.columns)} entries of a covariance matrix</p><p>{html.escape(tail)}</p>"
-        rows = zip(*table.values(), strict=True)
-        body = [[_shown(cell, key=i < len(self.keys)) for i, cell in enumerate(row)] for row in rows]
-        return html_table(table, body, tail)
+        shown = self._matrix_columns() if self.square and not self.keys else self._shown()
+        return table_html(shown, tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -294,59 +351,32 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _line(label: str, value: object, low: object, high: object) -> str:
-    return f"{label}  unknown" if value is None else bar(label, *(cast("float", end) for end in (value, low, high)))
-
-
 def paid(spent: Loss, remaining: Loss | None, unit: Unit) -> str:
     """What was spent, what is left where that is told, and whom it protects."""
     left = "" if remaining is None else f", left {remaining}"
     return f"spent {spent}{left}; protects {unit}"
 
 
-def bar(label: str, value: float, low: float, high: float) -> str:
-    """A number with its error bar, in as many figures as that bears out."""
-    away, under = high - value, value - low
-    lead = f"{label}  " if label.strip() else ""
-    whole = value.is_integer() and low.is_integer() and high.is_integer()
-    places = 0 if whole else _places(max(away, under))
-    if abs(away - under) <= 1e-9 * max(1.0, abs(away)):
-        return f"{lead}{value:,.{places}f} +- {away:,.{places}f}"
-    return f"{lead}{value:,.{places}f} in [{low:,.{places}f}, {high:,.{places}f}]"
-
-
-def _places(radius: float) -> int:
-    """Decimals worth showing beside an error bar: two of its figures, none for whole numbers."""
-    return 0 if radius >= 10 or radius <= 0 else min(12, 1 - math.floor(math.log10(radius)))
-
-
-def _text(label: object, *, last: bool) -> object:
-    """A bin as an interval: half open, the last one closed; any other label as it is."""
-    if not isinstance(label, tuple) or len(label) != 2:
+def _dated(label: object, clock: str | None) -> object:
+    """A key's label as a date or moment where its numbers are such; of a bin both of its edges."""
+    if clock is None or label is None or isinstance(label, str):
         return label
-    return f"[{label[0]}, {label[1]}{']' if last else ')'}"
+    if isinstance(label, tuple):
+        return tuple(_dated(edge, clock) for edge in label)
+    return moments.moment(cast("float", label), clock)
 
 
-def _shown(cell: object, *, key: bool = False) -> str:
-    return f"{cell:,.6g}" if isinstance(cell, float) else str(cell) if key or cell is not None else "unknown"
+def column_at(names: Sequence[str], name: str) -> int:
+    """The place of a column by its name."""
+    if name not in names:
+        known = ", ".join(names)
+        raise QuestionError("bad-question", f"The answer has no column {str(name)[:80]!r}.", f"Name one of: {known}.")
+    return list(names).index(name)
 
 
-def html_table(head: Iterable[str], body: Iterable[Iterable[str]], tail: str) -> str:
-    """A table in HTML with a line below it."""
-    top = "".join(f"<th>{html.escape(name)}</th>" for name in head)
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in body)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{rows}</tbody></table><p>{html.escape(tail)}</p>"
-
-
-def bar_chart(names: list[str], value: Floats, low: Floats, high: Floats, *, title: str) -> Axes:
-    """Bars with error bars (needs the extra `plot`); an end that is not finite is not drawn."""
-    axes = cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
-    away = np.nan_to_num(np.maximum([value - low, high - value], 0), posinf=0.0)
-    axes.bar(names, value, yerr=away, capsize=3, color="#4a7fb5")
-    axes.set_title(title, fontsize="medium")
-    if len(names) > 6:
-        axes.tick_params(axis="x", labelrotation=60)
-    return axes
+def new_axes() -> Axes:
+    """Axes to draw on (needs the extra `plot`)."""
+    return cast("Axes", extra("matplotlib.pyplot", "plot").figure(layout="constrained").add_subplot())
 
 
 def extra(module: str, name: str) -> ModuleType:
@@ -355,93 +385,3 @@ def extra(module: str, name: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         raise SetupError("missing-extra", f"This needs the extra {name!r}.", f"pip install 'sulq[{name}]'") from None
-
-
-MAX_TEXT_ROWS: Final = 40  # rows of a table in a text
-Cell = str | int | float | bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """A table: its name, the names of its columns, its rows; `more` rows are not shown."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    more: int = 0
-
-    def to_json(self) -> dict[str, object]:
-        """As a door shows it."""
-        found: dict[str, object] = {
-            "title": self.title, "columns": list(self.columns), "rows": [list(row) for row in self.rows],
-        }  # fmt: skip
-        return found | ({"more": self.more} if self.more else {})
-
-    def text(self) -> str:
-        """As a text whose columns stand below each other."""
-        lines = [self.columns, *(tuple(_said(cell) for cell in row) for row in self.rows[:MAX_TEXT_ROWS])]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self.columns))]
-        said = [
-            "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
-            for line in lines
-        ]
-        left = max(len(self.rows) - MAX_TEXT_ROWS, 0) + self.more
-        more = [f"... {left} more rows"] if left else []
-        return "\n".join([self.title, *(line.rstrip() for line in said), *more])
-
-
-def cell(value: object) -> Cell:
-    """A value as a cell; a number that is none (nan, infinite) is its name, as JSON has no other word for it."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _said(value: Cell) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-__all__ = ["DOMAIN", "Receipt", "SignedReceipt"]
-
-DOMAIN: Final = b"sulq receipt 1\0"  # what is signed as a receipt is good for nothing else
-
-
-@dataclass(frozen=True, slots=True)
-class SignedReceipt:
-    """A receipt to keep: what one debit's entry says, signed by its ledger.
-
-    Whoever has the ledger's public key can check it with nothing else at hand
-    (`sulq ledger check`), and with the ledger that the entry is still there (T60).
-    """
-
-    space: str  # the person space whose ledger signed it
-    seq: int
-    entry: str  # the hash that chains the entry to all before it
-    plan: str  # digest of the plan that was paid for
-    question: str  # digest of the question and its price
-    epsilon: Fraction | None  # what it cost, as the event says
-    rho: Fraction
-    key_delta: Fraction
-    queries: int
-    analyst: str
-    time: str  # as the curator's clock showed it
-    public_key: str
-    signature: str = ""
-
-    @property
-    def message(self) -> bytes:
-        """The bytes that are signed: every field but the signature, in one order and one spelling."""
-        fields = [
-            self.space, self.seq, self.entry, self.plan, self.question,
-            None if self.epsilon is None else str(self.epsilon), str(self.rho), str(self.key_delta), self.queries,
-            self.analyst, self.time, self.public_key,
-        ]  # fmt: skip
-        return DOMAIN + json.dumps(fields, separators=(",", ":")).encode()
-
-    def __str__(self) -> str:
-        cost = f"rho {float(self.rho):.6g}" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
-        cost = f"{self.queries} queries" if self.queries else cost
-        who = f" by {self.analyst}" if self.analyst else ""
-        return f"entry {self.seq} ({self.entry[:12]}) of person space {self.space}: {cost}{who} at {self.time}"

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
+from typing import Final
 
 from sulq.answers.noise_sums import SLACK
 from sulq.answers.released import Noise
+from sulq.display import tables
+from sulq.display.numbers import figure
 from sulq.errors import QuestionError
 from sulq.language.estimator import DECLARED, Certificate, Property, Stated, Utility
 from sulq.language.facts import Facts
@@ -199,27 +202,32 @@ class Part:
 
     def lines(self) -> Iterator[str]:
         """What is asked and how it is hidden, a line for each value."""
-        within, laws = [f"within {float(one):.6g}" for one in self.accuracy(0.05)], [noise.law for noise in self.noise]
-        each = zip(self.sensitivity, laws, strict=False)
-        hidden = [f"{self.norm} sensitivity {plain(moved)}, {type(law).__name__}" for moved, law in each]
+        for what, cells, *hidden, within in self.rows("{:.6g}".format):
+            yield f"  {', '.join(filter(None, (what, cells)))}: {', '.join(filter(None, hidden))}, {within} at 95%"
+
+    def rows(self, number: Callable[[float], str] = figure) -> Iterator[PlanRow]:
+        """What is asked and how it is hidden, a row for each value, under `PLAN_HEAD`."""
+        within, laws = [f"within {number(float(one))}" for one in self.accuracy(0.05)], [one.law for one in self.noise]
+        moved = [f"{self.norm} sensitivity {plain(moved)}" for moved in self.sensitivity]
+        hidden = [(how, type(law).__name__) for how, law in zip(moved, laws, strict=False)]
         if self.score is not None:
             candidates = laws[0].candidates if isinstance(laws[0], (FlipLaw, ExponentialLaw)) else 1
-            what = f"{type(self.score).__name__} x {candidates} candidates, {self.cells} choices"
-            yield f"  {what}: {hidden[0]}, score {within[0]} of the best at 95%"
+            what = f"{type(self.score).__name__} x {candidates} candidates"
+            yield what, f"{self.cells} choices", *hidden[0], f"score {within[0]} of the best"
         elif isinstance(laws[0], AboveLaw):
-            moved = _moved(laws[0], self.sensitivity[0])
-            yield f"  Above x {laws[0].sums} sums: {moved}, {within[0]} of the threshold at 95%"
+            how = _moved(laws[0], self.sensitivity[0])
+            yield f"Above x {laws[0].sums} sums", "", *how, f"{within[0]} of the threshold"
         elif self.whole is not None:
-            yield self._line(self.whole, laws[0], within[0])
+            yield self._row(self.whole, laws[0], within[0])
         else:
             cells = f"{self.cells} cells" if self.tally.by else "1 cell"
             names = [f"{type(block.fn).__name__} x {block.width}" for block in self.tally.blocks]
             if self.people is not None:
                 names, cells = ["People x 1", *names], f"groups of more than {self.people.threshold} (noisy) people"
             for name, how, bars in zip(names, hidden, within, strict=True):
-                yield f"  {name}, {cells}: {how}, {bars} at 95%"
+                yield name, cells, *how, bars
 
-    def _line(self, whole: Whole, law: Law, within: str) -> str:
+    def _row(self, whole: Whole, law: Law, within: str) -> PlanRow:
         moved = f"{self.norm} sensitivity {plain(self.sensitivity[0])}"
         if whole.certificate is not None and not isinstance(whole.certificate, Property):
             moved += f" {DECLARED}"
@@ -230,14 +238,18 @@ class Part:
             what, of = f"one of {whole.width:,} candidates", " of the best"
         elif isinstance(law, (MetricLaw, ExponentialLaw)):
             what, of = f"one of {law.candidates:,} points", " of the nearest"
-        return f"  {type(whole.statistic).__name__}, {what}: {moved}, {type(law).__name__}, {within}{of} at 95%"
+        return type(whole.statistic).__name__, what, moved, type(law).__name__, f"{within}{of}"
 
 
-def _moved(law: AboveLaw, move: Fraction) -> str:
+PlanRow = tuple[str, str, str, str, str]
+PLAN_HEAD: Final = ("what", "cells", "sensitivity", "noise", "at 95%")
+
+
+def _moved(law: AboveLaw, move: Fraction) -> tuple[str, str]:
     """How far one person moves sums that are held against a threshold, and what hides it."""
     if law.threshold_scale:
-        return f"one person moves two of them {plain(move)} apart at most, LaplaceLaw on each and on the threshold"
-    return f"l1 sensitivity {plain(move)}, LaplaceLaw on each"
+        return f"one person moves two of them {plain(move)} apart at most", "LaplaceLaw on each and on the threshold"
+    return f"l1 sensitivity {plain(move)}", "LaplaceLaw on each"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -255,11 +267,22 @@ class Plan:
         """How far each part's blocks may be off."""
         return tuple(part.accuracy(beta) for part in self.parts)
 
+    @property
+    def rows(self) -> list[PlanRow]:
+        """What is asked and how it is hidden, a row for each value."""
+        return [row for part in self.parts for row in part.rows()]
+
     def __str__(self) -> str:
-        lines = [f"price {self.spend}; protects {self.unit}; guarantee {self.guarantee}"]
-        for part in self.parts:
-            lines.extend(part.lines())
-        return "\n".join(lines)
+        return f"{self._price}\n{tables.text(PLAN_HEAD, self.rows)}"
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return tables.as_html(PLAN_HEAD, self.rows, self._price)
+
+    @property
+    def _price(self) -> str:
+        return f"price {self.spend}; protects {self.unit}; guarantee {self.guarantee}"
 
 
 Priced = Epsilon | Rho

@@ -24,12 +24,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import Estimated, Reading
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import Bed
 from sulq.answers.released import Noise, Released
+from sulq.answers.signed_receipt import SignedReceipt
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
 from sulq.language.estimator import DECLARATIONS, Estimator

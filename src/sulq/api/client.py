@@ -8,6 +8,7 @@ from typing import Final, NoReturn, Self, cast
 import httpx
 
 from sulq.api.named_asks import NamedAsks
+from sulq.api.transcript import TranscriptList
 from sulq.client.http import PATIENCE_SECONDS, Http
 from sulq.client.oracle import RemoteOracle
 from sulq.errors import AccessDenied, SulqError
@@ -35,13 +36,13 @@ class Client(NamedAsks):
         self._closed = False
         super().__init__(RemoteOracle(self._http))
 
-    def transcript(self) -> list[dict[str, object]]:
-        """The questions and answers this token may see, in order."""
-        lines: list[dict[str, object]] = []
+    def transcript(self) -> TranscriptList:
+        """The questions and answers this token may see, in order: dictionaries, printed as a table."""
+        lines = TranscriptList()
         while True:
             after = cast("int", lines[-1]["seq"]) if lines else 0
             page = self._http.get(self._http.at("transcript"), after=after, limit=PAGE_LINES)["lines"]
-            lines += cast("list[dict[str, object]]", page)
+            lines.extend(cast("list[dict[str, object]]", page))
             if len(cast("list[object]", page)) < PAGE_LINES:
                 return lines
 

@@ -12,7 +12,7 @@ from typing import NoReturn, Self
 
 from sulq.api.declarations import OwnedTable
 from sulq.api.named_asks import NamedAsks
-from sulq.api.progress import on_terminal
+from sulq.api.transcript import TranscriptList
 from sulq.compile.plan.estimators import load
 from sulq.curator.curator import Curator
 from sulq.curator.ledger.ledger import Ledger
@@ -22,6 +22,7 @@ from sulq.curator.ledger.sources import Source
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.rows_choice import choose_rows
 from sulq.curator.run import Rows
+from sulq.display.progress import Working, of_preparing, screen
 from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.privacy import Budget, Unit
@@ -82,7 +83,7 @@ class Database(NamedAsks):
             mechanisms=tuple(MECHANISMS),
             anchor=anchor,
         )
-        self._preparation = Preparation(self._made_ready, progress, on_terminal() if progress is None else None)
+        self._preparation = Preparation(self._made_ready, progress, of_preparing() if progress is None else None)
 
         def opened(*, renew: bool) -> tuple[ReusingOracle, Unit]:
             """The curator of rows kept by the ledger's own unit, and that: an older one may fold ids itself."""
@@ -156,10 +157,10 @@ class Database(NamedAsks):
         self._open()
         return self._preparation.part
 
-    def transcript(self) -> list[dict[str, object]]:
-        """All questions and answers of this ledger, in order."""
+    def transcript(self) -> TranscriptList:
+        """All questions and answers of this ledger, in order: dictionaries, printed as a table."""
         self._open()
-        return [entry._asdict() for entry in self._ledger.transcript()]
+        return TranscriptList(entry._asdict() for entry in self._ledger.transcript())
 
     def verify(self, *, whole: bool = False) -> object:
         """Check the ledger from its file: chain, totals, budget; asks go on meanwhile.
@@ -168,7 +169,8 @@ class Database(NamedAsks):
         and by `sulq ledger verify`, it always reads every entry.
         """
         self._open()
-        return self._ledger.verify(whole=whole)
+        with Working("verifying the ledger", screen()):
+            return self._ledger.verify(whole=whole)
 
     def close(self) -> None:
         """Write what is still to be written and let go of the files."""

@@ -14,6 +14,7 @@ from typing import Literal, cast
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
+from sulq.answers.clocks import clock_of
 from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
 from sulq.answers.oracle import Oracle, chosen
@@ -215,7 +216,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
             return self._read(lambda paid: questions.mean(facts, item, where, partition, paid), pay, ("mean",))
 
         answer = bounded_ask(self._oracle, (fn, where, partition), pay, ask, mean=True)
-        return replace(answer, notes=(*notes, *answer.notes))
+        return replace(answer, notes=(*notes, *answer.notes), clock=clock_of(fn, facts.schema))
 
     @of_table
     def variance(

@@ -20,6 +20,7 @@ from sulq.curator.ledger.ledger import reconcile as burn_gap
 from sulq.curator.ledger.postgres_place import is_address
 from sulq.curator.ledger.shares import Share
 from sulq.curator.ledger.view import check_receipt
+from sulq.display.progress import Working, screen
 from sulq.errors import SetupError
 from sulq.kernel.ledger.filter import Totals
 from sulq.kernel.mechanisms import MECHANISMS
@@ -40,7 +41,8 @@ def _exists(path: str) -> str:
 @ledger.command("verify")
 def verified(path: Where) -> None:
     """Check every entry, the chain, the totals and the budget; changes nothing."""
-    report = verify(_exists(path), mechanisms=tuple(MECHANISMS))
+    with Working("verifying the ledger", screen()):
+        report = verify(_exists(path), mechanisms=tuple(MECHANISMS))
     console.print(f"sound: {report}")
 
 
@@ -180,7 +182,8 @@ def reconcile(
     if not burnt:
         console.print("nothing is burnt: the ledger is not behind")
     _burnt(burnt)
-    report = verify(path, mechanisms=tuple(MECHANISMS))
+    with Working("verifying the ledger", screen()):
+        report = verify(path, mechanisms=tuple(MECHANISMS))
     console.print(f"sound: {report}")
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import csv
 import datetime
-import itertools
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from sulq.answers.answer import bar
 from sulq.cli.open import asked
 from sulq.cli.show import console
+from sulq.display.columns import text_rows
+from sulq.display.tables import not_shown
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.sql.answer import SqlAnswer
@@ -234,31 +234,15 @@ def _number(text: str, option: str, code: str = "bad-loss") -> float:
 
 def _table(answer: SqlAnswer) -> None:
     table = Table(*(escape(name) for name in answer.columns))
-    low, high = answer.interval(0.95)
-    shown = [_rows(answer, cells) for cells in (answer.value, low, high, answer.accuracy(0.05))]
-    for line in itertools.islice(zip(*shown, strict=True), MAX_ROWS_PRINTED):
-        table.add_row(*(escape(_cell(*cells)) for cells in zip(*line, strict=True)))
+    for line in text_rows(answer.shown(), MAX_ROWS_PRINTED):
+        table.add_row(*map(escape, line))
     console.print(table)
-    more = len(shown[0]) - MAX_ROWS_PRINTED
+    more = answer.table.size - MAX_ROWS_PRINTED
     if more > 0:
         whole = "asked again with --format csv, and without --fresh, the same answer is given whole, free"
-        console.print(f"and {more:,} more rows; {whole}", markup=False)
+        console.print(f"{not_shown(more)}; {whole}", markup=False)
     for text in repr(answer).splitlines()[-1 - len(answer.notes) :]:
         console.print(text, markup=False)
-
-
-def _rows(answer: SqlAnswer, cells: object) -> tuple[tuple[object, ...], ...]:
-    """All rows, also where there is a single cell."""
-    alone = len(answer.columns) == 1 and not isinstance(cells, tuple)
-    return ((cells,),) if alone else cast("tuple[tuple[object, ...], ...]", cells)
-
-
-def _cell(value: object, low: object, high: object, away: object) -> str:
-    if value is None:
-        return "NULL" if low is None else "unknown"
-    if away is None or isinstance(value, datetime.date):
-        return str(value) if away is None else f"{value} in [{low}, {high}]"
-    return bar("", *(float(cast("float", number)) for number in (value, low, high)))
 
 
 def _csv(answer: SqlAnswer) -> None:

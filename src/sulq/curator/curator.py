@@ -17,6 +17,7 @@ from typing import Final, Protocol, TypeVar, cast
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
+from sulq.answers.clocks import clocks_of
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.oracle import MAX_FORECAST_ASKS
 from sulq.answers.plan import Part, Plan
@@ -167,8 +168,8 @@ def answer_of(plan: Plan, receipt: Receipt, released: tuple[Released, ...], fact
     answers = tuple(
         Answer(
             found, _reading(part), keys_of(part), names_of(part), plan.spend, facts.remaining, plan.unit,
-            plan.guarantee, plan.event, receipt, receipt.stored is not None,
-            (*_told(asked, part, found, facts), *notes), total=facts.spent, pairs=part.pairs,
+            plan.guarantee, plan.event, receipt, receipt.stored is not None, total=facts.spent, pairs=part.pairs,
+            notes=(*_told(asked, part, found, facts), *notes), clocks=clocks_of(part, keys_of(part), facts),
         )
         for asked, part, found in zip(questions, plan.parts, released, strict=True)
     )  # fmt: skip

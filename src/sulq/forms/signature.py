@@ -177,7 +177,7 @@ def _hint(parameter: inspect.Parameter, call: Callable[..., object]) -> object:
     """A parameter's type; of a name that only the type checker knows, its default's."""
     alone = types.SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
     try:
-        return typing.get_type_hints(alone, getattr(call, "__globals__", {}))[parameter.name]
+        return typing.get_type_hints(alone, getattr(inspect.unwrap(call), "__globals__", {}))[parameter.name]
     except NameError:
         return type(parameter.default)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Final, Literal, TypeVar
 
+from sulq.display import tables
 from sulq.errors import QuestionError, SetupError
 from sulq.language.domain import Category, Column, Schema
 from sulq.language.estimator import Declaration, Estimator
@@ -282,9 +283,8 @@ class Facts(Catalogue):
             if self.tables:
                 key = "" if table.key is None else f", one row for each {table.key}"
                 lines.append(f"table {table.schema.table}: {'public' if table.public else 'private'}{key}{table.noted}")
-            for name, column in table.schema.columns:
-                to = table.refers(name)
-                lines.append(f"  {name}: {brief(column)}{'' if to is None else f', refers to {to}'}")
+            columns = [(f"  {name}", brief(column, table.refers(name))) for name, column in table.schema.columns]
+            lines.append(tables.text(("  column", "declared as"), columns))
             lines += [f"  {item}" for item in self.heavy if item.table == table.schema.table]
             if table.graph is not None:
                 lines.append(f"  rows are edges: {', '.join(table.graph.columns)}")
@@ -304,6 +304,8 @@ class Facts(Catalogue):
             lines.append("the ledger is in memory and forgotten at exit")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def delta_parts(split: Split) -> str:
     """What the parts of an EpsilonDelta budget's delta are for, in words."""
@@ -315,8 +317,10 @@ def _percent(part: float) -> str:
     return f"{100 * part:.0f}%" if part >= 0.1 or not part else f"{100 * part:.2g}%"
 
 
-def brief(column: Column) -> str:
+def brief(column: Column, refers_to: str | None = None) -> str:
     """A declared column on one line; of many categories the first few."""
+    if refers_to is not None:
+        return f"{brief(column)}, refers to {refers_to}"
     if not isinstance(column, Category):
         return repr(column).replace("lo=", "").replace("hi=", "").replace(", grid=None", "")
     named = ", ".join(map(repr, column.values[:SHOWN]))

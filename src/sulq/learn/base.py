@@ -22,6 +22,7 @@ from sulq.answers.auto_bounds import Bounds, Clip
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
 from sulq.answers.relation_oracle import base_of, same_rows
 from sulq.answers.wire import LOSSES
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.signature import Form, signed
 from sulq.language.domain import Column
@@ -55,6 +56,7 @@ class Learner:
     bounds_: dict[str, Clip]  # of a fit with bounds="auto": to where each column was clipped
     notes_: tuple[str, ...]  # of such a fit: which part of each column's values lies beyond its clip
 
+    @shows_progress
     def fit(
         self,
         X: ColumnChoice,

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.answer import Cell, TextTable, cell
+from sulq.display.text_table import Cell, TextTable, cell
 from sulq.learn.base import Learner
 from sulq.learn.features import Array, Features
 

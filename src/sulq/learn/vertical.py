@@ -17,6 +17,7 @@ import numpy as np
 
 from sulq.answers.noise_sums import covariance, covariance_errors
 from sulq.answers.oracle import GRAIN, ColumnChoice, Oracle, Progress, SpendPlan, affordable, queries
+from sulq.display.progress import shows_progress
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.domain import Column
@@ -233,6 +234,7 @@ class VerticalProjection(Projection):
     salt: int = 0
     scale: bool = False
 
+    @shows_progress
     def fit(  # type: ignore[override]
         self, X: Sequence[ColumnChoice], y: None = None, *, spend: Loss | None = None, progress: Progress | None = None
     ) -> Self:

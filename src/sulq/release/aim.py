@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
+from sulq.display.progress import shows_progress
 from sulq.forms.parameters import between, whole
 from sulq.language.privacy import Loss
 from sulq.release.space import CellSpace, closure
@@ -28,6 +29,7 @@ STEPS: Final = 80  # at most, of a fit after each round
 LAST: Final = 2000  # likewise of the last fit
 
 
+@shows_progress
 def aim(
     db: Oracle,
     columns: list[str],

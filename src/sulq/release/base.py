@@ -7,7 +7,6 @@ it cost and whom it protects. On disk it is its tables, a description, and a pag
 from __future__ import annotations
 
 import contextlib
-import html
 import io
 import json
 import os
@@ -27,22 +26,12 @@ from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.parameters import checked
 from sulq.kernel.ledger.chain import Receipt
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Queries, Rho, Unit
+from sulq.release.page import Chart, page
 from sulq.version import __version__
 
+__all__ = ["Chart", "Paid", "Release", "ReleaseFiles"]
+
 FORMAT: Final = 1  # of a saved release
-STYLE: Final = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:CanvasText;"
-    "background:Canvas;color-scheme:light dark}"
-    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
-    "td,th{padding:.2rem .6rem;text-align:left;border-bottom:1px solid GrayText}"
-    "svg{max-width:100%;height:auto}.bar{fill:#4878a8}.whisker{stroke:CanvasText;stroke-width:1.5}"
-    "text{fill:CanvasText;font-size:12px}.soft{color:GrayText}"
-)
-MAX_BARS: Final = 60  # bars of one picture
-PAGE_WIDTH_PIXELS: Final = 760
-BAR_HEIGHT_PIXELS: Final = 20
-NAMES_WIDTH_PIXELS: Final = 220
-MAX_NAME_LETTERS: Final = 30  # letters of a name beside its bar
 DESCRIPTION: Final = "release.json"
 PAGE: Final = "index.html"
 PART: Final = ".sulq-part"  # ends the name of a file that is not whole yet
@@ -93,24 +82,6 @@ class Paid:
         return f"spent {self.spent}, protects {self.unit} ({self.guarantee}); ledger entry {entries or 'none'}"
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """One picture of a release's page: a number with its error bar for each of some names."""
-
-    title: str
-    names: tuple[str, ...]
-    values: tuple[float, ...]
-    error: tuple[float, ...] = ()  # half the length of each bar's interval; empty where there is none
-    said: str = ""  # a line below: what the interval means, what was measured against what was foreseen
-
-    def without(self, name: str) -> Chart:
-        """The same without a name."""
-        kept = [i for i, known in enumerate(self.names) if known != name]
-        error = tuple(self.error[i] for i in kept) if self.error else ()
-        names, values = tuple(self.names[i] for i in kept), tuple(self.values[i] for i in kept)
-        return replace(self, names=names, values=values, error=error)
-
-
 def labels_to_json(labels: Sequence[Sequence[object]]) -> list[list[object]]:
     """The names of the attributes' cells, as plain JSON: an interval is a list of its ends."""
     return [[list(label) if isinstance(label, tuple) else label for label in own] for own in labels]
@@ -124,63 +95,6 @@ def labels_from_json(tree: Sequence[Sequence[object]]) -> tuple[tuple[object, ..
 def unreadable(why: str = "This is not a release that sulq wrote.") -> QuestionError:
     """The refusal of what cannot be loaded."""
     return QuestionError("bad-release", why)
-
-
-def page(title: str, paid: str, charts: Sequence[Chart]) -> str:
-    """The page as HTML; texts from a table's categories stay texts (T82)."""
-    title, paid = html.escape(title), html.escape(paid)
-    pictures = "\n".join(_figure(chart) for chart in charts)
-    return (
-        "<!doctype html>\n"
-        f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n<p>{paid}.</p>\n{pictures}\n</body></html>\n"
-    )
-
-
-def _figure(chart: Chart) -> str:
-    return f"<section><h2>{html.escape(chart.title)}</h2>{picture(chart)}</section>"
-
-
-def picture(chart: Chart) -> str:
-    """A chart as bars, and the line below it."""
-    shown = list(zip(chart.names, chart.values, chart.error or (0.0,) * len(chart.values), strict=True))[:MAX_BARS]
-    more = len(chart.values) - len(shown)
-    said = " ".join(text for text in (chart.said, f"{more:,} more are in the tables." if more else "") if text)
-    return f'{_bars(chart.title, shown)}<p class="soft">{html.escape(said)}</p>'
-
-
-def _bars(title: str, shown: list[tuple[str, float, float]]) -> str:
-    """Bars from the zero line with a whisker for each interval, and the number beside them."""
-    low = min([0.0, *(value - error for _, value, error in shown)])
-    high = max([0.0, *(value + error for _, value, error in shown)])
-    scale = (PAGE_WIDTH_PIXELS - NAMES_WIDTH_PIXELS - 90) / ((high - low) or 1.0)
-
-    def across(value: float) -> float:
-        return NAMES_WIDTH_PIXELS + (value - low) * scale
-
-    parts = []
-    for i, (name, value, error) in enumerate(shown):
-        top = i * BAR_HEIGHT_PIXELS
-        start, stop = sorted((across(0.0), across(value)))
-        short = name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…"
-        middle = top + BAR_HEIGHT_PIXELS / 2
-        parts.append(
-            f'<text x="{NAMES_WIDTH_PIXELS - 8}" y="{middle + 4}" text-anchor="end">{html.escape(short)}</text>'
-            f'<rect class="bar" x="{start:.1f}" y="{top + 3}" width="{max(stop - start, 0.5):.1f}" '
-            f'height="{BAR_HEIGHT_PIXELS - 6}"/>'
-        )
-        if error:
-            parts.append(
-                f'<line class="whisker" x1="{across(value - error):.1f}" x2="{across(value + error):.1f}" '
-                f'y1="{middle}" y2="{middle}"/>'
-            )
-        parts.append(f'<text x="{across(max(value + error, 0.0)) + 6:.1f}" y="{middle + 4}">{value:,.6g}</text>')
-    return (
-        f'<svg viewBox="0 0 {PAGE_WIDTH_PIXELS} {max(len(shown), 1) * BAR_HEIGHT_PIXELS}" '
-        f'width="{PAGE_WIDTH_PIXELS}" role="img" aria-label="{html.escape(title)}">{"".join(parts)}</svg>'
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

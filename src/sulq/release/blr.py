@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, checked, whole
 from sulq.kernel.scores import MOST_ENTRIES
@@ -32,6 +33,7 @@ MIN_PARAMETER: Final = 1e-9  # gamma or epsilon of the formulas, which stay fini
 ERROR_RATE: Final = 0.05
 
 
+@shows_progress
 def blr(
     db: Oracle,
     columns: list[str],

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sulq.answers.answer import extra
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
+from sulq.display.progress import shows_progress
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole
 from sulq.language.kinds import Floats
@@ -243,6 +244,7 @@ class ContingencyTable(Release):
         return found
 
 
+@shows_progress
 def contingency(
     db: Oracle,
     attributes: list[str],
@@ -442,8 +444,6 @@ def _marginals(marginals: Sequence[Sequence[str]] | None, ways: int, space: Cell
     cells = sum(map(space.size, dict.fromkeys(found)))
     if cells > MAX_ASKED_CELLS:
         raise QuestionError(
-            "too-large",
-            f"The asked marginals have {cells:,} cells, more than {MAX_ASKED_CELLS:,}.",
-            "Ask for fewer, or for those of fewer attributes.",
+            "too-large", f"The asked marginals have {cells:,} cells; at most {MAX_ASKED_CELLS:,} fit.", "Ask for fewer."
         )
     return tuple(dict.fromkeys(found))

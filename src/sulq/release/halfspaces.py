@@ -13,6 +13,7 @@ import pyarrow as pa
 from sulq.answers import wire
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.answers.released import Noise
+from sulq.display.progress import shows_progress
 from sulq.forms.parameters import between, checked, number, whole
 from sulq.language.kinds import Floats, Integers
 from sulq.language.privacy import Loss
@@ -235,6 +236,7 @@ class Halfspaces(Release):
         ]
 
 
+@shows_progress
 def halfspaces(
     db: Oracle,
     columns: list[str],

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError, SulqError
 from sulq.forms.parameters import checked, whole
 from sulq.language.attribute import Attribute
@@ -257,6 +258,7 @@ class Inference(Release):
         return found
 
 
+@shows_progress
 def infer(
     db: Oracle,
     attributes: list[str],

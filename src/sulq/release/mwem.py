@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
 from sulq.forms.parameters import whole
 from sulq.language.privacy import Loss
@@ -22,6 +23,7 @@ STEPS: Final = 60  # at most, of a fit after each round
 LAST: Final = 2000  # at most, of the last fit
 
 
+@shows_progress
 def mwem(
     db: Oracle,
     columns: list[str],

@@ -18,6 +18,8 @@ from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import LaidOutOracle, Oracle, Progress, ask_as_laid_out
 from sulq.answers.released import Released, kept_rows
 from sulq.answers.reuse import name_of, nothing, rearranged
+from sulq.display.labels import label
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.facts import Facts, TableFacts
@@ -81,7 +83,7 @@ def chart_of(title: str, columns: Mapping[str, list[object]]) -> Chart | None:
             column for column in before if f"low_{column}" not in columns and not column.startswith(("low", "high"))
         ]
         rows = [
-            (" / ".join(str(columns[key][i]) for key in keys) or name, float(value), float(a), float(b))
+            (" / ".join(label(columns[key][i]) for key in keys) or name, float(value), float(a), float(b))
             for i, (value, a, b) in enumerate(zip(cells, low, high, strict=True))
             if isinstance(value, (int, float)) and isinstance(a, (int, float)) and isinstance(b, (int, float))
         ]
@@ -232,6 +234,7 @@ class Transcript(Release):
         return "\n".join([f"{self.title()}; {self.paid}", *(f"{i}: {text}" for i, text in enumerate(said))])
 
 
+@shows_progress
 def publish(
     db: Oracle,
     questions: list[str],

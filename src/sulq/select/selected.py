@@ -13,6 +13,7 @@ import numpy as np
 from sulq.answers import wire
 from sulq.answers.answer import Receipt
 from sulq.answers.oracle import SpendPlan
+from sulq.display.numbers import figure
 from sulq.errors import QuestionError, SetupError, SulqError
 from sulq.forms.parameters import number
 from sulq.language.law import ExponentialLaw, FlipLaw, MetricLaw
@@ -83,7 +84,7 @@ class Selected:
 
     def __repr__(self) -> str:
         return (
-            f"{self.candidate}: the chosen one of {self.candidates}; its {self.said} is within {self.within():,.6g} "
+            f"{self.candidate}: the chosen one of {self.candidates}; its {self.said} is within {figure(self.within())} "
             f"of the best, at 95%\nspent {self.spent}; protects {self.unit}"
         )
 

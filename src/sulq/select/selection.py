@@ -15,6 +15,7 @@ from typing import Final, Literal
 import numpy as np
 
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, checked, number, whole
 from sulq.kernel.scores import LARGEST_ENTRY, MOST_ENTRIES
@@ -39,6 +40,7 @@ DOUBLE_ROUNDING: Final = Fraction(1, 2**48)  # of the largest value: more than a
 MAX_NUMBER: Final = 10**15
 
 
+@shows_progress
 def choose(
     db: Oracle,
     candidates: str | Mapping[str, RowFn] | Sequence[object],
@@ -188,6 +190,7 @@ def _names(candidates: object) -> tuple[object, ...]:
     return names
 
 
+@shows_progress
 def price(
     db: Oracle, bids: str | RowFn, grid: list[float], *, spend: Loss | None = None, progress: Progress | None = None
 ) -> Selected:
@@ -298,6 +301,7 @@ def rounding(fn: RowFn, schema: Schema) -> Fraction:
     return carried + max(abs(low), abs(high)) * DOUBLE_ROUNDING
 
 
+@shows_progress
 def agnostic(
     db: Oracle,
     hypotheses: list[str] | Mapping[str, RowFn],

@@ -4,21 +4,20 @@
 
 from __future__ import annotations
 
-import datetime
 import importlib
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from sulq.answers.answer import Answers, Clips, Receipt, bar, bar_chart, beta_beside, extra, html_table, paid
+from sulq.answers.answer import Answers, Clips, Receipt, beta_beside, column_at, extra, new_axes, paid
+from sulq.display.columns import ShownColumn, as_arrow, as_pandas, as_whole, kind, table_html, table_text
+from sulq.display.labels import label
+from sulq.display.plots import PlotSeries, draw
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit
 from sulq.sql.released.functions import number
-from sulq.sql.released.tables import Ends, SqlTable
+from sulq.sql.released.tables import Ends, SqlTable, TableColumn
 
 if TYPE_CHECKING:
     import pandas
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 Cell = object
 Cells = tuple[tuple[Cell, ...], ...]
 Bars = tuple[Ends | None, ...]  # of each column, where it has error bars
-MAX_SHOWN_ROWS = 20
+NULL: Final = "NULL"  # as SQL calls a label that is missing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,14 +79,6 @@ class SqlAnswer:
         low = [_ends(values, low) for values, low, _ in found]
         return self._whole(low), self._whole([_ends(values, high) for values, _, high in found])
 
-    def with_ends(self, level: float = 0.95) -> list[tuple[str, list[object], Ends | None]]:
-        """Each column's name and cells, and the ends of their intervals at a level where it has error bars."""
-        bars = self._intervals(beta_beside(level))
-        return [
-            (name, list(column.values), ends)
-            for name, column, ends in zip(self.columns, self.table.columns, bars, strict=True)
-        ]
-
     def bars(self, beta: float) -> Iterator[tuple[object, object, object]]:
         """Each cell of the columns that have error bars, with the ends of its own."""
         ends = self._intervals(beta)
@@ -130,61 +121,58 @@ class SqlAnswer:
         for name, column, ends in zip(self.columns, self.table.columns, bars, strict=True):
             made.append((name, list(column.values)))
             if ends is not None:
-                made += [(f"low_{name}", list(ends[0])), (f"high_{name}", list(ends[1]))]
+                made += [
+                    (f"{side}_{name}", own) for side, own in zip(("low", "high"), _alike(column, ends), strict=True)
+                ]
         return made
 
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
         """A pandas frame of the SELECT's columns; with a level also `low_` and `high_` columns."""
-        made = self._columns(level)
-        pandas_ = extra("pandas", "pandas")
-        frame = pandas_.DataFrame({i: _array(cells) for i, (_, cells) in enumerate(made)})
-        frame.columns = [name for name, _ in made]
-        return cast("pandas.DataFrame", frame)
+        return as_pandas(self._columns(level), extra("pandas", "pandas"))
 
     def to_arrow(self, level: float | None = None) -> pyarrow.Table:
         """An Arrow table of the SELECT's columns; with a level also `low_` and `high_` columns."""
-        arrow = importlib.import_module("pyarrow")
-        made = self._columns(level)
-        arrays = [arrow.array(_alike(cells)) for _, cells in made]
-        return cast("pyarrow.Table", arrow.Table.from_arrays(arrays, names=[name for name, _ in made]))
+        return as_arrow(self._columns(level), importlib.import_module("pyarrow"))
 
-    def plot(self, level: float = 0.95) -> Axes:
-        """Bars of the first column that has error bars (needs the extra `plot`)."""
+    def plot(self, level: float = 0.95, *, column: str | None = None) -> Axes:
+        """Bars with error bars, or a line with a band where the rows are in order of time (needs the extra `plot`).
+
+        Args:
+            level: the level of confidence of the intervals.
+            column: which column is drawn; the first that has error bars if none is named.
+        """
         bars = self._intervals(beta_beside(level))
         noisy = [j for j, ends in enumerate(bars) if ends is not None]
+        if column is not None:
+            noisy = [j for j in (column_at(self.columns, column),) if bars[j] is not None]
         if not noisy:
-            raise QuestionError("bad-question", "No column of this answer has error bars to plot.")
-        j = noisy[0]
-        drawn = zip(self._labels(), *list(self._beside(bars))[j], strict=True)
-        found = [(name, ends) for name, *ends in drawn if None not in ends]
-        numbers = np.array([[number(end) for end in ends] for _, ends in found]).reshape(-1, 3)
+            what = "No column of this answer" if column is None else f"The column {column[:80]!r}"
+            raise QuestionError("bad-question", f"{what} has error bars to plot.")
+        j, names = noisy[0], self._labels()
+        keys = [k for k, own in enumerate(self.table.columns) if not any(own.noisy)]
+        labels = self.table.columns[keys[0]].values if len(keys) == 1 else names
+        series = PlotSeries.of(labels, names, list(self._beside(bars))[j])
         title = f"{level:.0%} intervals; spent {self.spent}"
-        axes = bar_chart([name for name, _ in found], *numbers.T, title=title)
-        axes.set_ylabel(self.columns[j])
-        return axes
+        across = ", ".join(self.columns[k] for k in keys)
+        return draw(new_axes(), series, title=title, name=self.columns[j], across=across)
 
     def _labels(self) -> list[str]:
         """What names each row: its cells that rest on no noise, else its number."""
         columns = [zip(column.values, column.noisy, strict=True) for column in self.table.columns]
-        rows = ([str(value) for value, noisy in row if not noisy] for row in zip(*columns, strict=True))
+        rows = ([label(value, missing=NULL) for value, noisy in row if not noisy] for row in zip(*columns, strict=True))
         return [" / ".join(known) or str(i + 1) for i, known in enumerate(rows)]
 
-    def _lines(self) -> list[tuple[str, ...]]:
-        some = slice(MAX_SHOWN_ROWS)
-        pairs = zip(self.table.columns, self._beside(self._intervals(0.05)), strict=True)
-        made = [map(_shown, column.noisy[some], *(cells[some] for cells in found)) for column, found in pairs]
-        return [self.columns, *zip(*made, strict=True)]
+    def shown(self, level: float = 0.95, missing: str = NULL) -> list[ShownColumn]:
+        """The columns as people read them, with intervals at a level, and a word for a missing label."""
+        pairs = zip(self.columns, self.table.columns, self._intervals(beta_beside(level)), strict=True)
+        made = []
+        for name, column, ends in pairs:
+            low, high = (None, None) if ends is None else ends
+            made.append(ShownColumn(name, column.values, low, high, column.noisy, missing))
+        return made
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        widths = [max(len(line[j]) for line in lines) for j in range(len(self.columns))]
-        text = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        ]
-        more = self.table.size - MAX_SHOWN_ROWS
-        if more > 0:
-            text.append(f"... {more} more")
-        return "\n".join([*text, self._tail(), *self.notes])
+        return "\n".join([table_text(self.shown()), self._tail(), *self.notes])
 
     def _tail(self) -> str:
         tail = paid(self.spent, self.remaining, self.unit)
@@ -193,8 +181,7 @@ class SqlAnswer:
         return tail if self.guarantee == "dp" else f"{tail}; guarantee {self.guarantee}"
 
     def _repr_html_(self) -> str:
-        head, *body = self._lines()
-        return html_table(head, body, " ".join([self._tail(), *self.notes]))
+        return table_html(self.shown(), " ".join([self._tail(), *self.notes]))
 
 
 def _ends(values: list[object], ends: list[object]) -> list[object]:
@@ -210,26 +197,7 @@ def _radius(value: object, low: object, high: object) -> object:
     return max(number(high) - number(value), number(value) - number(low), 0.0)
 
 
-def _shown(noisy: bool, value: object, low: object, high: object) -> str:  # noqa: FBT001 - mapped over columns
-    if value is None:
-        return "unknown" if noisy else "NULL"
-    if low is None or isinstance(value, datetime.date):
-        text = f"{value:,.6g}" if isinstance(value, float) else str(value)
-        return text if low is None else f"{text} in [{low}, {high}]"
-    ends = number(value), number(low), number(high)
-    if math.isinf(ends[1]) or math.isinf(ends[2]):
-        return f"{ends[0]:,.6g} in [{ends[1]:,.6g}, {ends[2]:,.6g}]"
-    return bar("", *ends)
-
-
-def _array(cells: list[object]) -> object:
-    """Numbers of one type as NumPy's, which reads them four times as fast as pandas; not where it would round them."""
-    kinds = set(map(type, cells))
-    array = np.array(cells) if kinds in ({int}, {float}) else None
-    return cells if array is None or (kinds == {int} and array.dtype.kind == "f") else array
-
-
-def _alike(cells: list[object]) -> list[object]:
-    """Cells of one type, as an Arrow column needs them: numbers together become doubles."""
-    kinds = set(map(type, cells)) - {type(None)}
-    return [None if cell is None else float(number(cell)) for cell in cells] if kinds == {int, float} else cells
+def _alike(column: TableColumn, ends: Ends) -> Ends:
+    """The ends of intervals as their values are: of whole numbers whole, where they are so."""
+    low, high = (as_whole(end) for end in ends) if kind(column.values) == "whole" else map(list, ends)
+    return low, high

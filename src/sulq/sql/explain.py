@@ -8,7 +8,6 @@ is more than a sum from made-up rows (sql/forecast.py).
 from __future__ import annotations
 
 import html
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,6 +16,7 @@ from typing import Final
 from sulq.answers.auto_bounds import total_spent
 from sulq.answers.budget import BudgetLeft, BudgetReport
 from sulq.answers.plan import Part, Plan
+from sulq.display.numbers import figure
 from sulq.language.facts import Facts
 from sulq.language.kinds import Scalar
 from sulq.language.law import (
@@ -252,10 +252,3 @@ def words(relation: Relation, facts: Facts) -> str:
             return f"different rows of {words(relation.source, facts)}"
         case Union():
             return " and ".join(words(part, facts) for part in relation.relations)
-
-
-def figure(number: float) -> str:
-    """A number as it is read beside others."""
-    if not math.isfinite(number):
-        return "anything"
-    return f"{number:,.0f}" if abs(number) >= 1000 or number == int(number) else f"{number:.3g}"

@@ -10,11 +10,11 @@ from typing import cast
 from sulq.answers.answer import Answers
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
+from sulq.display.numbers import figure
 from sulq.errors import QuestionError
 from sulq.language.privacy import Epsilon, Loss
 from sulq.language.question import Together
 from sulq.sql.answer import SqlAnswer
-from sulq.sql.explain import figure
 from sulq.sql.forecast import UNDECLARED_SIZE_ROWS
 from sulq.sql.joint import TOO_MUCH_AT_ONCE, told
 from sulq.sql.planned_total import Division, Planned

@@ -117,11 +117,10 @@ def test_years_are_a_line_and_cities_are_bars(tmp_path: Path) -> None:
         tables = [table | more for table in TABLES[:2]]
         db.report(SPEC | {"table": tables}).save(tmp_path / "made")
         text = (tmp_path / "made" / "index.html").read_text(encoding="utf-8")
-        return ["polyline" in part for part in text.split("<h2")[1:3]]
+        return ["trace" in part for part in text.split("<h2")[1:3]]
 
     assert drawn() == [False, True]
     assert drawn(chart="bars") == [False, False]
-    assert drawn(chart="line") == [True, True]
 
 
 def test_weights_make_a_table_nearer() -> None:

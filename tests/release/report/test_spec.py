@@ -64,7 +64,7 @@ def test_a_price_may_be_a_loss_of_python() -> None:
             "table 1: table has no setting 'sqll'; the nearest is 'sql'",
         ),
         ({"title": "A", "table": [TABLE, {"title": "B"}]}, "table 2: table needs 'sql'"),
-        ({"title": "A", "table": [TABLE | {"chart": "pie"}]}, "chart is one of: auto, bars, line, none"),
+        ({"title": "A", "table": [TABLE | {"chart": "pie"}]}, "chart is one of: auto, bars, none"),
         ({"title": "A", "table": [TABLE | {"weight": 0}]}, "weight must be a number above 0"),
         ({"title": "A", "table": [TABLE | {"weight": True}]}, "weight must be a number above 0"),
         ({"title": "A", "table": [TABLE], "level": 1}, "level must be a number above 0 and below 1"),

@@ -28,7 +28,7 @@ from sulq.service.console.views import answer as views_answer
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office, survey
 
-VOCABULARY = ("sulq.answers", "sulq.forms", "sulq.language", "sulq.errors", "sulq.version")
+VOCABULARY = ("sulq.answers", "sulq.display", "sulq.forms", "sulq.language", "sulq.errors", "sulq.version")
 ROLES = ("owner", "analyst", "auditor")
 GROUPED = "SELECT city, COUNT(*) FROM survey GROUP BY city"
 READ = [(path, roles) for method, path, roles, _ in PAGES if method == "GET"]

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sulq.display.moments import moment
 from sulq.errors import QuestionError
-from sulq.sql.released.functions import KNOWN, act, half_up, like, moment, number, takes
+from sulq.sql.released.functions import KNOWN, act, half_up, like, number, takes
 
 DAY = datetime.date(2024, 3, 31)
 TIME = datetime.datetime.fromisoformat("2024-03-31T13:45:07")

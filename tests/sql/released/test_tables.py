@@ -11,11 +11,11 @@ import pytest
 
 import sulq
 from sulq.answers.released import Released
+from sulq.display.moments import moment
 from sulq.sql.parse.syntax import Node
 from sulq.sql.released import render, tables
 from sulq.sql.released.cells import GroupCells, NoisyValue, Unknown, interval
 from sulq.sql.released.columns import StatColumn
-from sulq.sql.released.functions import moment
 from sulq.sql.released.grouping_sets import GroupingSet, ascending, ranks
 from sulq.sql.released.program import KeyLabel, StatAt, TableProgram
 from sulq.sql.released.tables import FigureColumn, GroupColumns, SqlTable

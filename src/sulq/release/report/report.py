@@ -14,21 +14,25 @@ import pyarrow as pa
 from sulq.answers.answer import Answers
 from sulq.answers.budget import RunForecast
 from sulq.answers.oracle import ChoosingOracle, ForecastingOracle, Oracle, Progress
+from sulq.display.columns import ShownColumn, text_rows
+from sulq.display.labels import MISSING
 from sulq.errors import BudgetExceeded
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonKeys, Loss, Queries
 from sulq.release.aim import aim
-from sulq.release.base import Chart, Paid, Release, Written, unreadable
+from sulq.release.base import Paid, Release, Written, unreadable
 from sulq.release.mwem import mwem
+from sulq.release.page import Chart, picture
 from sulq.release.publish import Transcript, chart_of, columns_of, plain, weighed_publication
-from sulq.release.report.page import MAX_ROWS_SHOWN, ReportSection, drawing, is_time, report_page, texts
-from sulq.release.report.spec import ReportSpec, ReportTable, SyntheticPart
+from sulq.release.report.page import MAX_ROWS_SHOWN, ReportSection, report_page
+from sulq.release.report.spec import USUAL_LEVEL, ReportSpec, ReportTable, SyntheticPart
 from sulq.release.report.statement import Said, method, noise_told, promise
 from sulq.release.synthetic.data import SyntheticData
 from sulq.sql.answer import SqlAnswer
 
 METHODS: Final[Mapping[str, Callable[..., SyntheticData]]] = {"aim": aim, "mwem": mwem}
 MAX_SYNTHETIC_CHARTS: Final = 6
+SHOWN_SYNTHETIC_ROWS: Final = 5
 SYNTHETIC: Final = "synthetic-"  # begins the names of its tables
 
 
@@ -120,14 +124,14 @@ class PublishedReport(Release):
         return [] if self.synthetic is None else self.synthetic.charts()[:MAX_SYNTHETIC_CHARTS]
 
     def _synthetic_section(self, made: SyntheticData, file: str) -> ReportSection:
-        rows = made.rows.slice(0, 5)
-        shown = tuple(zip(*(texts(column.to_pylist(), None) for column in rows.columns), strict=True))
+        rows = made.rows.slice(0, SHOWN_SYNTHETIC_ROWS)
+        shown = text_rows([ShownColumn(name, rows[name].to_pylist()) for name in made.names])
         about = self.spec.synthetic.about if self.spec.synthetic else ""
         told = "These rows are nobody's: they were drawn from a model of noisy counts. The first of them:"
         return ReportSection(
-            made.title(), "\n\n".join(text for text in (about, told) if text), made.names, shown,
+            made.title(), "\n\n".join(text for text in (about, told) if text), made.names, tuple(shown),
             tuple(False for _ in made.names), len(made) - len(shown),
-            "".join(drawing(chart, line=False) for chart in self._synthetic_charts()),
+            "".join(f"<figure>{picture(chart)}</figure>" for chart in self._synthetic_charts()),
             (f"{made.paid}.", *made.notes), file=file,
         )  # fmt: skip
 
@@ -211,7 +215,7 @@ def _budget(before: Facts, after: Facts) -> tuple[str, ...]:
 
 
 def _columns(found: SqlAnswer, level: float) -> dict[str, list[object]]:
-    return columns_of(found) if level == 0.95 else found.to_dict(level)
+    return columns_of(found) if level == USUAL_LEVEL else found.to_dict(level)
 
 
 def _chart(table: ReportTable, found: SqlAnswer) -> Chart | None:
@@ -219,16 +223,11 @@ def _chart(table: ReportTable, found: SqlAnswer) -> Chart | None:
 
 
 def _section(table: ReportTable, found: SqlAnswer, level: float, file: str) -> ReportSection:
-    columns = found.with_ends(level)
-    keys = [cells for _, cells, ends in columns if ends is None]
-    line = table.chart == "line" or (table.chart == "auto" and len(keys) == 1 and is_time(keys[0]))
-    chart = _chart(table, found)
-    if line and chart is not None:
-        chart = chart.without("None")
+    columns, chart = found.shown(level, MISSING), _chart(table, found)
+    drawn = "" if chart is None else f"<figure>{picture(chart, bars=table.chart == 'bars')}</figure>"
     noise = noise_told(found.answers if isinstance(found.answers, Answers) else None)
-    rows = zip(*(texts(cells, ends) for _, cells, ends in columns), strict=True)
     return ReportSection(
-        table.title, table.about, found.columns, tuple(rows), tuple(ends is not None for _, _, ends in columns),
-        max(found.table.size - MAX_ROWS_SHOWN, 0), drawing(chart, line=line),
+        table.title, table.about, found.columns, tuple(text_rows(columns, MAX_ROWS_SHOWN)),
+        tuple(column.low is not None for column in columns), max(found.table.size - MAX_ROWS_SHOWN, 0), drawn,
         (f"Intervals at {level:.0%}. {noise}", *found.table.notes), " ".join(table.sql.split()), file,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from sulq.answers import wire
 from sulq.errors import QuestionError, SetupError
 from sulq.language.privacy import LOSS_BY_FIELDS, Loss
 
-CHARTS: Final = ("auto", "bars", "line", "none")
+CHARTS: Final = ("auto", "bars", "none")  # by themselves, dates and years are a line
 METHODS: Final = ("aim", "mwem")  # of synthetic rows
 MAX_TABLES: Final = 500
 MAX_SPEC_BYTES: Final = 2**20

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sulq.answers import wire
 from sulq.answers.answer import extra
 from sulq.answers.oracle import SpendPlan
+from sulq.display.numbers import figure
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.attribute import Attribute
@@ -183,8 +184,8 @@ class SyntheticData(Release):
             far = float(np.abs(self.marginal(each.names).values - each.values).sum())
             said = (
                 "Noisy counts with their 95% intervals. "
-                f"The synthetic rows are {far:,.4g} from them in L1; their noise alone is about "
-                f"{0.75 * float(each.standard_error.sum()):,.4g}."
+                f"The synthetic rows are {figure(far)} from them in L1; their noise alone is about "
+                f"{figure(0.75 * float(each.standard_error.sum()))}."
             )
             found.append(each.chart(said, each.accuracy(0.05)))
         return found

@@ -13,12 +13,12 @@ from typing import Annotated, Final, Self, TypeVar
 
 from pydantic import ConfigDict, Field, model_validator
 
-from sulq.answers.answer import cell
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Progress
 from sulq.api.named_asks import NamedAsks
 from sulq.api.relations import rows_of
+from sulq.display.text_table import cell
 from sulq.errors import QuestionError
 from sulq.language.domain import MAX_NAME_LENGTH
 from sulq.learn import LEARNERS

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from sulq.answers.answer import Cell, TextTable, cell
+from sulq.display.text_table import Cell, TextTable, cell
 from sulq.forms.signature import Form, form_of
 from sulq.release import RELEASES
 from sulq.release.base import Chart, Release, ReleaseFiles, Written

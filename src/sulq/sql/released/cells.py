@@ -16,10 +16,11 @@ import numpy as np
 
 from sulq.answers.noise_sums import added, beta_of
 from sulq.answers.released import Released
+from sulq.display.moments import first, last
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node
 from sulq.sql.released.columns import StatColumn
-from sulq.sql.released.functions import act, moment
+from sulq.sql.released.functions import act
 from sulq.sql.released.functions import number as as_number
 from sulq.sql.released.grouping_sets import ascending
 from sulq.sql.released.program import Regroup
@@ -267,7 +268,7 @@ def interval(figure: NoisyValue, answers: Sequence[Released], beta: float) -> tu
     if ends is None or not (number or figure.value is None or figure.clock is not None):
         return None
     if figure.clock is not None:
-        return moment(ends[0], figure.clock), moment(ends[1], figure.clock)
+        return first(ends[0], figure.clock), last(ends[1], figure.clock)
     if isinstance(figure.origin, AggregatedCells) and figure.value is not None:
         at = as_number(figure.value)  # what is shown was chosen at a fixed level
         return min(ends[0], at), max(ends[1], at)

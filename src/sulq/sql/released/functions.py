@@ -15,13 +15,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final, cast
 
+from sulq.display.moments import place
 from sulq.errors import QuestionError
 from sulq.language import rowfn
 from sulq.sql.rows.values import on_clock, read_bool
 
-EPOCH: Final = datetime.date(1970, 1, 1)
 DAY_MICROSECONDS: Final = 86_400_000_000
-START: Final = datetime.datetime(1970, 1, 1)  # noqa: DTZ001 - moments here are in UTC, without a zone
 MAX_TEXT_LETTERS: Final = 10_000  # of a text that is put together
 
 
@@ -41,25 +40,14 @@ def is_number(value: object) -> bool:
 
 def number(value: object) -> float:
     """A number, or the place of a moment: days from 1970 for a date, microseconds for a time."""
-    if isinstance(value, datetime.datetime):
-        return float((value - START) // datetime.timedelta(microseconds=1))
     if isinstance(value, datetime.date):
-        return float((value - EPOCH).days)
+        return place(value)
     if isinstance(value, (int, float, Fraction)):
         try:
             return float(value)
         except OverflowError:
             return math.inf if value > 0 else -math.inf
     raise QuestionError("wrong-kind", f"{str(value)[:40]!r} is not a number.")
-
-
-def moment(place: float, clock: str) -> datetime.date:
-    """The date or time at a place; the nearest one there is."""
-    if clock == "date":
-        first, last = datetime.date.min.toordinal(), datetime.date.max.toordinal()
-        return datetime.date.fromordinal(int(min(max(EPOCH.toordinal() + round(place), first), last)))
-    lowest, highest = number(datetime.datetime.min), number(datetime.datetime.max)  # noqa: DTZ901
-    return START + datetime.timedelta(microseconds=round(min(max(place, lowest), highest)))
 
 
 def _finite(value: complex) -> object:

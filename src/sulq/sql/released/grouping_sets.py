@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sulq.answers.released import Released
+from sulq.display.moments import moment
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.kinds import Code, Integers, Scalar, Truth, Words
 from sulq.language.rowfn import OrMissing, RowFn
 from sulq.language.shape import shape
 from sulq.sql.released.columns import RowGroups, StatColumn, SumCollector, labels
-from sulq.sql.released.functions import moment, number
+from sulq.sql.released.functions import number
 from sulq.sql.released.program import MAX_LISTED_GROUPS, MAX_PURE_GROUPS, MAX_WORKED_CELLS, GroupStatistics, Stat
 from sulq.sql.released.questions import columns_of
 

@@ -15,11 +15,12 @@ from typing import Final, Self
 import numpy as np
 
 from sulq.answers.released import Released
+from sulq.display.moments import first, last, moment
 from sulq.language.kinds import Integers, Truths
 from sulq.sql.parse.syntax import Call, Literal, Node
 from sulq.sql.released.cells import GroupCells, NoisyValue, RowContext, Unknown, interval
 from sulq.sql.released.columns import StatColumn
-from sulq.sql.released.functions import act, moment
+from sulq.sql.released.functions import act
 from sulq.sql.released.grouping_sets import GroupingSet, ranks
 from sulq.sql.released.program import KeyLabel, LeftOut, StatAt, TableProgram
 
@@ -174,12 +175,9 @@ class GroupedColumn(TableColumn):
         if self._nothing is not None:
             here, *bounds = self._nothing
             found = [np.where(here, bound, end) for bound, end in zip(bounds, found, strict=True)]
-        low, high = (self._shown(end.tolist()) for end in found)
-        return low, high
-
-    def _shown(self, ends: list[float]) -> list[object]:
+        low, high = (end.tolist() for end in found)
         clock = self.column.clock
-        return list(ends) if clock is None else [moment(end, clock) for end in ends]
+        return (low, high) if clock is None else ([first(at, clock) for at in low], [last(at, clock) for at in high])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

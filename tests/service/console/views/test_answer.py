@@ -34,8 +34,9 @@ def test_estimates_are_told_from_keys() -> None:
     found = table()
     assert found.noisy == (False, True)
     assert [[cell.text for cell in row] for row in found.cells()] == [["Lod", "10"], ["missing", "3"]]
-    assert found.cells()[0][1].spread == "± 2"
+    assert found.cells()[0][1].spread == "8 to 12"
     assert found.cells()[1][1].spread == "1 to anything"
+    assert table(low=[[None, 8], [None, 1]], high=[[None, 12], [None, 5]]).cells()[0][1].spread == "± 2"
     assert "90% confidence" in found.sentence()
     assert len(found.charts()) == 1
 

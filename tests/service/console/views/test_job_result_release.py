@@ -149,7 +149,7 @@ def test_a_release_is_drawn_with_its_error_bars() -> None:
     found = JobResult.of(result)
     assert found is not None
     drawn, bare = found.pictures
-    assert (drawn.said, "between 0.5 and 1.5" in drawn.drawn) == ("why", True)
+    assert (drawn.said, "between 0.50 and 1.50" in drawn.drawn) == ("why", True)
     assert "between" not in bare.drawn
     assert "<script>" not in drawn.drawn
     assert (found.tables[0].more, found.tables[0].drawn, found.packed, found.unit) == (7, "", False, None)

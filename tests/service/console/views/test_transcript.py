@@ -9,29 +9,13 @@ import pytest
 from sulq import Epsilon, EpsilonDelta, Rho, SubLinear, col
 from sulq.answers import wire
 from sulq.language.privacy import Event, divided
-from sulq.language.question import Above, OpenSums, Sums, Together
+from sulq.language.question import Sums
 from sulq.language.rowfn import Lit
-from sulq.service.console.views.transcript import _ask, asked, part_of, running
+from sulq.service.console.views.transcript import _ask, part_of, running
 
 PURE = Event(Fraction(1, 10), Fraction(1, 200))
 GAUSS = Event(None, Fraction(1, 100))
 COUNT = Sums((Lit(1),), col("age") > 3, (col("city"),))
-
-
-@pytest.mark.parametrize(
-    ("question", "text"),
-    [
-        (COUNT, "count by city where age meets a condition"),
-        (Sums((col("income"),)), "sum of income"),
-        (OpenSums((), None, (col("city"),)), "people by city"),
-        (Above(COUNT, 5), "the first above a threshold: count by city where age meets a condition"),
-        (Together((COUNT, COUNT)), "count by city where age meets a condition"),
-        (None, "a question"),
-    ],
-)
-def test_a_question_is_said_in_a_few_words(question: object, text: str) -> None:
-    """What was asked of the rows: values, keys, and which columns a condition reads."""
-    assert asked(question) == text
 
 
 def test_a_line_of_the_api_is_read() -> None:

@@ -15,7 +15,7 @@ from sulq.service.console.views import words
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (1234567, "1,234,567"), (-5, "−5"), (203.97, "204"), (117.71, "117.7"), (0.00123, "0.00123"), (None, "–"),
+        (1234567, "1,234,567"), (-5, "−5"), (203.97, "204"), (117.71, "117.7"), (0.00123, "0.00123"), (None, "unknown"),
         (math.inf, "anything"), (12345.6, "12,346"), (True, "True"), ("Lod", "Lod"), (2.0, "2"),
     ],
 )  # fmt: skip

@@ -15,16 +15,22 @@ from typing import Any, Final, cast
 
 from markupsafe import Markup
 
+from sulq.display import moments
+from sulq.display.axes import Timeline
+from sulq.display.labels import label
+from sulq.display.numbers import UNKNOWN, Estimate, NumberStyle
 from sulq.language.privacy import Budget, Loss
 from sulq.service.console.api import Refusal, Tree
 from sulq.service.console.views import chart
-from sulq.service.console.views.words import as_float, loss, number, off
+from sulq.service.console.views.words import as_float, loss, number, off, signed
 
 MAX_ROWS_SHOWN: Final = 200  # rows on a page; a download has all of them
 MAX_DOWNLOAD_BYTES: Final = 8 * 2**20  # of the form by which an answer on a page comes back to be saved
 REST_BYTES: Final = 2**10  # of its other fields
 LEAST_CELL_BYTES: Final = 8  # of a cell and the two ends of its bar, each with a sign that is sent as three
 SENT_AS_THEY_ARE: Final = (string.ascii_letters + string.digits + "-._*").encode()  # other signs as three, or as +
+ANYTHING: Final = "anything"  # an end that is not known
+DATE_LETTERS: Final = 10  # of a date's ISO text; a moment's is longer
 Row = Sequence[object]
 
 
@@ -34,7 +40,12 @@ class AnswerCell:
 
     text: str
     spread: str = ""
-    between: str = ""
+    ends: tuple[str, str] = ("", "")
+
+    @property
+    def between(self) -> str:
+        """The interval in words; empty where there is none."""
+        return " to ".join(self.ends) if any(self.ends) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,14 @@ class AnswerTable:
     def cells(self) -> list[list[AnswerCell]]:
         """The rows that are shown."""
         shown = range(min(len(self.rows), MAX_ROWS_SHOWN))
-        return [[self._cell(i, j, noisy=is_noisy) for j, is_noisy in enumerate(self.noisy)] for i in shown]
+        styles = [self._style(j) for j in range(len(self.columns))]
+        return [[self._cell(i, j, styles[j]) for j in range(len(self.columns))] for i in shown]
+
+    def _style(self, j: int) -> NumberStyle:
+        """How the estimates of a column are written, from the rows that are shown."""
+        some = itertools.islice(zip(self.rows, self.low, self.high, strict=True), MAX_ROWS_SHOWN)
+        found = [_estimate(value[j], (low[j], high[j])) for value, low, high in some]
+        return NumberStyle.of([one for one in found if one is not None])
 
     @property
     def more(self) -> int:
@@ -95,9 +113,9 @@ class AnswerTable:
         if not noisy:
             return "Nothing here depends on a person, so it carries no noise."
         if len(noisy) == 1 and len(self.rows) == 1:
-            low, high = cast("tuple[object, object]", self._bar(0, noisy[0]))
-            what = self.columns[noisy[0]]
-            return f"With {sure} confidence the true {what} lies between {_end(low)} and {_end(high)}."
+            cell, what = self._cell(0, noisy[0], self._style(noisy[0])), self.columns[noisy[0]]
+            low, high = cell.ends
+            return f"With {sure} confidence the true {what} lies between {low} and {high}."
         each = "Each true value lies within its own interval"
         return f"{each} with {sure} confidence: about one in {round(1 / max(1 - self.level, 1e-9)):,} may lie outside."
 
@@ -110,13 +128,19 @@ class AnswerTable:
         return any(value is not None and value < 0 and (high is None or high >= 0) for value, high in shown)
 
     def charts(self) -> list[tuple[str, Markup]]:
-        """A chart for each column of estimates, at most two; the other columns name the bars."""
-        keys = ", ".join(name for name, is_noisy in zip(self.columns, self.noisy, strict=True) if not is_noisy)
+        """A chart for each column of estimates, at most two: lines over time, else bars that other columns name."""
+        named = [j for j, is_noisy in enumerate(self.noisy) if not is_noisy]
+        keys = ", ".join(self.columns[j] for j in named)
         found = []
         for j in self.estimates[:2]:
             title = f"{self.columns[j]} by {keys}" if keys else self.columns[j]
-            first = list(itertools.islice(self._bars(j), chart.MAX_BARS))  # more are not drawn
-            found.append((title, chart.bars(first, title=title, level=self.level, number_of_rows=len(self.rows))))
+            over = list(itertools.islice(self._bars(j), chart.MAX_POINTS)) if len(named) == 1 else []
+            if over and (places := Timeline.of([bar.label for bar in over])) is not None:
+                drawn = chart.lines(over, places, title=title, level=self.level, number_of_rows=len(self.rows))
+            else:
+                first = list(itertools.islice(self._bars(j), chart.MAX_BARS))  # more are not drawn
+                drawn = chart.bars(first, title=title, level=self.level, number_of_rows=len(self.rows))
+            found.append((title, drawn))
         return [(title, drawn) for title, drawn in found if drawn]
 
     def _bars(self, j: int) -> Iterator[chart.Bar]:
@@ -127,8 +151,9 @@ class AnswerTable:
             if value is None:
                 continue
             low, high = (None, None) if ends is None else (as_float(ends[0]), as_float(ends[1]))
-            name = " / ".join("missing" if row[at] is None else _plain(row[at]) for at in named)
-            yield chart.Bar(name or self.columns[j], value, low, high)
+            name = " / ".join(_plain(row[at]) for at in named)
+            label = row[named[0]] if len(named) == 1 else None
+            yield chart.Bar(name or self.columns[j], value, low, high, label)
 
     def named(self) -> list[tuple[str, list[object]]]:
         """Every column, and `low_` and `high_` of those that are estimates."""
@@ -145,18 +170,20 @@ class AnswerTable:
         value, low, high = self.rows[i][j], self.low[i][j], self.high[i][j]
         return (low, high) if _noisy(value, low, high) else None
 
-    def _cell(self, i: int, j: int, *, noisy: bool) -> AnswerCell:
+    def _cell(self, i: int, j: int, style: NumberStyle) -> AnswerCell:
         value, ends = self.rows[i][j], self._bar(i, j)
-        nothing = "unknown" if noisy else "missing"  # an estimate of a group that may have no rows
-        text = nothing if value is None else _shown(value, ends)
         if ends is None:
-            return AnswerCell(text)
-        at, low, high = as_float(value), as_float(ends[0]), as_float(ends[1])
-        between = f"{_end(ends[0])} to {_end(ends[1])}"
-        if at is None or low is None or high is None:
-            return AnswerCell(text, between, between)
-        alike = abs((high - at) - (at - low)) <= 0.02 * (high - low) + 1e-9
-        return AnswerCell(text, f"± {off(max(high - at, at - low))}" if alike else between, between)
+            return AnswerCell(UNKNOWN if value is None and self.noisy[j] else _plain(value))
+        unknown = value is None and as_float(ends[0]) is not None  # an estimate of a group that may have no rows
+        estimate = (None, as_float(ends[0]), as_float(ends[1])) if unknown else _estimate(value, ends)
+        if value is None and not unknown:
+            return AnswerCell(UNKNOWN)
+        if estimate is None:
+            at, low, high = _moments(value, *ends)
+            return AnswerCell(at, f"{low} to {high}", (low, high))
+        low, high = (signed(end).replace("−inf", ANYTHING).replace("inf", ANYTHING) for end in style.ends(estimate))
+        spread = f"{low} to {high}" if style.bracketed or unknown else f"± {signed(style.away(estimate))}"
+        return AnswerCell(signed(style.value(estimate)), spread, (low, high))
 
 
 def _noisy(value: object, low: object, high: object) -> bool:
@@ -200,25 +227,28 @@ def _alike(cells: list[object]) -> list[object]:
     return [None if cell is None else str(cell) for cell in cells] if len(kinds) > 1 else cells
 
 
-def _shown(value: object, ends: tuple[object, object] | None) -> str:
-    """A value with no more digits than its interval allows."""
-    if isinstance(value, bool) or not isinstance(value, float) or ends is None:
-        return number(value) if isinstance(value, (int, float)) and ends is not None else _plain(value)
-    low, high = as_float(ends[0]), as_float(ends[1])
-    if low is None or high is None or not 0 < high - low < math.inf:
-        return number(value)
-    digits = min(max(1 - math.floor(math.log10((high - low) / 2)), 0), 6)
-    return f"{value:,.{digits}f}".replace("-", "−")
+def _estimate(value: object, ends: tuple[object, object]) -> Estimate | None:
+    """A cell as an estimate of a number; None where it is none, or carries no noise."""
+    at, (low, high) = as_float(value), map(as_float, ends)
+    return None if at is None or not _noisy(value, *ends) else (int(at) if isinstance(value, int) else at, low, high)
+
+
+def _moments(value: object, low: object, high: object) -> tuple[str, str, str]:
+    """A date or moment and the ends of its interval, as the API writes them."""
+    given = [moments.read(one) for one in (value, low, high)]
+    known = [one for one in given if one is not None]
+    if len(known) < 3 or any(len(str(one)) <= DATE_LETTERS for one in (value, low, high)):
+        start, stop = (ANYTHING if end is None else _plain(end) for end in (low, high))
+        return _plain(value), start, stop
+    return moments.estimate(*known)
 
 
 def _plain(value: object) -> str:
+    """A label, or a value that carries no noise."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:,.6g}" if isinstance(value, float) else str(value)
-
-
-def _end(value: object) -> str:
-    return "anything" if value is None else number(value)
+    when = moments.read(value) if isinstance(value, str) and len(value) > DATE_LETTERS else None
+    return label(value if when is None else when)
 
 
 def _list(tree: object) -> list[Any]:

@@ -15,12 +15,17 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from sulq.service.console.views.words import number
+from sulq.display.axes import Timeline, number_ticks
+from sulq.display.numbers import NumberStyle, plain
+from sulq.service.console.views.words import number, signed
 
 WIDE: Final = 620  # drawn for a desk
 NARROW: Final = 330  # drawn again for a phone: shrinking the wide one would shrink its letters
 MAX_BARS: Final = 40  # bars in one chart; the table has the rest
+MAX_POINTS: Final = 1_000  # points of a line
+MAX_DOTS: Final = 60  # of a line whose points are marked
 MAX_BARS_READ_OUT: Final = 12  # bars read out
+MIN_WIDE: Final = 500  # a narrower chart has fewer ticks
 ROW: Final = 30
 FOOT: Final = 28
 LETTER: Final = 7.2  # the width of a letter of a label
@@ -33,12 +38,16 @@ _CAMEL: Final = frozenset({"viewBox", "preserveAspectRatio"})
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One estimate: from `low` to `high` with the chart's confidence; a missing end has no whisker."""
+    """One estimate: from `low` to `high` with the chart's confidence; a missing end has no whisker.
+
+    `label`: what names it, where that is a single date or number.
+    """
 
     name: str
     value: float
     low: float | None
     high: float | None
+    label: object = None
 
 
 def bars(given: Sequence[Bar], *, title: str, level: float = 0.95, number_of_rows: int = 0) -> Markup:
@@ -49,13 +58,29 @@ def bars(given: Sequence[Bar], *, title: str, level: float = 0.95, number_of_row
     shown = [bar for bar in given if math.isfinite(bar.value)][:MAX_BARS]
     if not shown:
         return Markup()
-    told = "; ".join(_told(bar) for bar in shown[:MAX_BARS_READ_OUT])
-    rest = max(len(given), number_of_rows) - MAX_BARS_READ_OUT
+    words = _words(shown, max(len(given), number_of_rows), level, "Each line marks")
+    return _both(lambda width: _bars(shown, width), title, words)
+
+
+def lines(given: Sequence[Bar], over: Timeline, *, title: str, level: float = 0.95, number_of_rows: int = 0) -> Markup:
+    """Estimates over time as a line, in a band of their intervals; `over` says where each lies."""
+    pairs = zip(given, over.places, strict=True)
+    placed = [(place, bar) for bar, place in pairs if place is not None and math.isfinite(bar.value)]
+    if not placed:
+        return Markup()
+    words = _words([bar for _, bar in placed], max(len(given), number_of_rows), level, "The band marks")
+    return _both(lambda width: _over_time(placed, over, width), title, words)
+
+
+def _words(shown: Sequence[Bar], number_of_rows: int, level: float, marks: str) -> str:
+    """What a chart shows, for those who do not see it."""
+    style = _style(shown)
+    told = "; ".join(_told(bar, style) for bar in shown[:MAX_BARS_READ_OUT])
+    rest = number_of_rows - MAX_BARS_READ_OUT
     more = f"; and {rest} more" if rest > 0 else ""  # of which a page may show some alone
     sure = any(bar.low is not None for bar in shown)
-    lead = f"Each line marks where the true value lies with {level:.0%} confidence. " if sure else ""
-    words = f"{lead}{told}{more}."
-    return _both(lambda width: _bars(shown, width), title, words)
+    lead = f"{marks} where the true value lies with {level:.0%} confidence. " if sure else ""
+    return f"{lead}{told}{more}."
 
 
 def points(given: Sequence[tuple[str, float, float]], *, title: str, x: str, y: str) -> Markup:
@@ -103,12 +128,12 @@ def _svg(drawing: _Drawing, title: str, words: str, kind: str) -> Markup:
 
 
 def _bars(shown: Sequence[Bar], width: float) -> _Drawing:
-    room = width * (0.34 if width < 500 else 0.28)
+    room = width * (0.34 if width < MIN_WIDE else 0.28)
     letters = max(min(int(room / LETTER), max(len(bar.name) for bar in shown)), 4)
     left = min(letters * LETTER + 14, room + 14)
     right = width - 22
     low, high, from_zero = _span(shown)
-    ticks = _ticks(low, high, 4 if width < 500 else 6)
+    ticks = number_ticks(low, high, 4 if width < MIN_WIDE else 6)
     high = max(high, ticks[-1])
     ticks = [tick for tick in ticks if tick >= low]  # an interval that reaches a little below zero needs no tick there
     height = len(shown) * ROW + FOOT + 6
@@ -116,12 +141,12 @@ def _bars(shown: Sequence[Bar], width: float) -> _Drawing:
     def x(value: float) -> float:
         return left + (min(max(value, low), high) - low) / (high - low) * (right - left)
 
-    parts = [_grid(ticks, x, 4, len(shown) * ROW + 6)]
+    parts, style = [_grid(ticks, x, 4, len(shown) * ROW + 6)], _style(shown)
     for i, bar in enumerate(shown):
         y = 6 + i * ROW + ROW / 2
         name = bar.name if len(bar.name) <= letters else bar.name[: letters - 1] + "…"
         drawn = [
-            _tag("title", escape(_told(bar))),
+            _tag("title", escape(_told(bar, style))),
             _tag("text", escape(name), class_="name", x=_n(left - 8), y=_n(y + 4), text_anchor="end"),
         ]
         if from_zero:
@@ -137,8 +162,8 @@ def _bars(shown: Sequence[Bar], width: float) -> _Drawing:
 
 def _points(shown: Sequence[tuple[str, float, float]], width: float, across: str, up: str) -> _Drawing:
     left, right, top, base = 64.0, width - 22, 26.0, 236.0
-    columns = _ticks(*_room([a for _, a, _ in shown]), 4)
-    lines = _ticks(*_room([b for _, _, b in shown]), 4)
+    columns = number_ticks(*_room([a for _, a, _ in shown]), 4)
+    lines = number_ticks(*_room([b for _, _, b in shown]), 4)
 
     def x(value: float) -> float:
         return left + (value - columns[0]) / (columns[-1] - columns[0]) * (right - left)
@@ -159,6 +184,44 @@ def _points(shown: Sequence[tuple[str, float, float]], width: float, across: str
         said = _tag("title", escape(f"{name}: {across} {number(a)}, {up} {number(b)}"))
         parts.append(_tag("g", _join([said, dot, _tag("text", escape(name[:12]), class_="name", **at)])))
     return _join(parts), width, base + FOOT + 16
+
+
+def _over_time(placed: Sequence[tuple[float, Bar]], over: Timeline, width: float) -> _Drawing:
+    left, right, top, base = 64.0, width - 22, 14.0, 236.0
+    first, last = min(place for place, _ in placed), max(place for place, _ in placed)
+    low, high, _ = _span([bar for _, bar in placed])
+    rules = number_ticks(low, high, 4)
+
+    def x(place: float) -> float:
+        return left + (place - first) / ((last - first) or 1.0) * (right - left)
+
+    def y(value: float) -> float:
+        return base - (min(max(value, rules[0]), rules[-1]) - rules[0]) / (rules[-1] - rules[0]) * (base - top)
+
+    parts = []
+    for tick in rules:
+        parts.append(_line(left, y(tick), right, y(tick), "axis" if tick == 0 else "rule"))
+        parts.append(_tag("text", _short(tick), class_="tick", x=_n(left - 8), y=_n(y(tick) + 4), text_anchor="end"))
+    for place, text in over.ticks(3 if width < MIN_WIDE else 6):
+        parts.append(_line(x(place), base, x(place), base + 5, "rule"))
+        parts.append(_tag("text", text, class_="tick", x=_n(x(place)), y=_n(base + 20), text_anchor="middle"))
+    ends = [
+        (place, bar.value if bar.low is None else bar.low, bar.value if bar.high is None else bar.high)
+        for place, bar in placed
+    ]
+    band = [(x(place), y(low)) for place, low, _ in ends] + [(x(place), y(high)) for place, _, high in reversed(ends)]
+    trace = [(x(place), y(bar.value)) for place, bar in placed]
+    parts += [_tag("path", "", class_="area", d=f"{_path(band)} Z"), _tag("path", "", class_="trace", d=_path(trace))]
+    style = _style([bar for _, bar in placed])
+    for (across, up), (_, bar) in zip(trace, placed, strict=True) if len(trace) <= MAX_DOTS else ():
+        parts.append(
+            _tag("circle", _tag("title", escape(_told(bar, style))), class_="dot", cx=_n(across), cy=_n(up), r=3.5)
+        )
+    return _join(parts), width, base + FOOT
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + " L".join(f"{_n(x)} {_n(y)}" for x, y in points)
 
 
 def _room(values: Sequence[float]) -> tuple[float, float]:
@@ -241,27 +304,24 @@ def _grid(ticks: Sequence[float], x: _Place, top: float, base: float) -> Markup:
     return _join(parts)
 
 
-def _ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers that cover a span: steps of 1, 2 or 5 times a power of ten."""
-    rough = (high - low) / most
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999999)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(i * step, 12) for i in range(first, last + 1)]
-
-
 def _short(value: float) -> str:
     for size, letter in ((1e9, "bn"), (1e6, "m"), (1e4, "k")):
         if abs(value) >= size:
             scale = 1e3 if letter == "k" else size
             return f"{value / scale:g}{letter}".replace("-", "−")
-    return f"{value:,g}".replace("-", "−")
+    return signed(plain(value))
 
 
-def _told(bar: Bar) -> str:
+def _style(shown: Iterable[Bar]) -> NumberStyle:
+    return NumberStyle.of([(bar.value, bar.low, bar.high) for bar in shown if bar.low is not None])
+
+
+def _told(bar: Bar, style: NumberStyle) -> str:
     if bar.low is None or bar.high is None:
         return f"{bar.name}: {number(bar.value)}"
-    return f"{bar.name}: {number(bar.value)}, between {number(bar.low)} and {number(bar.high)}"
+    estimate = bar.value, bar.low, bar.high
+    low, high = map(signed, style.ends(estimate))
+    return f"{bar.name}: {signed(style.value(estimate))}, between {low} and {high}"
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:

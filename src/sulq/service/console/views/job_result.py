@@ -9,6 +9,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from sulq.display.axes import Timeline
 from sulq.language.privacy import Budget, Loss, Unit
 from sulq.service.console.api import Tree
 from sulq.service.console.views import chart, words
@@ -56,7 +57,9 @@ class Picture:
             for name, value, width in zip_longest(item["names"], item["values"], item["error"])
             if isinstance(value, (int, float))
         ]
-        return cls(item["title"], chart.bars(bars, title=item["title"]), item.get("said") or "")
+        over = Timeline.of([bar.name for bar in bars])
+        drawn = chart.bars(bars, title=item["title"]) if over is None else chart.lines(bars, over, title=item["title"])
+        return cls(item["title"], drawn, item.get("said") or "")
 
 
 @dataclass(frozen=True, slots=True)

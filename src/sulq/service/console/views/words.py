@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sulq.answers import wire
+from sulq.display.numbers import UNKNOWN, figure
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.language.privacy import LOSS_BY_FIELDS, Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
@@ -19,15 +20,15 @@ MAX_CATEGORIES_NAMED: Final = 8  # categories named before the rest are counted
 def number(value: object) -> str:
     """A number as it is read: thousands apart, no more digits than mean something."""
     if value is None:
-        return "–"
+        return UNKNOWN
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "anything"
-    size = abs(value)
-    if isinstance(value, int) or size >= 1000 or value == int(value):
-        return f"{value:,.0f}".replace("-", "−")
-    return f"{value:.4g}".replace("-", "−")
+    return signed(figure(value, figures=4))
+
+
+def signed(text: str) -> str:
+    """A number's text with the sign that is as wide as a plus."""
+    return text.replace("-", "−")
 
 
 def as_float(value: object) -> float | None:
@@ -37,7 +38,7 @@ def as_float(value: object) -> float | None:
 
 def off(value: float) -> str:
     """How far off: three digits are enough."""
-    return number(value) if abs(value) >= 1000 or not math.isfinite(value) else number(float(f"{value:.3g}"))
+    return signed(figure(value))
 
 
 def small(value: float) -> str:
