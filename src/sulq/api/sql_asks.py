@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sulq.answers.auto_bounds import Bounds
+from sulq.answers.call import timed_asks
 from sulq.answers.law_choice import LawName
 from sulq.language.privacy import Loss
 from sulq.sql.answer import SqlAnswer
@@ -13,6 +14,7 @@ from sulq.sql.session import Sql, Within
 from sulq.sql.workload import Workload
 
 
+@timed_asks
 class SqlAsks:
     """The asks that are SQL texts."""
 
@@ -29,6 +31,7 @@ class SqlAsks:
         fresh: bool = False,
         other: str | None = None,
         law: LawName | None = None,
+        timeout: float | None = None,
         bounds: Bounds | None = None,
         interval: bool = True,
     ) -> SqlAnswer | Explanation:
@@ -45,6 +48,7 @@ class SqlAsks:
             law: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
             bounds: "auto": where the values of sums and means lie is searched for first, from the same spend.
             interval: whether intervals of chosen quantiles are bought; without them the quantiles are nearer.
+            timeout: for how many seconds to wait; what was charged by then stays so, and its answer is kept.
         """
         return self._sql.ask(
             text, spend=spend, within=within, beta=beta, at_most=at_most,
