@@ -19,6 +19,7 @@ import numpy as np
 
 from sulq.answers import wire
 from sulq.answers.auto_bounds import Bounds, Clip
+from sulq.answers.call import timed
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
 from sulq.answers.wire import LOSSES
 from sulq.errors import QuestionError, SetupError, SulqError
@@ -54,6 +55,7 @@ class Learner:
     bounds_: dict[str, Clip]  # of a fit with bounds="auto": to where each column was clipped
     notes_: tuple[str, ...]  # of such a fit: which part of each column's values lies beyond its clip
 
+    @timed
     def fit(
         self,
         X: ColumnChoice,
@@ -62,6 +64,7 @@ class Learner:
         spend: Loss | None = None,
         progress: Progress | None = None,
         bounds: Bounds | None = None,
+        timeout: float | None = None,
     ) -> Self:
         """Learn from private columns: `model.fit(db[["age", "income"]], db["smoker"], spend=Epsilon(1))`.
 
@@ -75,6 +78,7 @@ class Learner:
             bounds: "auto": a third of the spend searches for where the numbers among the columns lie, y's too for a
                 regressor; the fit is of values clipped to there, and `bounds_` says where that is, `notes_` how
                 many values lie beyond.
+            timeout: For how many seconds it may go on; what was charged by then stays charged (`timed-out`).
 
         Raises:
             QuestionError: The parameters or the columns do not fit; nothing was spent. `too-few-rows`: an accuracy was

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, checked, whole
@@ -32,6 +33,7 @@ MIN_PARAMETER: Final = 1e-9  # gamma or epsilon of the formulas, which stay fini
 ERROR_RATE: Final = 0.05
 
 
+@timed
 def blr(
     db: Oracle,
     columns: list[str],
@@ -45,6 +47,7 @@ def blr(
     bins: int = 2,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> SyntheticData:
     """Publish a few rows whose fractions are near those of the data, chosen among all tables of so many rows.
 
@@ -68,6 +71,7 @@ def blr(
         bins: How many intervals a number is divided into.
         spend: What it may cost.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: one choice, the spend. The score -max over the conjunctions h of |h(D) - (n/m) h(D')| is moved by one row
         by at most 1 in every relation [S3.29]; n is never told (SR6), as the score weighs the true one itself.

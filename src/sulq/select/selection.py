@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, checked, number, whole
@@ -39,6 +40,7 @@ DOUBLE_ROUNDING: Final = Fraction(1, 2**48)  # of the largest value: more than a
 MAX_NUMBER: Final = 10**15
 
 
+@timed
 def choose(
     db: Oracle,
     candidates: str | Mapping[str, RowFn] | Sequence[object],
@@ -48,6 +50,7 @@ def choose(
     weights: list[int] | None = None,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Selected:
     """Draw the candidate whose score is high; nothing else is released.
 
@@ -71,6 +74,7 @@ def choose(
             is spent. A declared utility has its own.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`, `too-large` (more values than candidates: give bins), or what is wrong with a
@@ -188,8 +192,15 @@ def _names(candidates: object) -> tuple[object, ...]:
     return names
 
 
+@timed
 def price(
-    db: Oracle, bids: str | RowFn, grid: list[float], *, spend: Loss | None = None, progress: Progress | None = None
+    db: Oracle,
+    bids: str | RowFn,
+    grid: list[float],
+    *,
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Selected:
     """Draw a price of the grid by its revenue y * #{bids >= y}; nothing else is released.
 
@@ -207,6 +218,7 @@ def price(
             exactly as the bids' own grid is.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`: a price outside the bounds, two that are one on the bids' grid, or no grid;
@@ -298,6 +310,7 @@ def rounding(fn: RowFn, schema: Schema) -> Fraction:
     return carried + max(abs(low), abs(high)) * DOUBLE_ROUNDING
 
 
+@timed
 def agnostic(
     db: Oracle,
     hypotheses: list[str] | Mapping[str, RowFn],
@@ -305,6 +318,7 @@ def agnostic(
     *,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Selected:
     """Draw a hypothesis by the number of rows on which it errs; nothing else is released.
 
@@ -321,6 +335,7 @@ def agnostic(
         labels: the column that is to be predicted, a truth value; or from Python a condition.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`, or `wrong-kind`: what is no truth value; nothing is spent.
