@@ -15,9 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 import sulq
-from sulq.cli import app, demo, exit_code
+from sulq.cli import _interrupted, app, demo, exit_code
 from sulq.cli.demo import COLUMNS, survey
 from sulq.cli.query import _plain_text
+from sulq.curator.reuse import ReusingOracle
 from sulq.errors import AccessDenied, BudgetExceeded, CuratorError, QuestionError, SetupError, SulqError
 
 CONFIG = """
@@ -129,6 +130,23 @@ def test_query_asks_and_says_what_it_cost(folder: Path) -> None:
     assert "question 1 of" not in run("explain", *bare, folder=folder).stdout
     priced = run("query", "people.parquet", "SELECT COUNT(*) AS n FROM people", "--within", "n=80", folder=folder)
     assert "+- 80" in priced.stdout, priced.stdout + priced.stderr
+
+
+def test_ctrl_c_ends_a_command_and_says_what_was_charged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of the KeyboardInterrupt; a command that ends otherwise says nothing more."""
+    told = "Interrupted. One question was charged: epsilon 0.1 (receipt 7); the debit stands."
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt(told)
+
+    monkeypatch.setattr(ReusingOracle, "ask", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        app(["query", str(folder / "people.parquet"), "SELECT COUNT(*) FROM people", "--epsilon", "0.1"])
+    assert ended.value.code == 130
+    assert _interrupted(ended.value) == told
+    with pytest.raises(SystemExit) as other:
+        app(["query"])
+    assert _interrupted(other.value) == ""
 
 
 def test_explain_spends_nothing(folder: Path) -> None:

@@ -12,7 +12,8 @@ import logging
 from types import ModuleType
 
 from sulq import errors
-from sulq.api.connect import connect
+from sulq.answers.call import timeout
+from sulq.api.connect import connect, connect_async
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate, Property, Stated, Utility, sensitivity_from_sampler
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear
@@ -114,6 +115,7 @@ __all__ = [
     "case",
     "col",
     "connect",
+    "connect_async",
     "dot",
     "each",
     "errors",
@@ -125,6 +127,7 @@ __all__ = [
     "route",
     "scaled",
     "sensitivity_from_sampler",
+    "timeout",
     "vector",
     "within_ball",
     "within_l1",

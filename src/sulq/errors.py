@@ -120,6 +120,8 @@ CODES: Final[dict[str, str]] = {
     "join-fan-out": "Join a public table by its declared unique key.",
     "open-keys": "Keys that are not declared need delta: spend=EpsilonDelta(...), or declare the categories.",
     "key-reused": "An idempotency key belongs to one question; use a new key.",
+    "timed-out": "Ask again: what was charged is answered free from what is stored; timeout= says how long to wait.",
+    "cancelled": "Ask again where an answer is still wanted; what was charged stays charged.",
     "answer-lost": "The question was charged and its answer was not kept; ask again with a new key.",
     "wire-format": "Send the canonical JSON of this version of sulq.",
     # budget and access

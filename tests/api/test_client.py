@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
+import re
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -182,3 +185,85 @@ def test_connect_opens_the_door_by_the_address() -> None:
     with pytest.raises(SetupError):
         sulq.connect({"a": [1]}, token="t")
     sulq.connect("http://example.org/survey", token="t", insecure=True).close()
+
+
+class Held:
+    """The far curator's worker, held after a debit until it is let go of."""
+
+    def __init__(self, office: Office) -> None:
+        self.begun, self.open = threading.Event(), threading.Event()
+        rows = office.databases["survey"]._oracle.curator._rows
+        self._run, rows.run = rows.run, self.run
+
+    def run(self, *plan: object) -> object:
+        self.begun.set()
+        assert self.open.wait(60)
+        return self._run(*plan)
+
+
+@pytest.fixture
+def held(office: Office) -> Iterator[Held]:
+    made = Held(office)
+    yield made
+    made.open.set()
+
+
+def test_a_far_ask_that_is_late_may_be_charged_and_is_answered_free_afterwards(
+    far: Client, office: Office, held: Held
+) -> None:
+    """The wait ends, the curator answers and keeps; the same ask is given that, and nothing is charged twice."""
+    with pytest.raises(CuratorError, match=r"within 0.3 seconds\. Its question was sent and may be charged") as late:
+        far.count(spend=sulq.Epsilon(0.5), timeout=0.3)
+    assert late.value.code == "timed-out"
+    assert "free. db.transcript()" in late.value.remedy
+    held.open.set()
+    assert far.count(spend=sulq.Epsilon(0.5)).reused
+    assert office.databases["survey"].spent == sulq.Epsilon(0.5)
+
+
+def test_a_fresh_far_ask_that_is_late_names_the_key_of_its_answer(far: Client, office: Office, held: Held) -> None:
+    """Its noise is given to nobody else, but to whoever asks again with its idempotency key."""
+    question = sulq.Sums((sulq.lit(1),))
+    with pytest.raises(CuratorError) as late:
+        far.ask(question, spend=sulq.Epsilon(0.5), timeout=0.3)
+    (key,) = re.findall(r"key='([0-9a-f]{32})'", late.value.remedy)
+    held.open.set()
+    answer = far.ask(question, spend=sulq.Epsilon(0.5), key=key)
+    assert answer.receipt.seq == office.databases["survey"].transcript()[0]["seq"]
+    assert office.databases["survey"].spent == sulq.Epsilon(0.5)
+
+
+def test_ctrl_c_and_cancel_end_the_wait_for_a_far_answer(far: Client, office: Office, held: Held) -> None:
+    """A real signal in the main thread, `cancel` from another; the client goes on, and the debit is single."""
+    threading.Thread(target=lambda: (held.begun.wait(60), os.kill(os.getpid(), signal.SIGINT))).start()
+    with pytest.raises(KeyboardInterrupt, match="Its question was sent and may be charged"):
+        far.count(spend=sulq.Epsilon(0.5))
+    threading.Timer(0.3, far.cancel).start()
+    with pytest.raises(CuratorError) as ended:
+        far.count(spend=sulq.Epsilon(0.5))
+    assert ended.value.code == "cancelled"
+    held.open.set()
+    assert far.count(spend=sulq.Epsilon(0.5)).reused
+    assert office.databases["survey"].spent == sulq.Epsilon(0.5)
+
+
+def test_a_curator_that_does_not_answer_what_is_free_is_left_in_time_and_free() -> None:
+    """`timeout` holds of every call of an ask, also of those that charge nothing."""
+    gate = threading.Event()
+
+    def hang(_: httpx.Request) -> httpx.Response:
+        gate.wait(60)
+        raise httpx.ConnectError("gone")
+
+    with Client("http://localhost/survey", "token", patience=0, transport=httpx.MockTransport(hang)) as client:
+        with pytest.raises(QuestionError, match="Nothing was spent") as late:
+            client.mean("age", spend=sulq.Epsilon(1), timeout=0.2)
+        assert late.value.code == "timed-out"
+        gate.set()
+
+
+def test_close_ends_what_another_thread_waits_for(far: Client, held: Held) -> None:
+    """It hears that the call was cancelled."""
+    threading.Thread(target=lambda: (held.begun.wait(60), far.close())).start()
+    with pytest.raises(CuratorError, match="cancelled"):
+        far.count(spend=sulq.Epsilon(0.5))

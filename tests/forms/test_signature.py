@@ -10,7 +10,9 @@ import pytest
 
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
-from sulq.forms.signature import MAX_ITEM_CHARACTERS, MAX_ITEMS, MAX_TEXT_CHARACTERS, Field, form_of
+from sulq.forms.signature import MAX_ITEM_CHARACTERS, MAX_ITEMS, MAX_TEXT_CHARACTERS, Field, form_of, signed
+from sulq.release.contingency import contingency
+from sulq.select.selection import choose
 
 
 def tried(  # noqa: D417 - some parameters have no line
@@ -114,3 +116,10 @@ def test_a_field_comes_back_from_its_JSON() -> None:
     """What the API tells of a field is all that a page needs."""
     for field in FORM.fields:
         assert Field.from_json(json.loads(json.dumps(field.to_json()))) == field
+
+
+def test_a_decorated_functions_names_are_those_of_its_own_module() -> None:
+    """Releases and selections are decorated: their annotations mean what they mean where they are written."""
+    fields = {field.name: field for field in signed("contingency", "release", contingency, [""]).fields}
+    assert set(fields["weights"].choices) == {"best", "variance", "worst", "even"}
+    assert [field.name for field in signed("choose", "selection", choose, [""]).fields if field.required]

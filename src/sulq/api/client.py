@@ -34,7 +34,9 @@ class Client(NamedAsks):
     ) -> None:
         self._http = Http(url, token, insecure=insecure, patience=patience, transport=transport)
         self._closed = False
-        super().__init__(RemoteOracle(self._http))
+        oracle = RemoteOracle(self._http)
+        self._waits = oracle.waits
+        super().__init__(oracle)
 
     def transcript(self) -> TranscriptList:
         """The questions and answers this token may see, in order: dictionaries, printed as a table."""
@@ -54,10 +56,18 @@ class Client(NamedAsks):
         """Budget, spent, remaining and the shares this token may see, as the service tells them."""
         return self._http.get(self._http.at("budget"))
 
+    def cancel(self) -> None:
+        """End all calls under way, from another thread: they raise `cancelled`, and say what they were charged.
+
+        What was sent is answered and kept by the curator all the same.
+        """
+        self._waits.cancel(wait=0.0)
+
     def close(self) -> None:
-        """End the conversation."""
+        """End calls under way as `cancel` does, and the conversation."""
         if not self._closed:
             self._closed = True
+            self._waits.cancel(wait=0.0)
             self._http.close()
 
     def __enter__(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from sulq.addresses import begun, is_address
 from sulq.api.declarations import (
@@ -25,6 +25,7 @@ from sulq.language.privacy import Budget, Epsilon, EpsilonDelta, Number, Rho, Su
 from sulq.language.rows_choice import check_auto
 
 if TYPE_CHECKING:
+    from sulq.api.asynchronous import AsyncClient
     from sulq.api.client import Client
     from sulq.api.database import Database
 
@@ -199,6 +200,19 @@ def connect(
         basic_share=basic,
         key_share=keyed,
     )
+
+
+def connect_async(data: object, *, concurrency: int = 100, **declared: Any) -> AsyncClient:  # noqa: ANN401 - of `connect`
+    """As `connect`, for asks that are awaited: `async with sulq.connect_async("https://host/data", token=...) as db:`.
+
+    Args:
+        data: the address of a remote curator, or anything else that `connect` opens.
+        concurrency: how many asks may be under way at once; others wait for them.
+        declared: the other arguments of `connect`, which is called when the client is entered or awaited.
+    """
+    from sulq.api.asynchronous import AsyncClient  # loads asyncio
+
+    return AsyncClient(lambda: connect(data, **declared), concurrency=concurrency)
 
 
 def _remote(url: str, token: str | None, *, insecure: bool, patience: float | None, told: bool) -> Client:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
+from sulq.answers.call import check_going_on
+from sulq.answers.waits import Waits
 from sulq.api.declarations import OwnedTable
 from sulq.api.named_asks import NamedAsks
 from sulq.api.transcript import TranscriptList
@@ -27,7 +31,7 @@ from sulq.errors import AccessDenied, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.privacy import Budget, Unit
 from sulq.language.sublinear import check_size
-from sulq.sources.engines import Counting, Preparation, check_rows, open_dataset
+from sulq.sources.engines import Counting, Early, Interruptible, OpenEngine, Preparation, check_rows, open_dataset
 from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
 from sulq.version import noise_versions
@@ -49,6 +53,8 @@ class Database(NamedAsks):
     Made by `sulq.connect`. It may be shared between threads; after a fork the
     child must open its own. No attribute, repr or error shows a row (S0.1).
     """
+
+    _engine: OpenEngine
 
     def __init__(
         self,
@@ -72,6 +78,7 @@ class Database(NamedAsks):
         own = load([table.facts for table in given], unit)
         self._process = os.getpid()
         self._closed = False
+        self._waits = Waits()
         self._ledger = Ledger.open(
             ledger,
             unit=unit,
@@ -88,26 +95,27 @@ class Database(NamedAsks):
         def opened(*, renew: bool) -> tuple[ReusingOracle, Unit]:
             """The curator of rows kept by the ledger's own unit, and that: an older one may fold ids itself."""
             dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
-            self._engine = open_dataset(
+            rows = self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
-            self._preparation.of(self._engine)
-            check_rows(dataset, tables[0].size, self._engine)
-            if isinstance(self._engine, Counting) or any(item.facts.key is not None for item in given):
+            self._preparation.of(rows)
+            check_rows(dataset, tables[0].size, rows)
+            if isinstance(rows, Counting) or any(item.facts.key is not None for item in given):
                 # What a row makes fail is the owner's to hear of, not an analyst's: a key that is not unique, a cast in
                 # a view of the database's or in a frame of Spark's.
-                self._engine.ready()
-            if isinstance(self._engine, Counting):
-                dataset = self._engine.counted()
+                rows.ready()
+            if isinstance(rows, Counting):
+                dataset = rows.counted()
             first = dataset.tables[0].facts
+            check_going_on()  # where opening is interrupted nothing is registered
             self._ledger.cover(covered, new_people=new_people)
             for item, size in zip(dataset.tables, (table.size for table in tables), strict=True):
-                source = self._engine.fingerprint(item.facts.schema.table)
+                source = rows.fingerprint(item.facts.schema.table)
                 register(self._ledger, item.facts, source=source, size=size, renew=renew)
             redeem, ready = self._ledger.redeem, self._preparation.ready
             curator = Curator(
                 Rows(
-                    self._engine,
+                    rows,
                     redeem,
                     own=own,
                     ready=ready,
@@ -120,11 +128,11 @@ class Database(NamedAsks):
                 size=tables[0].size,
                 versions=noise_versions(),
                 tables=() if tables[0].alone and first.plain else dataset.facts.tables,
-                certified=self._engine.certifies,
+                certified=rows.certifies,
             )
-            return ReusingOracle(curator), dataset.unit
+            return ReusingOracle(curator, waits=self._waits), dataset.unit
 
-        try:
+        def assembled() -> ReusingOracle:
             check_size(self._ledger.budget, tables[0].size)
             oracle, kept_by = opened(renew=renew)
             # Another opening may have chosen while rows were made ready here.
@@ -133,10 +141,15 @@ class Database(NamedAsks):
                 self._engine.close()
                 # A copy in PostgreSQL is another one where its rows are kept otherwise.
                 oracle, kept_by = opened(renew=given[0].origin.home == "postgres")
+            return oracle
+
+        try:
+            super().__init__(self._waits.run(assembled))
         except BaseException:
+            self._waits.end(self._interrupt_for_good)
             self._ledger.give_up()
             raise
-        super().__init__(oracle)
+        _open.add(self)
 
     def prepare(self, *, wait: bool = True) -> None:
         """Build the prepared copy now rather than at the first ask.
@@ -144,10 +157,11 @@ class Database(NamedAsks):
         With `wait=False` it is built aside: `preparing` says how far it has come. A question asked meanwhile
         is answered from the source where it can be (docs/operate/prepared.md), or waits for it; so does
         `close`. If it cannot be built, whatever is asked next raises why, before anything is spent.
+        Interrupted by Ctrl-C it goes on aside, and `close` ends it.
         """
         self._open()
         if wait:
-            self._preparation.finish()
+            self._waits.run(self._preparation.finish)
         else:
             self._preparation.start()
 
@@ -172,13 +186,36 @@ class Database(NamedAsks):
         with Working("verifying the ledger", screen()):
             return self._ledger.verify(whole=whole)
 
+    def cancel(self) -> None:
+        """End all calls under way, from another thread: they raise `cancelled`, and say what they were charged.
+
+        What runs in DuckDB is interrupted. A debit stands, and a question that was interrupted has no answer.
+        """
+        self._open()
+        self._waits.cancel(self._interrupt)
+
     def close(self) -> None:
-        """Write what is still to be written and let go of the files."""
+        """End calls under way as `cancel` does, write what is still to be written and let go of the files."""
         if not self._closed and os.getpid() == self._process:
             self._closed = True
-            self._preparation.close()
-            self._engine.close()
-            self._ledger.close()
+            try:
+                self._waits.end(self._interrupt_for_good)
+                self._preparation.close()
+                self._engine.close()
+            finally:
+                self._ledger.close()
+
+    def _interrupt(self, threads: Collection[int]) -> None:
+        engine = getattr(self, "_engine", None)  # none yet where opening it is interrupted
+        if isinstance(engine, Interruptible):
+            engine.interrupt(threads)
+
+    def _interrupt_for_good(self, threads: Collection[int]) -> None:
+        """The same, and end what is being prepared, where rows will not be asked any more."""
+        engine = getattr(self, "_engine", None)
+        if isinstance(engine, Early):
+            engine.stop()
+        self._interrupt(threads)
 
     def _made_ready(self) -> None:
         self._engine.ready()
@@ -206,3 +243,15 @@ class Database(NamedAsks):
         except SulqError as error:
             return f"<sulq database: {error.code}>"
         return f"<sulq database {self.facts}>"
+
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _end_all() -> None:
+    """End what still runs aside when the process ends: a question that nobody waits for any more keeps nobody."""
+    for database in list(_open):
+        database._waits.cancel(database._interrupt_for_good)  # noqa: SLF001 - of this module
+
+
+atexit.register(_end_all)

@@ -14,6 +14,7 @@ from typing import Literal, cast
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
+from sulq.answers.call import timed_asks
 from sulq.answers.clocks import clock_of
 from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
@@ -47,11 +48,13 @@ def _joint_designs(questions: Mapping[int, Sums], weights: Mapping[int, float], 
     return cast("Iterable[Designs]", made)
 
 
+@timed_asks
 class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer
     again, free and marked `reused`; `fresh=True` buys new noise instead (SR12).
+    `timeout`: for how many seconds to wait; what was charged by then stays so, and its answer is kept.
     """
 
     def __init__(self, oracle: Oracle) -> None:
@@ -105,7 +108,13 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         return run_forecast(self._oracle, asks, spend, foresee, law)
 
     def ask(
-        self, question: Question, *, spend: Loss | None = None, key: str | None = None, law: LawName | None = None
+        self,
+        question: Question,
+        *,
+        spend: Loss | None = None,
+        key: str | None = None,
+        law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer | Answers:
         """Ask a question of the language itself; always new noise, always charged."""
         return self._oracle.ask(question, spend=chosen(self._oracle, question, spend, law), key=key)
@@ -136,6 +145,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         at_most: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """How many rows satisfy a condition."""
         question = Sums((Lit(1),), where, self._keys(by))
@@ -155,6 +165,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         at_most: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
         bounds: Bounds | None = None,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing.
@@ -181,6 +192,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         at_most: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
         question = Sums((Lit(1),), where, (questions.binned(self.facts, named(value), bins),))
@@ -200,6 +212,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         at_most: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
         bounds: Bounds | None = None,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18).
@@ -230,6 +243,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """The variance of a bounded number over the rows where it is present."""
         return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=False)
@@ -246,6 +260,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """The standard deviation of a bounded number over the rows where it is present."""
         return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=True)
@@ -263,6 +278,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """The covariance matrix of bounded numbers over the rows where all are present.
 
@@ -291,6 +307,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
         interval: bool = True,
     ) -> Answer:
         """Quantiles of a bounded number, as PERCENTILE_CONT does; several share one spend.
@@ -317,6 +334,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
         interval: bool = True,
     ) -> Answer:
         """The median of a bounded number."""
@@ -333,6 +351,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
         interval: bool = True,
     ) -> Answer:
         """The smallest value of a bounded number."""
@@ -349,6 +368,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
         interval: bool = True,
     ) -> Answer:
         """The largest value of a bounded number."""
@@ -365,6 +385,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        timeout: float | None = None,
     ) -> Answer:
         """How many different values there are; of the person's column, how many people."""
         return count_distinct(

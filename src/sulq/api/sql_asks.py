@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sulq.answers.auto_bounds import Bounds
+from sulq.answers.call import timed_asks
 from sulq.answers.law_choice import LawName
 from sulq.language.privacy import Loss
 from sulq.sql.answer import SqlAnswer
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from sulq.release.report import PublishedReport, ReportSpec
 
 
+@timed_asks
 class SqlAsks:
     """The asks that are SQL texts."""
 
@@ -36,6 +38,7 @@ class SqlAsks:
         fresh: bool = False,
         other: str | None = None,
         law: LawName | None = None,
+        timeout: float | None = None,
         bounds: Bounds | None = None,
         interval: bool = True,
     ) -> SqlAnswer | Explanation:
@@ -52,6 +55,7 @@ class SqlAsks:
             law: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
             bounds: "auto": where the values of sums and means lie is searched for first, from the same spend.
             interval: whether intervals of chosen quantiles are bought; without them the quantiles are nearer.
+            timeout: for how many seconds to wait; what was charged by then stays so, and its answer is kept.
         """
         return self._sql.ask(
             text, spend=spend, within=within, beta=beta, at_most=at_most,
@@ -110,6 +114,7 @@ class SqlAsks:
         *,
         spend: Loss | None = None,
         progress: Progress | None = None,
+        timeout: float | None = None,
     ) -> PublishedReport:
         """Answer all tables of a report at one debit; `.save(folder)` writes a page to read or print, and CSV files.
 
@@ -117,6 +122,8 @@ class SqlAsks:
             spec: a TOML file, or a mapping of its form (docs/guide/release/report.md).
             spend: of all tables together, in place of the specification's.
             progress: called with how many parts are done, and how many there are.
+            timeout: seconds to wait; what was charged by then stays charged, and is said.
         """
-        made = importlib.import_module("sulq.release.report").report(self, spec, spend=spend, progress=progress)
+        make = importlib.import_module("sulq.release.report").report
+        made = make(self, spec, spend=spend, progress=progress, timeout=timeout)
         return cast("PublishedReport", made)

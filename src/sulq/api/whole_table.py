@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from sulq.answers.answer import Answer
+from sulq.answers.call import timed_asks
 from sulq.answers.oracle import GraphTable, Oracle
 from sulq.api.questions import Pay, Where
 from sulq.errors import QuestionError
@@ -20,6 +21,7 @@ from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, Certified, HeavyPersons, Occurring, ToProperty, ToSorted, ToUnique
 
 
+@timed_asks
 class WholeTableAsks(ABC):
     """The asks whose answer is one statistic of all rows, with a sensitivity proved for it or stated by the owner."""
 
@@ -43,38 +45,66 @@ class WholeTableAsks(ABC):
         raise QuestionError("bad-question", "No graph is declared here.", 'The owner says: graph=("u", "v", "weight").')
 
     def distance_from_key(
-        self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        columns: Sequence[str] | str,
+        *,
+        where: Where = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        timeout: float | None = None,
     ) -> Answer:
         """How many rows must go so that no two agree in these columns."""
         return self._answer(Holistic(ToUnique(_several(columns)), where), Pay(spend, fresh=fresh))
 
     def distance_from_order(
-        self, column: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        column: str,
+        *,
+        where: Where = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        timeout: float | None = None,
     ) -> Answer:
         """How many rows must go so that the column never falls; where the places of rows are public."""
         return self._answer(Holistic(ToSorted(column), where), Pay(spend, fresh=fresh))
 
     def occurring(
-        self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        columns: Sequence[str] | str,
+        *,
+        where: Where = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        timeout: float | None = None,
     ) -> Answer:
         """For each combination of labels whether any row has it: bits, each flipped by itself [S4.16]."""
         return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), Pay(spend, fresh=fresh))
 
-    def statistic(self, name: str, *, spend: Loss | None = None, fresh: bool = False) -> Answer:
+    def statistic(
+        self, name: str, *, spend: Loss | None = None, fresh: bool = False, timeout: float | None = None
+    ) -> Answer:
         """A function of all rows that the owner has declared, by its name; its sensitivity is the owner's word."""
         table, told = self.facts.declared(name, Certificate, Stated)
         asked = Certified(name, told.columns, placed=self.facts.placed(table))
         return self._answer(Holistic(asked), Pay(spend, fresh=fresh))
 
     def distance_from(
-        self, name: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
+        self,
+        name: str,
+        *,
+        where: Where = None,
+        spend: Loss | None = None,
+        fresh: bool = False,
+        timeout: float | None = None,
     ) -> Answer:
         """How many rows, or edges, must change until the table has a property that the owner has declared, by name."""
         table, told = self.facts.declared(name, Property)
         graph = () if table.graph is None else (table.graph.u, table.graph.v)
         return self._answer(Holistic(ToProperty(name, told.columns or graph), where), Pay(spend, fresh=fresh))
 
-    def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
+    def heavy_persons(
+        self, *, table: str = "", spend: Loss | None = None, fresh: bool = False, timeout: float | None = None
+    ) -> Answer:
         """How many persons have more rows than are kept of them (`heavy`), and how many have not (`others`).
 
         Bought once by the owner, their share stands beside every answer about the table from then on; bought by an
@@ -97,6 +127,7 @@ class WholeTableAsks(ABC):
         salt: int = 0,
         spend: Loss | None = None,
         fresh: bool = False,
+        timeout: float | None = None,
     ) -> Answer:
         """An estimate of each of so many blocks of people, averaged; whatever the estimator is, one block moves.
 
@@ -110,6 +141,7 @@ class WholeTableAsks(ABC):
             salt: another number gives another division of the people.
             spend: what to pay.
             fresh: new noise although the same was answered before.
+            timeout: for how many seconds to wait.
         """
         asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
         return self._answer(Holistic(asked, where), Pay(spend, fresh=fresh))

@@ -64,9 +64,18 @@ def main() -> None:
         Console(stderr=True, soft_wrap=True).print(f"[bold red]{error.code}[/]: {text}", highlight=False)
         sys.exit(exit_code(error))
     except SystemExit as ended:
+        if told := _interrupted(ended):
+            print(told, file=sys.stderr)
         if ended.code in (None, 0) and threading.active_count() == 1:
             leave()
         raise
+
+
+def _interrupted(error: BaseException | None) -> str:
+    """What a Ctrl-C said that a command ended by: what was charged. Nothing where it ended otherwise."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return "" if error is None else str(error)
 
 
 def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:

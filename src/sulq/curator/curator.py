@@ -17,6 +17,7 @@ from typing import Final, Protocol, TypeVar, cast
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
+from sulq.answers.call import debit
 from sulq.answers.clocks import clocks_of
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.oracle import MAX_FORECAST_ASKS
@@ -410,18 +411,18 @@ class Curator:
         writer = self._rows.check(plan, self._analyst or "")
         # The version is part of it: a stored answer means nothing under other declarations (SR12).
         named = (question, event.epsilon, event.rho, event.key_delta, self._ledger.version, self._scope)
-        flight.begun = True
-        receipt = self._ledger.debit(
-            event,
-            question=writer.text(question),
-            question_digest=wire.digest_of(f"[{','.join(map(writer.text, named))}]"),  # a tuple would be kept for good
-            asked=ask.name,
-            plan_digest=wire.digest_of(writer.text(plan)),
-            key=key,
-            analyst=self._analyst or "",
-            dataset=self._dataset,
-        )
-        flight.charged = True
+        with debit() as charged:  # refused where nobody waits for the answer any more
+            flight.begun = True
+            receipt = self._ledger.debit(
+                event,
+                question=writer.text(question),
+                question_digest=wire.digest_of(f"[{','.join(map(writer.text, named))}]"),  # a tuple would be kept
+                plan_digest=wire.digest_of(writer.text(plan)),
+                asked=ask.name, key=key, analyst=self._analyst or "", dataset=self._dataset,
+            )  # fmt: skip
+            flight.charged = True
+            if receipt.stored is None:
+                charged(receipt.seq, plan.spend)
         if receipt.stored is not None:
             return self.answer(plan, receipt, cast("tuple[Released, ...]", wire.decode(receipt.stored)))
         try:

@@ -12,6 +12,7 @@ from sulq.answers.budget import BudgetLeft
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.answers.reuse import nothing, rearranged, serves, strength
+from sulq.answers.waits import Waits
 from sulq.curator.curator import Curator, Flights, PlannedAsk
 from sulq.language.facts import Facts
 from sulq.language.privacy import Event, Loss
@@ -25,13 +26,14 @@ class ReusingOracle:
     reads no row and draws no noise (T10, T39).
     """
 
-    def __init__(self, curator: Curator, flights: Flights | None = None) -> None:
+    def __init__(self, curator: Curator, flights: Flights | None = None, waits: Waits | None = None) -> None:
         self.curator = curator
         self._flights = Flights() if flights is None else flights  # shared by the views of all analysts
+        self._waits = waits  # of who may stop waiting; None at a server, where nobody does
 
     def for_analyst(self, name: str, *, scope: str | None = None, dataset: str = "") -> ReusingOracle:
         """The same for one analyst (see `Curator.for_analyst`)."""
-        return ReusingOracle(self.curator.for_analyst(name, scope=scope, dataset=dataset), self._flights)
+        return ReusingOracle(self.curator.for_analyst(name, scope=scope, dataset=dataset), self._flights, self._waits)
 
     @property
     def facts(self) -> Facts:
@@ -45,7 +47,9 @@ class ReusingOracle:
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """Price, sensitivity, mechanism and accuracy; free, reads no row."""
-        return self.curator.foresee(question, spend=spend)
+        if self._waits is None:
+            return self.curator.foresee(question, spend=spend)
+        return self._waits.run(lambda: self.curator.foresee(question, spend=spend), always=False)
 
     def afford(self, events: Sequence[Event]) -> tuple[BudgetLeft | None, ...]:
         """What would be left after each of these losses; None: it would be refused. Free, reads no row."""
@@ -58,7 +62,13 @@ class ReusingOracle:
 
         The question is planned first either way, so that no refusal depends on what is stored (T39).
         Of such asks that are on their way at once, for one price, one is charged and all get its answer (T102).
+        Who asked may stop waiting (docs/decisions/0080-ending-a-call.md); what was charged runs to its end.
         """
+        if self._waits is None:
+            return self._asked(question, spend=spend, key=key, reuse=reuse)
+        return self._waits.run(lambda: self._asked(question, spend=spend, key=key, reuse=reuse))
+
+    def _asked(self, question: Question, *, spend: Loss | None, key: str | None, reuse: bool) -> Answer | Answers:
         if not reuse:
             return self.curator.ask(question, spend=spend, key=key)
         asked = self.curator.plan(question, spend=spend)

@@ -33,7 +33,7 @@ MAX_TEXT_CHARACTERS: Final = 1000  # characters of a parameter
 MAX_ITEM_CHARACTERS: Final = 20_000  # of a text in a list, such as a query
 MAX_ITEMS: Final = 4096  # items of a list
 MAX_WORDS_CHARACTERS: Final = 300  # characters of what is said about what is asked for
-NOT_ASKED: Final = frozenset({"self", "db", "spend", "progress"})  # what a door brings itself
+NOT_ASKED: Final = frozenset({"self", "db", "spend", "progress", "timeout"})  # what a door brings itself
 # Parameters that name columns of the table, in whatever signature: a page has them ticked.
 COLUMNS: Final = frozenset(
     {"attributes", "bids", "candidates", "columns", "hypotheses", "labels", "marginals", "ranges"}

@@ -19,6 +19,7 @@ import numpy as np
 
 from sulq.answers import wire
 from sulq.answers.auto_bounds import Bounds, Clip
+from sulq.answers.call import timed
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
 from sulq.answers.relation_oracle import base_of, same_rows
 from sulq.answers.wire import LOSSES
@@ -57,6 +58,7 @@ class Learner:
     notes_: tuple[str, ...]  # of such a fit: which part of each column's values lies beyond its clip
 
     @shows_progress
+    @timed
     def fit(
         self,
         X: ColumnChoice,
@@ -65,6 +67,7 @@ class Learner:
         spend: Loss | None = None,
         progress: Progress | None = None,
         bounds: Bounds | None = None,
+        timeout: float | None = None,
     ) -> Self:
         """Learn from private columns: `model.fit(db[["age", "income"]], db["smoker"], spend=Epsilon(1))`.
 
@@ -78,6 +81,7 @@ class Learner:
             bounds: "auto": a third of the spend searches for where the numbers among the columns lie, y's too for a
                 regressor; the fit is of values clipped to there, and `bounds_` says where that is, `notes_` how
                 many values lie beyond.
+            timeout: For how many seconds it may go on; what was charged by then stays charged (`timed-out`).
 
         Raises:
             QuestionError: The parameters or the columns do not fit; nothing was spent. `too-few-rows`: an accuracy was

@@ -15,6 +15,7 @@ from typing import Final, Literal, Self
 
 import numpy as np
 
+from sulq.answers.call import timed
 from sulq.answers.noise_sums import covariance, covariance_errors
 from sulq.answers.oracle import GRAIN, ColumnChoice, Oracle, Progress, SpendPlan, affordable, queries
 from sulq.display.progress import shows_progress
@@ -235,8 +236,15 @@ class VerticalProjection(Projection):
     scale: bool = False
 
     @shows_progress
+    @timed
     def fit(  # type: ignore[override]
-        self, X: Sequence[ColumnChoice], y: None = None, *, spend: Loss | None = None, progress: Progress | None = None
+        self,
+        X: Sequence[ColumnChoice],
+        y: None = None,
+        *,
+        spend: Loss | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
     ) -> Self:
         """Learn from columns of several databases: `model.fit([one[["a", "b"]], other["c"]], spend=Epsilon(1))`.
 
@@ -245,6 +253,7 @@ class VerticalProjection(Projection):
             y: Nothing.
             spend: What all databases together may be charged, divided among them by columns.
             progress: Called with the steps done and the steps planned, of each database.
+            timeout: For how many seconds it may go on; what was charged by then stays charged.
 
         Raises:
             QuestionError: The parameters or the columns do not fit; nothing was spent.

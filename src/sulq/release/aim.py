@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.display.progress import shows_progress
 from sulq.forms.parameters import between, whole
@@ -30,6 +31,7 @@ LAST: Final = 2000  # likewise of the last fit
 
 
 @shows_progress
+@timed
 def aim(
     db: Oracle,
     columns: list[str],
@@ -42,6 +44,7 @@ def aim(
     rows: int = 0,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> SyntheticData:
     """Publish rows whose marginals are near those of the data, for tables of many columns.
 
@@ -64,6 +67,7 @@ def aim(
         rows: How many rows to publish; 0 for about as many as the data have.
         spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: choices and measurements, whose parts sum to the spend; what the next one is depends on answers and public
         facts alone. The model and the rows are made of them.

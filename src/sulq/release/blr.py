@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
@@ -34,6 +35,7 @@ ERROR_RATE: Final = 0.05
 
 
 @shows_progress
+@timed
 def blr(
     db: Oracle,
     columns: list[str],
@@ -47,6 +49,7 @@ def blr(
     bins: int = 2,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> SyntheticData:
     """Publish a few rows whose fractions are near those of the data, chosen among all tables of so many rows.
 
@@ -70,6 +73,7 @@ def blr(
         bins: How many intervals a number is divided into.
         spend: What it may cost.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: one choice, the spend. The score -max over the conjunctions h of |h(D) - (n/m) h(D')| is moved by one row
         by at most 1 in every relation [S3.29]; n is never told (SR6), as the score weighs the true one itself.

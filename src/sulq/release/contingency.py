@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers.answer import extra
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.display.progress import shows_progress
 from sulq.errors import BudgetExceeded, QuestionError
@@ -245,6 +246,7 @@ class ContingencyTable(Release):
 
 
 @shows_progress
+@timed
 def contingency(
     db: Oracle,
     attributes: list[str],
@@ -257,6 +259,7 @@ def contingency(
     ranges: list[str] | None = None,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> ContingencyTable:
     """Publish a contingency table, from which the asked marginals can be read.
 
@@ -277,6 +280,7 @@ def contingency(
         ranges: Attributes with an order of which counts over ranges are read (`count`): the noise is divided for them.
         spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: one question, the spend; all else is made from its answer. By `model` and `auto` a second one before it,
         the number of rows, at a hundredth of the spend, unless a size is declared. The plan computes the sensitivity:
@@ -287,8 +291,7 @@ def contingency(
     Source: Dwork08, section 4.2 [S3.13 to S3.21]; docs/theory/contingency.md.
 
     Raises:
-        QuestionError: `unknown-column`, `bad-parameter`, `too-large` (says which method fits); nothing is spent.
-        BudgetExceeded: `budget-exceeded`; nothing is spent.
+        QuestionError, BudgetExceeded: nothing is spent; of what is `too-large`, which method fits is said.
     """
     spending, known = SpendPlan(db, spend, progress), ("auto", *METHODS, MODEL)
     checked(method in known, f"method is one of {', '.join(known)}.")
@@ -302,8 +305,7 @@ def contingency(
         if error.code != "body-too-large":  # a question that is sent has smaller tables
             raise
         chosen = _chosen(wish, way, spending)
-    read = chosen.made.asked(spending, chosen.part)
-    measure = chosen.measure
+    read, measure = chosen.made.asked(spending, chosen.part), chosen.measure
     contents = measure.modelled(chosen.made.read(read), chosen.rows) if measure else chosen.made.published(read)
     came, notes = _told(chosen.name, contents)
     return ContingencyTable(
@@ -322,8 +324,7 @@ def _told(method: str, contents: Contents) -> tuple[str, tuple[str, ...]]:
     """The method that it came to, and notes: the rows that a shift adds, beside the noisy number of rows [S3.21]."""
     if not isinstance(contents, ShiftedTable):
         return method, ()
-    notes = [] if method != "fourier" else [UNSOLVED]
-    total, shift = float(contents.noise.values[()][0]), contents.shift
+    total, shift, notes = float(contents.noise.values[()][0]), contents.shift, [UNSOLVED] * (method == "fourier")
     ratio = f"{shift / total:,.3g} times the" if total >= 1 else "more than all of the"
     said = f"{shift:,.0f} rows are added, spread evenly: {ratio} {max(total, 0.0):,.0f} rows counted with noise."
     if shift > INFLATED * total:

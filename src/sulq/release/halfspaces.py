@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers import wire
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.answers.released import Noise
 from sulq.display.progress import shows_progress
@@ -237,6 +238,7 @@ class Halfspaces(Release):
 
 
 @shows_progress
+@timed
 def halfspaces(
     db: Oracle,
     columns: list[str],
@@ -250,6 +252,7 @@ def halfspaces(
     beta: float = ERROR_RATE,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Halfspaces:
     """Publish counts of rows on one side of planes, so that the fraction of any halfspace can be read off.
 
@@ -271,6 +274,7 @@ def halfspaces(
         beta: With what probability some count may be further off, and for how many queries the median may fail.
         spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: one question, the spend. A row is on the asked side of at most all N planes: sensitivity N in L1, sqrt(N)
         in L2, under every relation [X1]; the number of complete rows is one count more (SR6).

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import pyarrow as pa
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError, SulqError
@@ -259,6 +260,7 @@ class Inference(Release):
 
 
 @shows_progress
+@timed
 def infer(
     db: Oracle,
     attributes: list[str],
@@ -270,6 +272,7 @@ def infer(
     salt: int = 0,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Inference:
     """Publish statistics of every l attributes on random subsets of the people, and infer those of 2l attributes.
 
@@ -287,6 +290,7 @@ def infer(
         salt: Which random subsets.
         spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: one question, the spend. A person is in one cell of a histogram: (t + 1) C(k, l) of them for t halves [X1],
         2 C(k, l) for groups; under replace_one twice that in L1. A public hash of the person names the subsets (SR11).

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
@@ -24,6 +25,7 @@ LAST: Final = 2000  # at most, of the last fit
 
 
 @shows_progress
+@timed
 def mwem(
     db: Oracle,
     columns: list[str],
@@ -35,6 +37,7 @@ def mwem(
     rows: int = 0,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> SyntheticData:
     """Publish rows whose marginals are near those of the data: each round mends the one that is farthest off.
 
@@ -56,6 +59,7 @@ def mwem(
         rows: How many rows to publish; 0 for about as many as the data have.
         spend: What it may cost: Epsilon for Laplace noise, Rho or EpsilonDelta for Gaussian.
         progress: Called with the asks done and planned.
+        timeout: For how many seconds it may go on; what was charged by then stays charged.
 
     Privacy: at once, one question. Else a tenth of the spend measures the columns, and each round chooses a marginal
         and measures it, half and half; the parts sum to the spend. The model and the rows are made of the answers.

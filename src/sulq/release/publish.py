@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers
+from sulq.answers.call import timed
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import LaidOutOracle, Oracle, Progress, ask_as_laid_out
 from sulq.answers.released import Released, kept_rows
@@ -235,6 +236,7 @@ class Transcript(Release):
 
 
 @shows_progress
+@timed
 def publish(
     db: Oracle,
     questions: list[str],
@@ -242,6 +244,7 @@ def publish(
     division: Literal["planned", "even"] = "planned",
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Transcript:
     """Ask a fixed workload once, at one debit, and keep the answers as an object without the database.
 
@@ -255,6 +258,7 @@ def publish(
         division: how the spend is divided: so that the mean relative error is least (where all is SQL), or evenly.
         spend: what the whole workload costs; its kind chooses the noise.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`, or what is wrong with a question; nothing is spent.

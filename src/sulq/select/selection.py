@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from sulq.answers.call import timed
 from sulq.answers.oracle import Oracle, Progress, SpendPlan
 from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
@@ -41,6 +42,7 @@ MAX_NUMBER: Final = 10**15
 
 
 @shows_progress
+@timed
 def choose(
     db: Oracle,
     candidates: str | Mapping[str, RowFn] | Sequence[object],
@@ -50,6 +52,7 @@ def choose(
     weights: list[int] | None = None,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Selected:
     """Draw the candidate whose score is high; nothing else is released.
 
@@ -73,6 +76,7 @@ def choose(
             is spent. A declared utility has its own.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`, `too-large` (more values than candidates: give bins), or what is wrong with a
@@ -191,8 +195,15 @@ def _names(candidates: object) -> tuple[object, ...]:
 
 
 @shows_progress
+@timed
 def price(
-    db: Oracle, bids: str | RowFn, grid: list[float], *, spend: Loss | None = None, progress: Progress | None = None
+    db: Oracle,
+    bids: str | RowFn,
+    grid: list[float],
+    *,
+    spend: Loss | None = None,
+    progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Selected:
     """Draw a price of the grid by its revenue y * #{bids >= y}; nothing else is released.
 
@@ -210,6 +221,7 @@ def price(
             exactly as the bids' own grid is.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`: a price outside the bounds, two that are one on the bids' grid, or no grid;
@@ -302,6 +314,7 @@ def rounding(fn: RowFn, schema: Schema) -> Fraction:
 
 
 @shows_progress
+@timed
 def agnostic(
     db: Oracle,
     hypotheses: list[str] | Mapping[str, RowFn],
@@ -309,6 +322,7 @@ def agnostic(
     *,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> Selected:
     """Draw a hypothesis by the number of rows on which it errs; nothing else is released.
 
@@ -325,6 +339,7 @@ def agnostic(
         labels: the column that is to be predicted, a truth value; or from Python a condition.
         spend: what the choice costs; its kind chooses the mechanism.
         progress: called with how many asks are done, and how many there are.
+        timeout: for how many seconds it may go on; what was charged by then stays charged.
 
     Raises:
         QuestionError: `bad-parameter`, or `wrong-kind`: what is no truth value; nothing is spent.

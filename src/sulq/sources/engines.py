@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Final, Protocol, cast, runtime_checkable
 
@@ -154,6 +154,15 @@ def _check(engine: str, schemas: Iterable[Schema]) -> None:
 
 Progress = Callable[[float], None]
 STOP_SECONDS: Final = 0.02
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """An engine whose statements can be ended."""
+
+    def interrupt(self, threads: Collection[int]) -> None:
+        """End the statements that these threads run; what they were asked for fails, charged."""
+        ...
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ import abc
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
@@ -341,6 +341,12 @@ class StoredEngine(abc.ABC):
         except Exception as error:  # noqa: BLE001 - whatever a row may cause has one outcome (T30)
             _log.error("the engine failed: %s", type(error).__name__)  # no text, no trace (T31)
         raise CuratorError("engine-failed", "The rows could not be summed.")
+
+    def interrupt(self, threads: Collection[int]) -> None:
+        """End the statements that these threads run; what they were asked for fails, charged."""
+        connection = self._connection
+        if connection is not None:
+            connection.interrupt(threads)
 
     def close(self) -> None:
         """Let go of files and memory."""

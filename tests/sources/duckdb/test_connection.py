@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+import threading
 from pathlib import Path
 
 import duckdb
@@ -112,3 +114,31 @@ def test_arrays_of_persons_are_for_keeping_rows_alone(filed: object, tmp_path: P
     other.count_persons(begin=True)
     assert bits(other) == PERSON_BITS
     other.close()
+
+
+def test_statements_are_interrupted_by_the_threads_that_run_them() -> None:
+    """Another thread's question goes on, and the next one finds nothing of it."""
+    connection = Connection(threads=1)
+    long = "SELECT sum(sqrt(a.range * b.range)) FROM range(1000000) a, range(100000) b"
+    failed: list[str] = []
+    begun = threading.Event()
+
+    def ask() -> None:
+        with contextlib.closing(connection.cursor()) as cursor:
+            begun.set()
+            try:
+                cursor.execute(long).fetchall()
+            except duckdb.Error as error:
+                failed.append(type(error).__name__)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    begun.wait(30)
+    with contextlib.closing(connection.cursor()) as other:
+        while thread.is_alive():
+            connection.interrupt({thread.ident})
+            thread.join(0.02)
+        assert other.execute("SELECT 1").fetchall() == [(1,)]
+    assert failed == ["InterruptException"]
+    connection.close()
+    connection.interrupt({thread.ident})

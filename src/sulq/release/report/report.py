@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from sulq.answers.answer import Answers
 from sulq.answers.budget import RunForecast
+from sulq.answers.call import timed
 from sulq.answers.oracle import ChoosingOracle, ForecastingOracle, Oracle, Progress
 from sulq.display.columns import ShownColumn, text_rows
 from sulq.display.labels import MISSING
+from sulq.display.progress import shows_progress
 from sulq.errors import BudgetExceeded
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonKeys, Loss, Queries
@@ -140,12 +142,15 @@ class PublishedReport(Release):
         return "\n".join([f"{self.title()}; {self.paid}", *lines])
 
 
+@shows_progress
+@timed
 def report(
     db: Oracle,
     spec: ReportSpec | Mapping[str, object] | str | Path,
     *,
     spend: Loss | None = None,
     progress: Progress | None = None,
+    timeout: float | None = None,  # noqa: ARG001 - `timed` reads it
 ) -> PublishedReport:
     """Ask all of a report's tables at one debit, and make what can be published.
 
@@ -154,6 +159,7 @@ def report(
         spec: a TOML file, or a mapping of its form (docs/guide/release/report.md).
         spend: of all tables together, in place of the specification's.
         progress: called with how many parts are done, and how many there are.
+        timeout: seconds to wait; what was charged by then stays charged, and is said.
 
     Raises:
         QuestionError: `bad-report`, or what is wrong with a query; nothing is spent.

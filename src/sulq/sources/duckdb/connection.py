@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final, cast
 
@@ -96,6 +96,8 @@ class Connection:
         stop: Stop | None = None,
     ) -> None:
         self.stop = stop
+        self._cursors: weakref.WeakKeyDictionary[duckdb.DuckDBPyConnection, int] = weakref.WeakKeyDictionary()
+        self._counting = threading.Lock()  # of these, by the threads that took them
         self.folder = Path(tempfile.mkdtemp(prefix="sulq-", dir=folder))  # mode 0700
         self._forget = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         working = cores() if threads is None else threads
@@ -162,7 +164,17 @@ class Connection:
             except AccessDenied:
                 cursor.close()
                 raise
+        with self._counting:
+            self._cursors[cursor] = threading.get_ident()
         return cursor
+
+    def interrupt(self, threads: Collection[int]) -> None:
+        """Make the statements fail that are under way on cursors of these threads."""
+        with self._counting:
+            cursors = [cursor for cursor, thread in self._cursors.items() if thread in threads]
+        for cursor in cursors:
+            with contextlib.suppress(duckdb.Error):  # one that was closed meanwhile
+                cursor.interrupt()
 
     def use(self, threads: int | None) -> None:
         """Run statements by so many threads from now on, or as many as there are cores."""

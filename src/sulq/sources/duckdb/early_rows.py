@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, cast
@@ -188,6 +188,10 @@ class EarlyRows:
     def _unchanged(self) -> None:
         for item in self._tables.values():
             item.origin.unchanged()
+
+    def interrupt(self, threads: Collection[int]) -> None:
+        """End the statements that these threads run."""
+        self._connection.interrupt(threads)
 
     def close(self) -> None:
         """Let go of the sources."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -216,14 +216,19 @@ class DuckEngine(StoredEngine):
         """End what is being prepared: nothing is kept of it."""
         self._stop.set()
 
+    def interrupt(self, threads: Collection[int]) -> None:
+        """The same of records as they stand."""
+        super().interrupt(threads)
+        if (early := self._early_opened()) is not None:
+            early.interrupt(threads)
+
     def close(self) -> None:
         """Let go of files and memory; of records too: an instance that is left to be collected ends its threads then.
 
         In a forked child, which has none of them, it would wait for ever.
         """
         super().close()
-        early = self._early_opened()
-        if early is not None:
+        if (early := self._early_opened()) is not None:
             early.close()
 
     def _usable(self) -> None:
@@ -237,12 +242,9 @@ class DuckEngine(StoredEngine):
             for registered in self._tables:
                 registered.origin.unchanged()
         except SetupError:
-            self._forget()
+            if self._resident is not None:
+                self._resident.clear()
             raise
-
-    def _forget(self) -> None:
-        if self._resident is not None:
-            self._resident.clear()
 
     def _open(self, threads: int | None) -> Connection:
         failed = ""
