@@ -97,7 +97,7 @@ CODES: Final[dict[str, str]] = {
     "too-little-noise": "The noise would fall below one grid unit or above what the sampler holds; change the spend.",
     "not-available": "This part of sulq is not in this version.",
     "sql-syntax": "Write one SELECT statement in PostgreSQL's way.",
-    "sql-unsupported": "See docs/reference/sql.md for the SQL that is answered.",
+    "sql-unsupported": "Say it with what docs/reference/sql.md lists: aggregates, arithmetic, CASE, LIKE, joins.",
     "raw-rows": "Ask for aggregates: COUNT, SUM, AVG and their like; single rows are never shown.",
     "not-grouped": "Put the column into GROUP BY, or inside an aggregate.",
     "person-lost": "Keep the person: group or join by the person's column.",

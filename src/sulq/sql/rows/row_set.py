@@ -91,7 +91,8 @@ def look_up(column: syntax.ColumnRef, items: Sequence[ColumnName]) -> syntax.Pla
     table = "" if column.table is None else f" of {column.table.text[:80]!r}"
     known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:MAX_SHOWN_NAMES]))
     why = f"No column {column.name.text[:80]!r}{table} is declared (there are: {known})"
-    raise SqlRefused("unknown-column", why, column.at)
+    quoted = f"A text stands in single quotes: '{column.name.text[:80]}'; double quotes are for names."
+    raise SqlRefused("unknown-column", why, column.at, quoted if column.name.quoted else "")
 
 
 def resolve(node: Node, items: Sequence[ColumnName]) -> Node:
