@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from sulq.answers.answer import Answer
@@ -15,9 +16,11 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Holistic, Question
 from sulq.language.relation import Table
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import several
 from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, Certified, HeavyPersons, Occurring, ToProperty, ToSorted, ToUnique
+from sulq.sql.conditions import condition
 
 
 class WholeTableAsks(ABC):
@@ -39,26 +42,31 @@ class WholeTableAsks(ABC):
         """The table whose rows are edges: minimum cuts, spanning trees, triangles, degrees."""
         for table in self.facts.catalogue.tables:
             if table.graph is not None:
-                return GraphTable(table.graph, self._oracle, table.schema.table)
+                name = table.schema.table
+                return GraphTable(table.graph, self._oracle, name, partial(_of_edges, self.facts, name))
         raise QuestionError("bad-question", "No graph is declared here.", 'The owner says: graph=("u", "v", "weight").')
 
     def distance_from_key(
         self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows must go so that no two agree in these columns."""
-        return self._answer(Holistic(ToUnique(_several(columns)), where), Pay(spend, fresh=fresh))
+        return self._answer(
+            Holistic(ToUnique(_several(columns)), condition(where, self.facts)), Pay(spend, fresh=fresh)
+        )
 
     def distance_from_order(
         self, column: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows must go so that the column never falls; where the places of rows are public."""
-        return self._answer(Holistic(ToSorted(column), where), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(ToSorted(column), condition(where, self.facts)), Pay(spend, fresh=fresh))
 
     def occurring(
         self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """For each combination of labels whether any row has it: bits, each flipped by itself [S4.16]."""
-        return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), Pay(spend, fresh=fresh))
+        return self._answer(
+            Holistic(Occurring(_several(columns)), condition(where, self.facts), Cube()), Pay(spend, fresh=fresh)
+        )
 
     def statistic(self, name: str, *, spend: Loss | None = None, fresh: bool = False) -> Answer:
         """A function of all rows that the owner has declared, by its name; its sensitivity is the owner's word."""
@@ -72,7 +80,8 @@ class WholeTableAsks(ABC):
         """How many rows, or edges, must change until the table has a property that the owner has declared, by name."""
         table, told = self.facts.declared(name, Property)
         graph = () if table.graph is None else (table.graph.u, table.graph.v)
-        return self._answer(Holistic(ToProperty(name, told.columns or graph), where), Pay(spend, fresh=fresh))
+        rows = condition(where, self.facts)
+        return self._answer(Holistic(ToProperty(name, told.columns or graph), rows), Pay(spend, fresh=fresh))
 
     def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
         """How many persons have more rows than are kept of them (`heavy`), and how many have not (`others`).
@@ -112,8 +121,13 @@ class WholeTableAsks(ABC):
             fresh: new noise although the same was answered before.
         """
         asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
-        return self._answer(Holistic(asked, where), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(asked, condition(where, self.facts)), Pay(spend, fresh=fresh))
 
 
 def _several(columns: object) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else cast("tuple[str, ...]", several(columns, "Columns"))
+
+
+def _of_edges(facts: Facts, table: str, where: object) -> RowFn | None:
+    """A condition on the edges of a graph."""
+    return condition(cast("Where", where), facts, table)

@@ -28,6 +28,7 @@ def read(text: str, what: str = "condition") -> exp.Expr:
         ("a = $t$ b", 4, "quotation that begins here"),
         ("(a = 1", 5, "near '1'"),
         ("a =", 2, "near '='"),
+        ("md5(a, b, c) = a", 11, "does not take so many arguments"),
         ("a = 1; b = 2", 5, "One condition at a time"),
         ("a = 1 UNION SELECT 2", 6, "near 'UNION'"),
         ("a = 1 -- it's", None, ""),

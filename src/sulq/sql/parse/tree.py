@@ -163,6 +163,11 @@ def _unread(error: ParseError, found: list[Token]) -> SqlRefused:
     first = error.errors[0] if error.errors else {}
     place = first.get("line"), first.get("col")
     token = next((token for token in found if (token.line, token.col) == place), found[-1])
+    if "number of provided arguments" in str(first.get("description")):
+        remedy = "Give the function the arguments that PostgreSQL lists."
+        return SqlRefused(
+            "sql-syntax", "The function that ends here does not take so many arguments", token.start, remedy
+        )
     word = str(first.get("highlight") or token.text)[:MAX_WORD_LETTERS]
     return SqlRefused("sql-syntax", f"This is not SQL as PostgreSQL writes it, near {word!r}", token.start)
 
