@@ -39,6 +39,7 @@ class Grade(enum.IntEnum):
     ("value", "expected"),
     [
         (np.int64(3), 3), (np.float32(0.5), 0.5), (np.str_("a"), "a"), (np.bool_(True), True), (Town.LOD, "Lod"),
+        (Town.YAFO, "Yafo"), (Grade.LOW, 1),
         (Grade.HIGH, 3), (decimal.Decimal("2.50"), 2.5), (decimal.Decimal(7), 7), (pd.Timestamp(NOON), NOON),
         (np.datetime64("2020-01-02"), DAY), (np.datetime64("2020-01-02T12"), NOON), (pd.NaT, None), (DAY, DAY),
         (np.datetime64("NaT"), None), ("a", "a"), (None, None),
@@ -106,6 +107,8 @@ def test_declarations_take_what_people_have_at_hand(told: object, expected: obje
         (pd.CategoricalDtype(), "says nothing of its bounds or values"),
         (np.zeros((2, 2)), "needs a domain"),
         (5, "needs a domain"),
+        ("bool", "needs a domain"),
+        ([1.0, 2.0], "all text or all whole"),
         ((DAY, 3), "must be a number"),
     ],
 )

@@ -20,12 +20,15 @@ import numpy as np
 from sulq.errors import SetupError
 
 MAX_DECIMAL_EXPONENT: Final = 400  # beyond it no double lies
+PLAIN: Final = (int, float, str, bool, type(None))
 BOOLEANS: Final = ("bool", "boolean", "Boolean", "bool[pyarrow]")
 TEXTS: Final = ("str", "string", "String", "large_string", "utf8", "string_view", "string[pyarrow]")
 
 
 def plain(value: object) -> object:
     """A constant as Python has it; what is nobody's constant stays as it is."""
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, enum.Enum):
         return plain(value.value)
     if isinstance(value, np.datetime64):
@@ -131,7 +134,7 @@ def category_values(value: object) -> tuple[object, ...] | None:
     if categories is not None and not isinstance(value, type) and not callable(categories):
         return _listed(categories)
     if isinstance(value, (list, tuple, range)):
-        return tuple(map(_whole, value))
+        return tuple(map(plain, value))
     if isinstance(value, np.ndarray):
         return tuple(map(_whole, value.tolist())) if value.ndim == 1 else None
     return None
@@ -174,6 +177,6 @@ def type_word(value: object) -> str | None:
         known = isinstance(value, np.dtype) or type(value).__name__.endswith(("Dtype", "DataType"))
         known = known or (type(value).__module__.split(".")[0] in ("polars", "pyarrow") and not is_series(value))
         name = str(value)
-    if name in BOOLEANS:
-        return "bool"
-    return "text" if name in TEXTS and (known or name == "String") else "" if known else None
+    if not known:
+        return None
+    return "bool" if name in BOOLEANS else "text" if name in TEXTS else ""

@@ -177,9 +177,7 @@ def _chain(reader: ExpressionReader, node: exp.Expr) -> Node:
 def _is(reader: ExpressionReader, node: exp.Expr) -> Node:
     what = node.expression
     if type(what) not in (exp.Null, exp.Boolean):
-        unsupported(
-            "IS with anything but NULL, TRUE or FALSE", reader.at(node), "Compare with =, or IS NOT DISTINCT FROM."
-        )
+        unsupported("IS with anything but NULL, TRUE or FALSE", reader.at(node), "Write x IS NULL, or compare with =.")
     op = "is null" if type(what) is exp.Null else "is true" if what.this else "is false"
     return reader.unless(reader.made(op, (reader.node(node.this),), node), node)
 

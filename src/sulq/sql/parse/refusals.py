@@ -185,6 +185,7 @@ BY_CONSTRUCT: Final[dict[type[exp.Expr], str]] = {
     exp.RegexpLike: PATTERN,
     exp.RegexpILike: PATTERN,
     exp.Overlaps: "Compare the ends: a <= d AND c <= b.",
+    exp.ArrayOverlaps: BITS,
     exp.BitwiseAnd: BITS,
     exp.BitwiseOr: BITS,
     exp.BitwiseXor: BITS,
