@@ -113,6 +113,24 @@ def test_quantiles_of_a_condition_in_every_spelling_are_one_answer_SR12():
                 assert np.array_equal(again.value, bought.value)
 
 
+def test_facts_are_read_again_for_a_text_alone():
+    """At a far curator each reading is a call: a condition of columns needs none; control: a text needs one."""
+    reads = []
+
+    class Far(Stub):
+        @property
+        def facts(self):
+            reads.append(1)
+            return super().facts
+
+    db, read = NamedAsks(Far(SCHEMA, PEOPLE, budget=BUDGET)), {}
+    for name, where in (("none", None), ("columns", Col("age") > 40), ("text", "age > 40")):
+        before = len(reads)
+        db.count(where, spend=Epsilon(1))
+        read[name] = len(reads) - before
+    assert read["columns"] == read["none"] == read["text"] - 1
+
+
 def test_keys_and_values_are_handles_too():
     """db["age"] is a value, db["city"] a key, db[["city", "smoker"]] two keys."""
     db, spend = database_asks(), Epsilon(1)

@@ -30,7 +30,6 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Question, Sums
 from sulq.language.rowfn import Lit, RowFn, named
 from sulq.language.rowfn.base import several
-from sulq.sql.conditions import condition
 from sulq.sql.explain import Explanation
 from sulq.sql.forecast import reading_widths
 from sulq.sql.joint import Designs
@@ -139,7 +138,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         law: LawName | None = None,
     ) -> Answer:
         """How many rows satisfy a condition: `db.count("age > 40")`, `db.count(db["age"] > 40)`."""
-        question = Sums((Lit(1),), condition(where, self.facts), self._keys(by))
+        question = Sums((Lit(1),), self._rows(where), self._keys(by))
         return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
     def sum(
@@ -161,7 +160,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         `bounds`: "auto" searches for where the values lie, from the same spend, and sums values clipped to there.
         """
         fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
-        rows = condition(where, self.facts)
+        rows = self._rows(where)
         return bounded_ask(
             self._oracle, (fn, rows, partition), pay,
             lambda item, paid: self._sums(questions.total(self.facts, item, rows, partition), "sum", paid),
@@ -181,7 +180,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         law: LawName | None = None,
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
-        question = Sums((Lit(1),), condition(where, self.facts), (questions.binned(self.facts, named(value), bins),))
+        question = Sums((Lit(1),), self._rows(where), (questions.binned(self.facts, named(value), bins),))
         return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
     def mean(
@@ -205,7 +204,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
         notes: tuple[str, ...] = ()
         facts = self.facts
-        rows = condition(where, facts)
+        rows = self._rows(where)
         if within is not None and bounds is None:
             pay, notes = prices.mean(self._oracle, fn, rows, partition, pay)
 
@@ -265,7 +264,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         items = [named(column) for column in several(columns, "Columns")]
         if not items:
             raise QuestionError("bad-question", "A covariance needs at least one column.")
-        rows = condition(where, self.facts)
+        rows = self._rows(where)
         found = questions.covariance(self.facts, items, rows, self._keys(by), norm=norm, bound=bound)
         names = [questions.title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
@@ -293,7 +292,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         names = tuple(f"{float(part):g}" for part in wanted)
         return quantiles(
             self._oracle, fn, stats, names,
-            where=condition(where, self.facts), by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
+            where=self._rows(where), by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
         )  # fmt: skip
 
     def median(
@@ -349,7 +348,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         law: LawName | None = None,
     ) -> Answer:
         """How many different values there are; of the person's column, how many people."""
-        rows = condition(where, self.facts)
+        rows = self._rows(where)
         return count_distinct(
             self._oracle, named(value), where=rows, by=self._keys(by), spend=spend, fresh=fresh, law=law
         )
@@ -381,7 +380,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
 
     def _spread(self, value: object, where: Where, by: By, ddof: int, pay: Pay, *, root: bool) -> Answer:
         facts, fn, partition = self.facts, named(value), self._keys(by)
-        rows = condition(where, facts)
+        rows = self._rows(where)
 
         def asked(paid: Loss | None) -> tuple[Sums, Reading]:
             return questions.spread(facts, fn, rows, partition, paid, root=root, ddof=ddof)
@@ -401,6 +400,6 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         fn = named(value)
         return quantiles(
             self._oracle, fn, [Stat(name, (fn,))], (name,),
-            where=condition(where, self.facts), by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law,
+            where=self._rows(where), by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law,
             interval=interval,
         )  # fmt: skip

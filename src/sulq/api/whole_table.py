@@ -20,7 +20,7 @@ from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import several
 from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, Certified, HeavyPersons, Occurring, ToProperty, ToSorted, ToUnique
-from sulq.sql.conditions import condition
+from sulq.sql.conditions import condition, row_condition
 
 
 class WholeTableAsks(ABC):
@@ -37,6 +37,10 @@ class WholeTableAsks(ABC):
     def _answer(self, question: Question, pay: Pay) -> Answer:
         """One ask."""
 
+    def _rows(self, where: Where) -> RowFn | None:
+        """A condition as a row function; facts, at a far curator a call, are read for a text alone."""
+        return condition(where, self.facts) if isinstance(where, str) else row_condition(where)
+
     @property
     def graph(self) -> GraphTable:
         """The table whose rows are edges: minimum cuts, spanning trees, triangles, degrees."""
@@ -50,23 +54,19 @@ class WholeTableAsks(ABC):
         self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows must go so that no two agree in these columns."""
-        return self._answer(
-            Holistic(ToUnique(_several(columns)), condition(where, self.facts)), Pay(spend, fresh=fresh)
-        )
+        return self._answer(Holistic(ToUnique(_several(columns)), self._rows(where)), Pay(spend, fresh=fresh))
 
     def distance_from_order(
         self, column: str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """How many rows must go so that the column never falls; where the places of rows are public."""
-        return self._answer(Holistic(ToSorted(column), condition(where, self.facts)), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(ToSorted(column), self._rows(where)), Pay(spend, fresh=fresh))
 
     def occurring(
         self, columns: Sequence[str] | str, *, where: Where = None, spend: Loss | None = None, fresh: bool = False
     ) -> Answer:
         """For each combination of labels whether any row has it: bits, each flipped by itself [S4.16]."""
-        return self._answer(
-            Holistic(Occurring(_several(columns)), condition(where, self.facts), Cube()), Pay(spend, fresh=fresh)
-        )
+        return self._answer(Holistic(Occurring(_several(columns)), self._rows(where), Cube()), Pay(spend, fresh=fresh))
 
     def statistic(self, name: str, *, spend: Loss | None = None, fresh: bool = False) -> Answer:
         """A function of all rows that the owner has declared, by its name; its sensitivity is the owner's word."""
@@ -80,7 +80,7 @@ class WholeTableAsks(ABC):
         """How many rows, or edges, must change until the table has a property that the owner has declared, by name."""
         table, told = self.facts.declared(name, Property)
         graph = () if table.graph is None else (table.graph.u, table.graph.v)
-        rows = condition(where, self.facts)
+        rows = self._rows(where)
         return self._answer(Holistic(ToProperty(name, told.columns or graph), rows), Pay(spend, fresh=fresh))
 
     def heavy_persons(self, *, table: str = "", spend: Loss | None = None, fresh: bool = False) -> Answer:
@@ -121,7 +121,7 @@ class WholeTableAsks(ABC):
             fresh: new noise although the same was answered before.
         """
         asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
-        return self._answer(Holistic(asked, condition(where, self.facts)), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(asked, self._rows(where)), Pay(spend, fresh=fresh))
 
 
 def _several(columns: object) -> tuple[str, ...]:

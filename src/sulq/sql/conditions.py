@@ -32,19 +32,24 @@ def condition(where: Condition, facts: Facts, table: str = "") -> RowFn | None:
     Raises:
         QuestionError: A text that is not read, or speaks of no declared column: with the place in the text.
     """
-    if where is None or isinstance(where, RowFn):
-        return where
-    if isinstance(where, ColumnChoice):
-        return where.as_row()
     if not isinstance(where, str):
-        why = f"A condition is a text or built from columns, not of type {type(where).__name__}."
-        raise QuestionError("bad-question", why, CONDITION_HINT)
+        return row_condition(where)
     try:
         return _read(parse_condition(where), facts, table)
     except SqlRefused as refused:
         raise refused.located(where, WHAT) from None
     except RecursionError:
         raise QuestionError("too-large", "The condition is nested too deeply.") from None
+
+
+def row_condition(where: object) -> RowFn | None:
+    """A condition that is no text: a row function, a handle of one column, or None."""
+    if where is None or isinstance(where, RowFn):
+        return where
+    if isinstance(where, ColumnChoice):
+        return where.as_row()
+    why = f"A condition is a text or built from columns, not of type {type(where).__name__}."
+    raise QuestionError("bad-question", why, CONDITION_HINT)
 
 
 def row_function(value: object, facts: Facts) -> object:
