@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from sulq.answers import wire
-from sulq.audit.meaning import allowed_chance
 from sulq.errors import SulqError
 from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Text, Timestamp, Vertices
 from sulq.language.privacy import LOSS_BY_FIELDS, Budget, Epsilon, EpsilonDelta, Loss, Queries, Rho, SubLinear, Unit
@@ -138,10 +137,14 @@ def relation(unit: Unit) -> str:
 
 
 def guess(value: Loss | Budget | None) -> str:
-    """What a budget without an epsilon means: how often a guess at what is protected is right, half being chance."""
+    """What a budget without an epsilon means: how often a guess at what is protected is right, half being chance.
+
+    It is at most 1/2 + sqrt(rho/2)/2, by Pinsker's inequality: a rho bounds the divergence of the two laws.
+    """
     if not isinstance(value, Rho):
         return ""
-    right = min(math.floor(allowed_chance(value) * 1000 + 1) / 10, 100.0)
+    chance = 0.5 + math.sqrt(float(value.amount) / 2) / 2
+    right = min(math.floor(chance * 1000 + 1) / 10, 100.0)
     if right >= 99.9:
         return "Whoever guesses that from all answers together may always be right: that protects next to nothing."
     return f"Whoever guesses that from all answers together is right in at most {right}% of cases; 50% is chance."
