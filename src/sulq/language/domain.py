@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from sulq.errors import SetupError
-from sulq.language.coercion import bound_of, category_values, on_clock, plain, shorthand
+from sulq.forms.coercion import bound_of, category_values, on_clock, plain, shorthand
 
 TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
 CELL_LIMIT: Final = 2**31  # a stored integer of a Real column

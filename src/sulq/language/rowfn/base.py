@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
+from sulq.forms.coercion import plain
 from sulq.language import domain
-from sulq.language.coercion import plain
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Frame, Kind, Scalar, Truth, Truths, Words
 from sulq.language.rowfn.operators import Operators

@@ -1,4 +1,4 @@
-"""Tests of sulq.language.coercion: what people have at hand becomes the plain values of declarations and questions."""
+"""Tests of sulq.forms.coercion: what people have at hand becomes the plain values of declarations and questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from sulq.errors import QuestionError, SetupError
-from sulq.language.coercion import category_values, plain, shorthand
+from sulq.forms.coercion import category_values, plain, shorthand
 from sulq.language.domain import Bool, Category, Date, Int, Real, Schema, Text, Timestamp, declare
 from sulq.language.rowfn import col, lit
 
