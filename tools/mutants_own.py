@@ -378,8 +378,8 @@ OWN: Final = (
     Mutant(
         "sulq 0.1.0, operators of columns",
         "an operator without a meaning ends in Python's error",
-        "language/rowfn/base.py",
-        '        return NODES["Modulo"](self, _constant(other, "A remainder is taken"))',
+        "language/rowfn/operators.py",
+        '        return NODES["Modulo"](self.as_row(), _constant(other, "A remainder is taken"))',
         "        return NotImplemented",
         ("tests/privacy/test_doors_fuzz.py::test_what_once_ended_in_a_foreign_exception_does_not_T30",),
     ),

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import sulq
+from sulq.errors import QuestionError
 from sulq.language.domain import Category, Int
 from sulq.language.privacy import Epsilon, EpsilonDelta, Rho
 from sulq.testing import exact
@@ -27,6 +28,28 @@ def test_without_noise_each_is_its_statistic(name: str):
     unit = sulq.Unit("who", rows=2)
     with sulq.connect(TABLE, columns=COLUMNS, unit=unit, budget=Epsilon(9), synthetic=True) as db:
         assert np.ravel(ask(exact(db), spend=Epsilon(1)).value).tolist() == expected
+
+
+def test_conditions_of_each_are_texts_handles_or_row_functions():
+    """The same answer in every spelling, of the whole table and of a graph's edges."""
+    unit = sulq.Unit("who", rows=2)
+    with sulq.connect(TABLE, table="t", columns=COLUMNS, unit=unit, budget=Epsilon(9), synthetic=True) as db:
+        noiseless = exact(db)
+        for ask in (
+            lambda where: noiseless.distance_from_key("x", where=where, spend=Epsilon(1)),
+            lambda where: noiseless.occurring("city", where=where, spend=Epsilon(1)),
+        ):
+            wanted = np.ravel(ask(sulq.col("x") > 2).value).tolist()
+            assert np.ravel(ask("x > 2").value).tolist() == np.ravel(ask(db["x"] > 2).value).tolist() == wanted
+        with pytest.raises(QuestionError, match="of the condition"):
+            noiseless.distance_from_key("x", where="y > 2", spend=Epsilon(1))
+    edges = pd.DataFrame({"u": [0, 1, 2, 0], "v": [1, 2, 0, 3], "weight": [0.25, 0.5, 1.0, 0.5]})
+    columns = {"u": range(4), "v": range(4), "weight": sulq.Real(0, 1)}
+    with sulq.connect(edges, columns=columns, graph=("u", "v", "weight"), budget=Epsilon(9), synthetic=True) as db:
+        graph = exact(db).graph
+        assert graph.triangles(spend=Epsilon(1)).value == 1
+        assert graph.triangles(where="weight < 1", spend=Epsilon(1)).value == 0
+        assert graph.triangles(where=db["weight"] < 1, spend=Epsilon(1)).value == 0
 
 
 @pytest.mark.parametrize("spend", [Epsilon(0.5), Rho(0.1), EpsilonDelta(0.5, 1e-7)], ids=str)

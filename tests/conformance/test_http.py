@@ -58,6 +58,11 @@ PROGRAMS: dict[str, Program] = {
     "ask": lambda db: db.ask(sulq.Together((sulq.Sums((sulq.lit(1),)), sulq.Sums((col("age"),), OLD))), spend=PAY),
     "foresee": lambda db: db.foresee(sulq.Sums((sulq.lit(1),), by=(col("city"),)), spend=Rho(0.1)),
     "count": lambda db: db.count(OLD, by="city", spend=PAY),
+    "count, a condition as text": lambda db: db.count("age > 40 AND city = 'Lod'", by=db["city"], spend=PAY),
+    "mean, a condition of handles": lambda db: db.mean(
+        db["income"], where=(db["age"] > 40) & (db["city"] == "Lod"), spend=PAY
+    ),
+    "a condition that is refused": lambda db: db.count("age > 40 GROUP BY city", spend=PAY),
     "count, priced by accuracy": lambda db: db.count(OLD, within=5, spend=None),
     "sum": lambda db: db.sum("income", where=col("city") == "Lod", spend=PAY),
     "histogram": lambda db: db.histogram("age", bins=12, spend=PAY),

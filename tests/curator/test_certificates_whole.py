@@ -57,7 +57,7 @@ ROWS = pa.table(
         "y": [i / SIZE for i in range(SIZE)],
     }
 )
-COLUMNS = {"u": range(6), "v": range(6), "x": sulq.Int(0, 6), "y": sulq.Real(0, 1)}
+COLUMNS = {"u": list(range(6)), "v": list(range(6)), "x": sulq.Int(0, 6), "y": sulq.Real(0, 1)}
 GRAPH = Graph("u", "v")
 PERSONS = Unit("pid", rows=2)
 PLACED = Unit(neighbors="replace_one")

@@ -70,7 +70,7 @@ def test_bounds_must_be_finite_T12(bad):
     assert code(lambda: Real(0, 1, grid=bad)) == "bad-bounds"
 
 
-@pytest.mark.parametrize("bad", [None, "0", True, 1j, [0], b"0", Fraction(1, 2), np.float32(1)])
+@pytest.mark.parametrize("bad", [None, "0", True, 1j, [0], b"0", Fraction(1, 2), np.datetime64("2020-01-01")])
 def test_bounds_must_be_numbers_T12(bad):
     """None, text, truth values and what the wire cannot carry are refused as bounds (T12, T51)."""
     assert code(lambda: Real(bad, 1)) == "bad-declaration"
@@ -179,11 +179,12 @@ def test_moments_are_microseconds_in_utc():
 
 
 def test_short_declarations():
-    """(0, 120) is short for Int, (0.0, 1) for Real, a list or range for Category; Bool and Text need no brackets."""
+    """(0, 120) and range(120) are short for Int, (0.0, 1) for Real, a list for Category; Bool and Text stand alone."""
     assert declare((0, 120), "x") == Int(0, 120)
     assert declare((0.0, 1), "x") == Real(0.0, 1)
     assert declare(["a"], "x") == Category(("a",))
-    assert declare(range(2), "x") == Category((0, 1))
+    assert declare(range(2), "x") == Int(0, 1)
+    assert declare(range(0, 9, 3), "x") == Category((0, 3, 6))
     assert declare(Bool, "x") == Bool()
     assert declare(Text, "x") == Text()
     assert declare(Int(0, 1), "x") == Int(0, 1)

@@ -11,8 +11,9 @@ import pytest
 import sulq
 from sulq import EpsilonDelta
 from sulq.errors import SulqError
-from sulq.sql.parse import text as parsing
-from sulq.sql.parse.text import MAX_QUERY_BYTES, parse
+from sulq.sql.parse import tree as parsing
+from sulq.sql.parse.text import parse
+from sulq.sql.parse.tree import MAX_QUERY_BYTES
 from tests.sql.bombs import BOMBS
 from tests.sql.queries import opened, tables
 

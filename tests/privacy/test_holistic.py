@@ -550,9 +550,16 @@ BAD = {
 def test_bad_questions_have_a_code_and_cost_nothing(what: str) -> None:
     """Each is refused before the debit, with a code and what to do next."""
     make, code = BAD[what]
-    columns = {"u": range(4), "v": range(4), "w": Real(0, 1), "age": Int(0, 9), "city": ["a"], "note": sulq.Text()}
+    columns = {
+        "u": list(range(4)),
+        "v": list(range(4)),
+        "w": Real(0, 1),
+        "age": Int(0, 9),
+        "city": ["a"],
+        "note": sulq.Text(),
+    }
     columns |= {"year": Int(0, 9)}
-    columns |= {"x": range(2000), "y": range(2000)}
+    columns |= {"x": list(range(2000)), "y": list(range(2000))}
     data = pa.table({name: pa.array([], pa.string() if name in ("city", "note") else pa.int64()) for name in columns})
     with sulq.connect(data, columns=columns, budget=Epsilon(1)) as db:
         with pytest.raises(SulqError) as refused:
@@ -767,7 +774,7 @@ def test_an_edge_to_no_vertex_is_no_edge_SR10() -> None:
                 assert plan.parts[0].sensitivity == (1,)
                 counted = sulq.testing.exact(db).sql("SELECT u, COUNT(*) AS n FROM data GROUP BY u").to_dict()
                 assert counted["n"][:3] == [1, 1, 1]  # in SQL too, what is no vertex is missing
-                assert ("Vertices(0, 2)" in str(db.facts)) == isinstance(vertices, Int)
+                assert ("Vertices(0, 2)" in str(db.facts)) == isinstance(vertices, (Int, range))
 
 
 def test_bits_say_which_pair_or_combination_they_are_about() -> None:

@@ -253,6 +253,8 @@ def test_a_class_of_ones_own_is_answered_by_name_S3_32(relation: str) -> None:
     data = bits(300)
     db = opened(BITS, data, unit=Unit(neighbors=relation))
     found = blr(exact(db), list("abc"), queries=OWN, rows=5, spend=Epsilon(1))
+    texts = {"either": "a OR b", "all": "a AND b AND c", "share": OWN["share"]}
+    assert blr(exact(db), list("abc"), queries=texts, rows=5, spend=Epsilon(1)).fractions == found.fractions
     cells = np.array(list(itertools.product((False, True), repeat=3)))
     tables = list(itertools.combinations_with_replacement(range(8), 5))
     own = [truth(dict(zip("abc", cells[list(table)].T, strict=True))) for table in tables]
@@ -372,9 +374,11 @@ def test_queries_that_cells_do_not_determine_are_refused_S3_32() -> None:
 
     with pytest.raises(sulq.errors.QuestionError, match=r"not the same over the whole cell age 0\.\.50"):
         ask(col("age") >= 30)
-    for wrong in (col("age"), col("x") > 0.5, sulq.position() > 3, "age", col("age") / 1000, col("a") * 0.123456):
+    for wrong in (col("age"), col("x") > 0.5, sulq.position() > 3, 3, col("age") / 1000, col("a") * 0.123456):
         refused("bad-parameter", ask, wrong)
     refused("unknown-category", ask, col("city") == "Z")
+    refused("wrong-kind", ask, "age")
+    refused("unknown-column", ask, "nobody > 3")
     refused("too-large", ask, col("x") >= 0.5, names=["x", "a"])
     refused("bad-parameter", blr, db, ["a"], [["a"]], queries={"q": col("a")}, spend=Epsilon(1))
     for wrong in ({}, [col("a")], {"": col("a")}):

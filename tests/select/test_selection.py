@@ -155,6 +155,7 @@ def test_candidates_by_row_functions_on_different_grids() -> None:
     assert choose(told, sums, spend=Epsilon(1)).candidate == "a"
     assert choose(told, sums, "least", spend=Epsilon(1)).candidate in {"b", "c"}
     assert choose(told, {"a - 1": col("a") - 1, "b": col("b")}, "zero", spend=Epsilon(1)).candidate == "a - 1"
+    assert choose(told, {"c": "c", "not c": "NOT c"}, spend=Epsilon(1)).candidate == "c"
     flags = {f"b > {n}": col("b") > n for n in range(20)}
     assert choose(db, flags, spend=Epsilon(1)).law == FlipLaw(Fraction(1), 20)
 

@@ -127,6 +127,7 @@ def test_without_noise_the_hypothesis_of_fewest_errors() -> None:
     )
     assert agnostic(exact(flags), ["b", "a"], "y", spend=Epsilon(1)).candidate == "a"
     assert agnostic(exact(flags), {"not y": ~col("y"), "y": col("y")}, col("y"), spend=Epsilon(1)).candidate == "y"
+    assert agnostic(exact(flags), {"not y": "NOT y", "y": flags["y"]}, flags["y"], spend=Epsilon(1)).candidate == "y"
 
 
 def test_bad_input_is_refused_and_nothing_is_spent() -> None:

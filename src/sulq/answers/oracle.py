@@ -19,6 +19,7 @@ from sulq.language.privacy import Epsilon, EpsilonDelta, Event, Loss, Queries, R
 from sulq.language.question import Holistic, Question, Single, Together
 from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn.operators import Operators
 from sulq.language.space import Cube, Space
 from sulq.language.statistic import (
     Degrees,
@@ -134,8 +135,8 @@ class KeepingOracle(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ColumnChoice:
-    """Some declared columns of a database, as learners take them: X or y."""
+class ColumnChoice(Operators):
+    """Some declared columns of a database, as learners take them: X or y; one of them stands for its value too."""
 
     names: tuple[str, ...]
     oracle: Oracle
@@ -157,6 +158,13 @@ class ColumnChoice:
         """The columns as row functions."""
         return tuple(Col(name) for name in self.names)
 
+    def as_row(self) -> RowFn:
+        """The one column as a row function, so that `db["age"] > 40` is a condition."""
+        if len(self) != 1:
+            why = f"{len(self)} columns are no value of a row."
+            raise QuestionError("bad-question", why, 'Take them one by one: (db["a"] > 1) & (db["b"] > 2).')
+        return self.row[0]
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -164,61 +172,65 @@ class ColumnChoice:
         return f"Columns({', '.join(self.names)} of {self.oracle.facts.table}; private)"
 
 
+def as_condition(where: object) -> RowFn | None:
+    """A condition that is a row function already."""
+    return cast("RowFn | None", where)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphTable:
     """A table whose rows are edges; what is asked of it hides edges, and a person's k rows all together.
 
     Every ask takes `where`, a condition on edges, and gives a stored answer of the same question again
-    unless `fresh` (SR12). The graph's own columns are `graph`.
+    unless `fresh` (SR12). The graph's own columns are `graph`; `read` makes a condition of what `where` may be.
     """
 
     graph: Graph
     oracle: Oracle
     table: str = ""
+    read: Callable[[object], RowFn | None] = as_condition
 
     def ask(
         self,
         statistic: OfGraph,
         *,
         spend: Loss | None,
-        where: RowFn | None = None,
+        where: object = None,
         space: Space | None = None,
         fresh: bool = False,
     ) -> Answer:
         """Any statistic of a graph; its answer may lie in a space."""
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
-        question = Holistic(statistic, where, space, Table(self.table))
+        question = Holistic(statistic, self.read(where), space, Table(self.table))
         return cast("Answer", self.oracle.ask(question, spend=chosen(self.oracle, question, spend), reuse=not fresh))
 
-    def min_cut(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
+    def min_cut(self, *, spend: Loss | None = None, where: object = None, fresh: bool = False) -> Answer:
         """The least weight of edges whose removal disconnects the graph; 0 if it is not connected."""
         return self.ask(MinCut(self.graph), spend=spend, where=where, fresh=fresh)
 
     def spanning_tree_weight(
-        self, *, complete: bool = False, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
+        self, *, complete: bool = False, spend: Loss | None = None, where: object = None, fresh: bool = False
     ) -> Answer:
         """The weight of a minimum spanning tree, of one for each part together; `complete`: absent pairs weigh 1."""
         return self.ask(SpanningTree(self.graph, complete), spend=spend, where=where, fresh=fresh)
 
     def triangles(
-        self, *, degree: int | None = None, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
+        self, *, degree: int | None = None, spend: Loss | None = None, where: object = None, fresh: bool = False
     ) -> Answer:
         """How many triangles there are; `degree`: a bound on edges at a vertex, for far less noise."""
         return self.ask(Triangles(self.graph, degree), spend=spend, where=where, fresh=fresh)
 
-    def degrees(
-        self, most: int, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
-    ) -> Answer:
+    def degrees(self, most: int, *, spend: Loss | None = None, where: object = None, fresh: bool = False) -> Answer:
         """How many vertices have at least 1, 2, ... `most` edges."""
         return self.ask(Degrees(self.graph, most), spend=spend, where=where, fresh=fresh)
 
-    def to_connected(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
+    def to_connected(self, *, spend: Loss | None = None, where: object = None, fresh: bool = False) -> Answer:
         """How many edges the graph lacks to be connected."""
         return self.ask(ToConnected(self.graph), spend=spend, where=where, fresh=fresh)
 
     def to_bounded_degree(
-        self, degree: int, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False
+        self, degree: int, *, spend: Loss | None = None, where: object = None, fresh: bool = False
     ) -> Answer:
         """How many edges must go so that no more than `degree` meet at a vertex; of 40 vertices at most.
 
@@ -226,7 +238,7 @@ class GraphTable:
         """
         return self.ask(ToBoundedDegree(self.graph, degree), spend=spend, where=where, fresh=fresh)
 
-    def edges(self, *, spend: Loss | None = None, where: RowFn | None = None, fresh: bool = False) -> Answer:
+    def edges(self, *, spend: Loss | None = None, where: object = None, fresh: bool = False) -> Answer:
         """For each pair of vertices whether it is an edge, each bit flipped with probability 1/(1 + e^(epsilon/S)).
 
         S is how many pairs one person moves: the unit's rows, twice that under replace_one.

@@ -21,7 +21,7 @@ from sulq.answers.auto_bounds import (
 from sulq.answers.law_choice import Foreseen, LawName, foreseen_of, nearest
 from sulq.answers.oracle import Oracle
 from sulq.api import questions
-from sulq.api.questions import Keys, Pay, Where
+from sulq.api.questions import Filter, Keys, Pay
 from sulq.language.privacy import EpsilonDelta, Loss
 from sulq.language.question import Sums
 from sulq.language.rowfn import RowFn
@@ -32,7 +32,7 @@ from sulq.sql.session import NO_SEARCH
 Ask = Callable[[RowFn, Pay], Answer]
 
 
-def bounded_ask(oracle: Oracle, value: tuple[RowFn, Where, Keys], pay: Pay, ask: Ask, *, mean: bool = False) -> Answer:
+def bounded_ask(oracle: Oracle, value: tuple[RowFn, Filter, Keys], pay: Pay, ask: Ask, *, mean: bool = False) -> Answer:
     """Ask of a value, within bounds that are searched for first if the pay says so; a refusal is before any debit.
 
     Privacy: each of the two asks is certified, priced and debited as any other; the clip is a function of the first

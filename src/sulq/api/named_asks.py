@@ -147,8 +147,8 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         law: LawName | None = None,
         timeout: float | None = None,
     ) -> Answer:
-        """How many rows satisfy a condition."""
-        question = Sums((Lit(1),), where, self._keys(by))
+        """How many rows satisfy a condition: `db.count("age > 40")`, `db.count(db["age"] > 40)`."""
+        question = Sums((Lit(1),), self._rows(where), self._keys(by))
         return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
     @of_table
@@ -173,9 +173,10 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         `bounds`: "auto" searches for where the values lie, from the same spend, and sums values clipped to there.
         """
         fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
+        rows = self._rows(where)
         return bounded_ask(
-            self._oracle, (fn, where, partition), pay,
-            lambda item, paid: self._sums(questions.total(self.facts, item, where, partition), "sum", paid),
+            self._oracle, (fn, rows, partition), pay,
+            lambda item, paid: self._sums(questions.total(self.facts, item, rows, partition), "sum", paid),
         )  # fmt: skip
 
     @of_table
@@ -195,7 +196,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         timeout: float | None = None,
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
-        question = Sums((Lit(1),), where, (questions.binned(self.facts, named(value), bins),))
+        question = Sums((Lit(1),), self._rows(where), (questions.binned(self.facts, named(value), bins),))
         return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
 
     @of_table
@@ -221,14 +222,15 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         """
         fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
         notes: tuple[str, ...] = ()
-        if within is not None and bounds is None:
-            pay, notes = prices.mean(self._oracle, fn, where, partition, pay)
         facts = self.facts
+        rows = self._rows(where)
+        if within is not None and bounds is None:
+            pay, notes = prices.mean(self._oracle, fn, rows, partition, pay)
 
         def ask(item: RowFn, pay: Pay) -> Answer:
-            return self._read(lambda paid: questions.mean(facts, item, where, partition, paid), pay, ("mean",))
+            return self._read(lambda paid: questions.mean(facts, item, rows, partition, paid), pay, ("mean",))
 
-        answer = bounded_ask(self._oracle, (fn, where, partition), pay, ask, mean=True)
+        answer = bounded_ask(self._oracle, (fn, rows, partition), pay, ask, mean=True)
         return replace(answer, notes=(*notes, *answer.notes), clock=clock_of(fn, facts.schema))
 
     @of_table
@@ -290,7 +292,8 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         items = [named(column) for column in several(columns, "Columns")]
         if not items:
             raise QuestionError("bad-question", "A covariance needs at least one column.")
-        found = questions.covariance(self.facts, items, where, self._keys(by), norm=norm, bound=bound)
+        rows = self._rows(where)
+        found = questions.covariance(self.facts, items, rows, self._keys(by), norm=norm, bound=bound)
         names = [questions.title(item) for item in items]
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
         return self._read(lambda _: found, Pay(spend, fresh=fresh, law=law), pairs, square=True)
@@ -320,7 +323,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         names = tuple(f"{float(part):g}" for part in wanted)
         return quantiles(
             self._oracle, fn, stats, names,
-            where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
+            where=self._rows(where), by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
         )  # fmt: skip
 
     @of_table
@@ -388,8 +391,9 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         timeout: float | None = None,
     ) -> Answer:
         """How many different values there are; of the person's column, how many people."""
+        rows = self._rows(where)
         return count_distinct(
-            self._oracle, named(value), where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law
+            self._oracle, named(value), where=rows, by=self._keys(by), spend=spend, fresh=fresh, law=law
         )
 
     # -- how the asks become questions
@@ -419,9 +423,10 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
 
     def _spread(self, value: object, where: Where, by: By, ddof: int, pay: Pay, *, root: bool) -> Answer:
         facts, fn, partition = self.facts, named(value), self._keys(by)
+        rows = self._rows(where)
 
         def asked(paid: Loss | None) -> tuple[Sums, Reading]:
-            return questions.spread(facts, fn, where, partition, paid, root=root, ddof=ddof)
+            return questions.spread(facts, fn, rows, partition, paid, root=root, ddof=ddof)
 
         return self._read(asked, pay, ("std" if root else "variance",))
 
@@ -438,5 +443,6 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         fn = named(value)
         return quantiles(
             self._oracle, fn, [Stat(name, (fn,))], (name,),
-            where=where, by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law, interval=interval,
+            where=self._rows(where), by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law,
+            interval=interval,
         )  # fmt: skip

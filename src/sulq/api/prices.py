@@ -16,7 +16,7 @@ from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan, Priced, affordable, price_of_mean, price_of_sums
 from sulq.answers.sized import Average
 from sulq.api import questions
-from sulq.api.questions import Keys, Pay, Where
+from sulq.api.questions import Filter, Keys, Pay
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, exactly, probability
 from sulq.language.question import Question, Sums
@@ -34,7 +34,7 @@ def sums(oracle: Oracle, question: Sums, pay: Pay) -> Pay:
     return _paid(oracle, pay, wanted, lambda _: question, lambda plan: price_of_sums(plan, within, pay.beta))
 
 
-def mean(oracle: Oracle, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[Pay, tuple[str, ...]]:
+def mean(oracle: Oracle, fn: RowFn, where: Filter, by: Keys, pay: Pay) -> tuple[Pay, tuple[str, ...]]:
     """What to pay for a mean that is accurate enough, and a note of what finding that cost."""
     pay.price_once()
     facts, beta = oracle.facts, probability(pay.beta)
@@ -62,7 +62,7 @@ def mean(oracle: Oracle, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[P
     return _paid(oracle, pay, fine, lambda loss: asked[type(loss)][0], price), notes  # type: ignore[index]
 
 
-def _counted(oracle: Oracle, fn: RowFn, where: Where, by: Keys, pay: Pay) -> tuple[Pay, int, tuple[str, ...]]:
+def _counted(oracle: Oracle, fn: RowFn, where: Filter, by: Keys, pay: Pay) -> tuple[Pay, int, tuple[str, ...]]:
     """A lower bound on the number of values in every group that has any, for a part of at_most."""
     first, rest = count_first(pay.at_most)
     present = cast("Answer", oracle.ask(Sums((Not(IsMissing(fn)),), where, by), spend=first, reuse=True))

@@ -12,6 +12,7 @@ from typing import Final
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
 from sulq.answers.law_choice import LawName
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
 from sulq.errors import QuestionError
 from sulq.language.domain import INT_LIMIT
@@ -35,9 +36,11 @@ from sulq.language.rowfn import (
 from sulq.language.rowfn import bins as edges
 from sulq.language.rowfn.base import describe, figure
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, grid_vector, rounding, scalar_grid
+from sulq.sql.conditions import Condition
 
-By = Sequence[object] | str | RowFn | None
-Where = RowFn | None
+By = Sequence[object] | str | RowFn | ColumnChoice | None
+Where = Condition
+Filter = RowFn | None
 Keys = tuple[RowFn, ...]
 
 # A centred sum's error is h^2/(1-s) + d^2/s for a count's share s and a mean d off
@@ -50,11 +53,13 @@ def keys(by: By) -> Keys:
     """Names or row functions of a partition."""
     if by is None:
         return ()
+    if isinstance(by, ColumnChoice):
+        return by.row
     items = by if isinstance(by, (list, tuple)) else (by,)
     return tuple(named(item) for item in items)
 
 
-def total(facts: Facts, fn: RowFn, where: Where, by: Keys) -> Sums:
+def total(facts: Facts, fn: RowFn, where: Filter, by: Keys) -> Sums:
     """The sum of one number; of a vector all coordinates would be paid for and one shown."""
     kind = fn.kind(facts.schema)
     if isinstance(kind, Grid) and kind.width > 1:
@@ -67,7 +72,7 @@ def total(facts: Facts, fn: RowFn, where: Where, by: Keys) -> Sums:
 
 
 def mean(
-    facts: Facts, fn: RowFn, where: Where, by: Keys, spend: Loss | None
+    facts: Facts, fn: RowFn, where: Filter, by: Keys, spend: Loss | None
 ) -> tuple[Sums, Average | CentredMean | Mean]:
     """The best question for a mean: sum alone, two one-sided sums, or count and centred sum (SR18)."""
     lo, hi, kind = bounded(fn, facts.schema)
@@ -84,7 +89,7 @@ def mean(
 
 
 def spread(
-    facts: Facts, fn: RowFn, where: Where, by: Keys, spend: Loss | None, *, root: bool, ddof: int
+    facts: Facts, fn: RowFn, where: Filter, by: Keys, spend: Loss | None, *, root: bool, ddof: int
 ) -> tuple[Sums, Spread | SizedSpread]:
     """A variance, or with `root` a standard deviation: sums of Bernstein's terms of degree two.
 
@@ -106,7 +111,7 @@ def spread(
 def covariance(
     facts: Facts,
     items: Sequence[RowFn],
-    where: Where,
+    where: Filter,
     by: Keys,
     *,
     norm: str | None = None,
@@ -182,7 +187,7 @@ def title(fn: RowFn) -> str:
     return str(getattr(fn, "name", type(fn).__name__.lower()))
 
 
-def _public_size(facts: Facts, where: Where, by: Keys, *, nullable: bool) -> int | None:
+def _public_size(facts: Facts, where: Filter, by: Keys, *, nullable: bool) -> int | None:
     """The number of values, where it is public: every row is a person that stays, and has its value (SR6)."""
     return facts.fixed_size if where is None and not by and not nullable else None
 

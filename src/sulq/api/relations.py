@@ -20,6 +20,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import condition as check_condition
 from sulq.language.rowfn.base import walk
+from sulq.sql.conditions import CONDITION_HINT, Condition, condition
 from sulq.sql.view import view_rows
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Handles(ColumnChoice):
 
     __slots__ = ()
 
-    def where(self, condition: RowFn) -> Handles:
+    def where(self, condition: Condition) -> Handles:
         """The same columns of the rows for which a condition holds."""
         return Handles(self.names, restricted(self.oracle, condition))
 
@@ -96,7 +97,7 @@ class RelationAsks(ABC):
         made = RelationOracle(self._oracle, found.relation, name, found.where, found.columns, found.person)
         return self.asking(made)
 
-    def where(self, condition: RowFn) -> NamedAsks:
+    def where(self, condition: Condition) -> NamedAsks:
         """The rows of the first table for which a condition holds, asked as a database is."""
         return self.asking(restricted(self._oracle, condition))
 
@@ -134,14 +135,15 @@ def _table(oracle: Oracle, facts: Facts, name: str) -> Oracle:
     return oracle if found == facts.every[0].schema.table else RelationOracle(oracle, Table(found), found)
 
 
-def restricted(oracle: Oracle, condition: RowFn) -> Oracle:
+def restricted(oracle: Oracle, where: Condition) -> Oracle:
     """An Oracle of the first table's rows for which a condition holds."""
-    if not isinstance(condition, RowFn):
-        raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0.")
     facts = oracle.facts
-    with naming((condition,), oracle):
-        check_condition(condition, facts.schema)
-    return RelationOracle(oracle, Table(), facts.table, condition)
+    rows = condition(where, facts)
+    if rows is None:
+        raise QuestionError("bad-question", "Rows are chosen by a condition.", CONDITION_HINT)
+    with naming((rows,), oracle):
+        check_condition(rows, facts.schema)
+    return RelationOracle(oracle, Table(), facts.table, rows)
 
 
 def _divisible(facts: Facts) -> None:

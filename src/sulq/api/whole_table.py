@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 from sulq.answers.answer import Answer
@@ -16,9 +17,11 @@ from sulq.language.facts import Facts
 from sulq.language.privacy import Loss
 from sulq.language.question import Holistic, Question
 from sulq.language.relation import Table
+from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.base import several
 from sulq.language.space import Cube
 from sulq.language.statistic import Aggregated, Certified, HeavyPersons, Occurring, ToProperty, ToSorted, ToUnique
+from sulq.sql.conditions import condition, row_condition
 
 
 @timed_asks
@@ -36,12 +39,17 @@ class WholeTableAsks(ABC):
     def _answer(self, question: Question, pay: Pay) -> Answer:
         """One ask."""
 
+    def _rows(self, where: Where) -> RowFn | None:
+        """A condition as a row function; facts, at a far curator a call, are read for a text alone."""
+        return condition(where, self.facts) if isinstance(where, str) else row_condition(where)
+
     @property
     def graph(self) -> GraphTable:
         """The table whose rows are edges: minimum cuts, spanning trees, triangles, degrees."""
         for table in self.facts.catalogue.tables:
             if table.graph is not None:
-                return GraphTable(table.graph, self._oracle, table.schema.table)
+                name = table.schema.table
+                return GraphTable(table.graph, self._oracle, name, partial(_of_edges, self.facts, name))
         raise QuestionError("bad-question", "No graph is declared here.", 'The owner says: graph=("u", "v", "weight").')
 
     def distance_from_key(
@@ -54,7 +62,7 @@ class WholeTableAsks(ABC):
         timeout: float | None = None,
     ) -> Answer:
         """How many rows must go so that no two agree in these columns."""
-        return self._answer(Holistic(ToUnique(_several(columns)), where), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(ToUnique(_several(columns)), self._rows(where)), Pay(spend, fresh=fresh))
 
     def distance_from_order(
         self,
@@ -66,7 +74,7 @@ class WholeTableAsks(ABC):
         timeout: float | None = None,
     ) -> Answer:
         """How many rows must go so that the column never falls; where the places of rows are public."""
-        return self._answer(Holistic(ToSorted(column), where), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(ToSorted(column), self._rows(where)), Pay(spend, fresh=fresh))
 
     def occurring(
         self,
@@ -78,7 +86,7 @@ class WholeTableAsks(ABC):
         timeout: float | None = None,
     ) -> Answer:
         """For each combination of labels whether any row has it: bits, each flipped by itself [S4.16]."""
-        return self._answer(Holistic(Occurring(_several(columns)), where, Cube()), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(Occurring(_several(columns)), self._rows(where), Cube()), Pay(spend, fresh=fresh))
 
     def statistic(
         self, name: str, *, spend: Loss | None = None, fresh: bool = False, timeout: float | None = None
@@ -100,7 +108,8 @@ class WholeTableAsks(ABC):
         """How many rows, or edges, must change until the table has a property that the owner has declared, by name."""
         table, told = self.facts.declared(name, Property)
         graph = () if table.graph is None else (table.graph.u, table.graph.v)
-        return self._answer(Holistic(ToProperty(name, told.columns or graph), where), Pay(spend, fresh=fresh))
+        rows = self._rows(where)
+        return self._answer(Holistic(ToProperty(name, told.columns or graph), rows), Pay(spend, fresh=fresh))
 
     def heavy_persons(
         self, *, table: str = "", spend: Loss | None = None, fresh: bool = False, timeout: float | None = None
@@ -144,8 +153,13 @@ class WholeTableAsks(ABC):
             timeout: for how many seconds to wait.
         """
         asked = Aggregated(estimator, _several(columns), blocks, low, high, salt)
-        return self._answer(Holistic(asked, where), Pay(spend, fresh=fresh))
+        return self._answer(Holistic(asked, self._rows(where)), Pay(spend, fresh=fresh))
 
 
 def _several(columns: object) -> tuple[str, ...]:
     return (columns,) if isinstance(columns, str) else cast("tuple[str, ...]", several(columns, "Columns"))
+
+
+def _of_edges(facts: Facts, table: str, where: object) -> RowFn | None:
+    """A condition on the edges of a graph."""
+    return condition(cast("Where", where), facts, table)

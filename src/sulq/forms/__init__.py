@@ -1,4 +1,4 @@
-"""Forms read off signatures: what the command line, the jobs and the console ask for.
+"""What people type, read: forms off signatures for commands, jobs and the console; values of other libraries.
 
 Imports errors alone; knows no dataset.
 """

@@ -10,12 +10,13 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import ClassVar, Final
 
 from sulq.errors import SetupError
+from sulq.forms.coercion import bound_of, category_values, on_clock, plain, shorthand
 
 TERM_BITS: Final = 22  # |term| <= 2^22: totals of 2^40 rows fit 64 bits (SR17)
 CELL_LIMIT: Final = 2**31  # a stored integer of a Real column
@@ -53,17 +54,6 @@ def grid_for(magnitude: Fraction, bits: int) -> Fraction:
     return max(step if step * 2**bits >= magnitude else step * 2, MIN_GRID_STEP)
 
 
-def _bound(value: object, what: str) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise SetupError("bad-declaration", f"A bound of {what} must be a number, not {type(value).__name__}.")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise SetupError("bad-bounds", f"A bound of {what} must be finite.")
-    bound = Fraction(value)
-    if abs(bound) > Fraction(10) ** 60:
-        raise SetupError("bad-bounds", f"A bound of {what} is out of range.")
-    return bound
-
-
 def _ordered(low: Fraction | int, high: Fraction | int, what: str) -> None:
     if low > high:
         raise SetupError("bad-bounds", f"The bounds of {what} are reversed.")
@@ -97,6 +87,7 @@ class Declared:
     def _settle(self) -> None:
         """Refuse a default that is no value of the domain, or has nothing to stand for."""
         what = type(self).__name__
+        object.__setattr__(self, "default", plain(self.default))
         if not isinstance(self.missing, bool):
             raise SetupError("bad-declaration", f"missing= of {what} is True or False.")
         if self.default is None:
@@ -137,7 +128,8 @@ class Int(_Whole):
     hi: int
 
     def __post_init__(self) -> None:
-        for bound in (self.lo, self.hi):
+        for name in ("lo", "hi"):
+            object.__setattr__(self, name, bound := plain(getattr(self, name)))
             if isinstance(bound, bool) or not isinstance(bound, int):
                 raise SetupError("bad-declaration", "The bounds of Int must be whole numbers.")
             if abs(bound) > INT_LIMIT:
@@ -184,8 +176,10 @@ class Real(Declared):
     grid: float | int | None = None
 
     def __post_init__(self) -> None:
-        _ordered(_bound(self.lo, "Real"), _bound(self.hi, "Real"), "Real")
-        if self.grid is not None and _bound(self.grid, "Real's grid") <= 0:
+        for name in ("lo", "hi", "grid"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
+        _ordered(bound_of(self.lo, "Real"), bound_of(self.hi, "Real"), "Real")
+        if self.grid is not None and bound_of(self.grid, "Real's grid") <= 0:
             raise SetupError("bad-bounds", "The grid of Real must be positive.")
         if max(abs(self.low), abs(self.high)) >= CELL_LIMIT:
             raise SetupError("bad-bounds", "The grid of Real is too fine for its bounds (2^31 units at most).")
@@ -240,12 +234,14 @@ class Category(_Whole):
     values: tuple[str | int, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.values, (tuple, list, range)):
+        values = category_values(self.values)
+        if values is None:
             raise SetupError("bad-declaration", "A Category is declared by a list of its values.")
-        object.__setattr__(self, "values", tuple(self.values))
-        kinds = {type(value) for value in self.values}
+        object.__setattr__(self, "values", values)
+        kinds = {type(value) for value in values}
         if kinds not in (set(), {str}, {int}):
-            raise SetupError("bad-declaration", "The values of a Category must be all text or all whole numbers.")
+            why = "The values of a Category must be all text or all whole numbers."
+            raise SetupError("bad-declaration", why, "Truth values are Bool(), other numbers Real(lo, hi).")
         if not 1 <= len(self.values) <= MAX_VALUES or len(set(self.values)) != len(self.values):
             raise SetupError("bad-declaration", f"A Category needs 1 to {MAX_VALUES:,} different values.")
         if any(abs(value) > INT_LIMIT for value in self.values if isinstance(value, int)):
@@ -281,7 +277,7 @@ def days(value: object) -> int:
         if isinstance(date, datetime.datetime) or not isinstance(date, datetime.date):
             raise ValueError
     except ValueError:
-        raise SetupError("bad-bounds", "A date is written YYYY-MM-DD.") from None
+        raise SetupError("bad-bounds", "A date is written YYYY-MM-DD, without a time of day.") from None
     return (date - EPOCH).days
 
 
@@ -308,7 +304,7 @@ class _Clock(_Whole):
 
     def __post_init__(self) -> None:
         for name in ("lo", "hi", *(() if self.default is None else ("default",))):
-            object.__setattr__(self, name, self._text(self._units(getattr(self, name))))
+            object.__setattr__(self, name, self._text(self._units(on_clock(getattr(self, name), self.clock))))
         _ordered(self.low, self.high, type(self).__name__)
         self._settle()
 
@@ -379,21 +375,14 @@ COLUMNS: Final = (Int, Real, Bool, Category, Date, Timestamp, Text, Vertices)
 
 
 def declare(value: object, name: str) -> Column:
-    """Read a column's declaration; (0, 120) is short for Int or Real, a list for Category."""
+    """Read a column's declaration, or what stands for one: (0, 120), range(120), a list, an Enum, a type (coercion)."""
     if isinstance(value, COLUMNS):
         return value
     if isinstance(value, type) and value in (Bool, Text):
         return value()
-    if isinstance(value, tuple) and len(value) == 2:
-        low, high = value
-        whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in value)
-        return Int(low, high) if whole else Real(low, high)
-    if isinstance(value, (list, range)):
-        return Category(tuple(value))
-    raise SetupError(
-        "bad-declaration",
-        f"Column {name!r} needs a domain such as sulq.Int(0, 120), (0, 120) or a list of categories.",
-    )
+    kind, arguments = shorthand(value, name)
+    made: Callable[..., Column] = next(column for column in COLUMNS if column.__name__ == kind)
+    return made(*arguments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from sulq.release.base import Paid
 from sulq.release.query_class import QueryClass, conjunctions, named_conjunctions
 from sulq.release.space import CellSpace
 from sulq.release.synthetic.data import SyntheticData, chooses, made
+from sulq.sql.conditions import row_function
 
 MAX_CANDIDATES: Final = 1_000_000
 MAX_ROWS: Final = 1000
@@ -41,7 +42,7 @@ def blr(
     columns: list[str],
     marginals: list[list[str]] | None = None,
     *,
-    queries: Mapping[str, RowFn] | None = None,
+    queries: Mapping[str, RowFn | str] | None = None,
     ways: int = 2,
     rows: int | None = None,
     gamma: float | None = None,
@@ -64,7 +65,7 @@ def blr(
         columns: Names of the columns.
         marginals: Lists of columns, the counts by which should be kept; none for all of `ways` columns.
         queries: Instead of marginals, names and row functions of these columns: conditions, or numbers in [0, 1]
-            on a grid, each the same over a whole cell: {"old": col("age") >= 60}.
+            on a grid, each the same over a whole cell: {"old": "age >= 60"}, {"old": col("age") >= 60}.
         ways: Columns of each marginal, where none are named.
         rows: How many rows to publish; the more, the finer and the more candidates. Left out, 8, or what gamma asks.
         gamma: How far off every fraction may be, but for probability .05: then the rows follow from it, and fewer
@@ -89,7 +90,10 @@ def blr(
     spending = SpendPlan(db, spend, progress)
     chooses(spending)
     space = CellSpace.of(columns, spending.facts.schema, bins)
-    asked = _asked(space, spending.facts.schema, queries, marginals, ways)
+    told = queries
+    if isinstance(queries, Mapping):
+        told = {name: cast("RowFn", row_function(query, spending.facts)) for name, query in queries.items()}
+    asked = _asked(space, spending.facts.schema, cast("Mapping[str, RowFn] | None", told), marginals, ways)
     checked(vc is None or (gamma is not None and asked.boolean), "vc goes with gamma and with conditions alone.")
     published = _rows(rows, gamma, vc, space, asked)
     _fits(space, asked, published)

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from sulq.kernel.scores import LARGEST_ENTRY, MOST_ENTRIES
 from sulq.language.attribute import Attribute
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.estimator import DECLARED, MAX_CANDIDATES, Utility
+from sulq.language.facts import Facts
 from sulq.language.kinds import Truth, native
 from sulq.language.privacy import Loss
 from sulq.language.question import Choose, Holistic, Sums
@@ -32,6 +33,7 @@ from sulq.language.score import Diagonal, Linear, NegAbs
 from sulq.language.space import Candidates
 from sulq.language.statistic import Certified
 from sulq.select.selected import Selected, select
+from sulq.sql.conditions import row_function
 
 EVERY: Final = Choice(((IsMissing(Lit(1)), 0),), ("every row",), 0)  # a key of one cell
 SIGNS: Final = {"most": 1, "least": -1, "zero": 1}
@@ -45,7 +47,7 @@ MAX_NUMBER: Final = 10**15
 @timed
 def choose(
     db: Oracle,
-    candidates: str | Mapping[str, RowFn] | Sequence[object],
+    candidates: str | Mapping[str, RowFn | str] | Sequence[object],
     score: Literal["most", "least", "zero"] | Choose = "most",
     *,
     bins: int | None = None,
@@ -101,7 +103,7 @@ def choose(
         factors, step = [1] * len(names), Fraction(1)
     else:
         checked(isinstance(candidates, Mapping), "Give every candidate a row function, or name a column.")
-        sums = dict(candidates.items()) if isinstance(candidates, Mapping) else {}
+        sums = _read(candidates, spending.facts) if isinstance(candidates, Mapping) else {}
         if not 1 <= len(sums) <= MAX_CANDIDATES:
             said = f"A selection has 1 to {MAX_CANDIDATES:,} candidates; {len(sums):,} are given."
             raise QuestionError("too-large", said)
@@ -317,7 +319,7 @@ def rounding(fn: RowFn, schema: Schema) -> Fraction:
 @timed
 def agnostic(
     db: Oracle,
-    hypotheses: list[str] | Mapping[str, RowFn],
+    hypotheses: list[str] | Mapping[str, RowFn | str],
     labels: str | RowFn,
     *,
     spend: Loss | None = None,
@@ -347,7 +349,7 @@ def agnostic(
     spending = SpendPlan(db, spend, progress)
     schema = spending.facts.schema
     label = named(labels)
-    told = _named(hypotheses)
+    told = _named(hypotheses, spending.facts)
     for fn in (label, *told.values()):
         if not isinstance(fn.kind(schema), Truth):
             raise QuestionError("wrong-kind", "Hypotheses and labels are truth values: Bool columns, conditions.")
@@ -378,9 +380,14 @@ def agnostic_n(hypotheses: int, alpha: float, beta: float, epsilon: float, rows:
     return math.ceil(max(sampled, private))
 
 
-def _named(hypotheses: Sequence[str] | Mapping[str, RowFn]) -> dict[str, RowFn]:
+def _read(told: Mapping[str, object], facts: Facts) -> dict[str, RowFn]:
+    """Row functions by their names; a condition may be a text."""
+    return {name: cast("RowFn", row_function(value, facts)) for name, value in told.items()}
+
+
+def _named(hypotheses: Sequence[str] | Mapping[str, RowFn | str], facts: Facts) -> dict[str, RowFn]:
     if isinstance(hypotheses, Mapping):
-        told = dict(hypotheses)
+        told = _read(hypotheses, facts)
     else:
         given = list(hypotheses) if isinstance(hypotheses, (list, tuple)) else []
         checked(all(isinstance(name, str) for name in given), "hypotheses are columns, or names with a condition each.")

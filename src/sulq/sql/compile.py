@@ -101,7 +101,7 @@ class SqlCompiler:
         if isinstance(query, syntax.UnionQuery):
             return self._union(query, env)
         if query.source is None:
-            unsupported("SELECT without FROM", query.at)
+            unsupported("A SELECT that names no table", query.at, "Write SELECT ... FROM and a registered table.")
         pool = conjuncts(query.where)
         source = self.scope.source(query.source, env, pool)
         if isinstance(source, ReleasedTable):
@@ -133,7 +133,9 @@ class SqlCompiler:
         terms = [express.term(node) for node in groups.keys]
         if not top and any(map(_certain, terms)):
             if groups.sets:
-                unsupported("GROUPING SETS by the person", query.at)
+                unsupported(
+                    "A list of grouping sets by the person", query.at, "Group by the person and other columns alone."
+                )
             return self._per_person(query, rows, columns, groups.keys, terms)
         return released(query, rows, columns, groups, lambda inner: self.single(inner, env))
 
@@ -222,7 +224,7 @@ class SqlCompiler:
         if isinstance(left, ReleasedTable) and isinstance(right, ReleasedTable):
             return stacked(query, left, right)
         if isinstance(left, ReleasedTable) or isinstance(right, ReleasedTable):
-            return unsupported("A UNION of rows with released values", query.at)
+            return unsupported("A UNION of rows with released values", query.at, "Aggregate both queries, or neither.")
         if query.limit is not None or query.offset:
             raise SqlRefused("raw-rows", "LIMIT over single rows picks rows by their place", query.at)
         found = united(self.scope.builder, left, right, query.at)

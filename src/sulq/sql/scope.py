@@ -25,6 +25,8 @@ from sulq.sql.rows.row_set import ColumnName, Item, RelationBuilder, RowSet, fin
 from sulq.sql.rows.values import Fixed, PersonValue, Term, cell, valued
 
 MAX_TABLES: Final = 32
+FIRST: Final = "Ask for its values first, and write them into the query."
+MATCHED: Final = "Match a column of these rows: x IN (SELECT y FROM ...), or EXISTS (... WHERE y = x)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +280,14 @@ class SemiJoins:
             why = "This subquery of private rows does not speak of the same person"
             raise SqlRefused("person-lost", why, node.at, SAME_PERSON)
         if not match.pairs:
-            unsupported("A subquery that matches nothing of the outer rows", node.at)
+            unsupported("A subquery that matches nothing of the outer rows", node.at, MATCHED)
         if private and rows.shape.public:
-            unsupported("A private subquery in a query over public rows", node.at)
+            unsupported("A private subquery in a query over public rows", node.at, "Name the private table in FROM.")
         for inner, outer, at in match.persons:
             if any(isinstance(term, PersonValue) and term.present is not None for term in (inner, outer)):
-                unsupported("A subquery matched on the person of an optional row", at)
+                unsupported(
+                    "A subquery matched on the person of an optional row", at, "Match the person of the left table."
+                )
 
     def _beside(
         self, relation: Relation, ours: tuple[str, ...], match: Match, *, keep: bool, missing: bool = False
@@ -326,11 +330,11 @@ class SemiJoins:
             return self._whole(rows, node, env)
         env = env.extended(query.tables)
         if query.source is None:
-            return unsupported("A subquery without FROM", node.at)
+            return unsupported("A subquery without FROM", node.at, "Name its table: SELECT ... FROM.")
         pool = syntax.conjuncts(query.where)
         inner = self.scope.source(query.source, env, pool)
         if isinstance(inner, ReleasedTable):
-            return unsupported("A subquery over released values that decides about rows", node.at)
+            return unsupported("A subquery over released values that decides about rows", node.at, FIRST)
         pairs: list[tuple[Term, Term, int]] = []
         within = keyed = False
         for condition in pool:
@@ -342,7 +346,9 @@ class SemiJoins:
             within = within or along
         if node.item is not None:
             if len(query.items) != 1 or not known(query.items[0][0], inner.items):
-                unsupported("IN with this subquery", node.at)
+                unsupported(
+                    "IN with this subquery", node.at, "Select one column of its own rows: x IN (SELECT y FROM ...)."
+                )
             pair, along = self._pair(query.items[0][0], inner, node.item, rows, node.at)
             pairs.append(pair)
             keyed = along
@@ -372,8 +378,7 @@ class SemiJoins:
         found = self.scope.query(node.query, env)
         if isinstance(found, ReleasedTable):
             why = "A subquery that must be released first cannot decide about rows"
-            remedy = "Ask for its values first, and write them into the query."
-            raise SqlRefused("sql-unsupported", why, node.at, remedy)
+            raise SqlRefused("sql-unsupported", why, node.at, FIRST)
         if node.item is None or len(found.items) != 1:
             return unsupported("This subquery", node.at, "Match one column: x IN (SELECT y ...).")
         outer = rows.express().term(resolve(node.item, rows.items))
@@ -387,7 +392,7 @@ def _plain(query: syntax.SelectQuery) -> bool:
 def _value(term: Term, at: int) -> Term:
     found = valued(term, at, "is matched with nothing but a person")
     if isinstance(found, Fixed):
-        raise SqlRefused("sql-unsupported", "A constant matched with a subquery is not answered", at)
+        raise SqlRefused("sql-unsupported", "A constant matched with a subquery is not answered", at, MATCHED)
     return found
 
 

@@ -37,6 +37,19 @@ def test_a_database_answers_statistical_queries() -> None:
         assert abs(same.stat(col("smoker"), 0.05) - 0.2) <= 0.05
 
 
+def test_a_query_may_be_a_condition_as_text() -> None:
+    """Also a handle, in each of the three ways to ask; one that is not read is refused before the debit."""
+    with opened(COLUMNS, data(100_000), Epsilon(1), size=100_000) as db:
+        oracle = StatisticalQueries(db, spend=Epsilon(0.8), queries=10, beta=1e-7)
+        assert abs(oracle.stat("smoker AND city = 'Lod'", 0.02) - 0.05) <= 0.02
+        assert np.abs(oracle.stats([db["smoker"], "age > 49"], tau=0.02) - [0.2, 0.5]).max() <= 0.02
+        assert np.abs(oracle.cells([["age < 25", col("age") < 50]], 0.02)[0] - [0.25, 0.25]).max() <= 0.02
+        spent = db.spent
+        with pytest.raises(SulqError, match="line 1, column 1 of the condition"):
+            oracle.stat("nobody > 3", 0.02)
+        assert db.spent == spent
+
+
 def test_every_query_is_new_noise_SR12() -> None:
     """The same query again is charged again and answered anew."""
     with opened(COLUMNS, data(5000), size=5000) as db:

@@ -104,7 +104,7 @@ def test_what_is_no_query_is_refused(name: str) -> None:
         (col("x0") - 1, 0.1, "bad-question"),
         (col("y") * 2, 0.1, "bad-question"),
         (col("y") * 1.5 - 0.25, 0.1, "bad-question"),
-        ("x0", 0.1, "bad-question"),
+        (3, 0.1, "bad-question"),
         (col("x0"), 0.0, "bad-parameter"),
         (col("x0"), 1.1, "bad-parameter"),
         (col("z"), 0.1, "unknown-column"),

@@ -332,7 +332,7 @@ def test_an_answer_names_whom_it_hides_and_what_was_spent_in_all_T93(visitor: Vi
     """Unit, neighbour relation, this ask's loss, the total to date and the budget stand beside every answer."""
     visitor.sign_in("analyst").send("/datasets/survey/ask", sql="SELECT COUNT(*) FROM survey", amount="0.3")
     words = shown(visitor.send("/datasets/survey/ask", piece=True, sql=GROUPED, amount="0.2")).words
-    assert "Hides any one row (add remove)" in words
+    assert "Protects any one row (add remove)" in words
     assert "Spent ε 0.2" in words
     assert "Spent up to now: ε 0.5 of ε 2." in words
 

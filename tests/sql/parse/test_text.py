@@ -11,7 +11,8 @@ import pytest
 from sulq.errors import QuestionError
 from sulq.sql.parse import text as module
 from sulq.sql.parse.syntax import SelectQuery
-from sulq.sql.parse.text import MAX_DEPTH, MAX_QUERY_BYTES, MAX_TOKENS, parse
+from sulq.sql.parse.text import parse
+from sulq.sql.parse.tree import MAX_DEPTH, MAX_QUERY_BYTES, MAX_TOKENS
 
 
 def code(text: object) -> str:
@@ -72,7 +73,7 @@ def test_a_refusal_names_construct_and_place() -> None:
         parse("SELECT COUNT(*),\n  MD5(sex) FROM t")
     with pytest.raises(QuestionError, match=r"OVER.*line 1, column 8"):
         parse("SELECT sum(x) OVER (PARTITION BY y) FROM t")
-    with pytest.raises(QuestionError, match=r"near line 1"):
+    with pytest.raises(QuestionError, match=r"near 'WHERE', at line 1, column 13"):
         parse("SELECT FROM WHERE")
 
 

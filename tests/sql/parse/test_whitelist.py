@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from sulq.sql.parse.expressions import READERS
-from sulq.sql.parse.whitelist import AGGREGATES, CALLS, PARTS, construct
+from sulq.sql.parse.whitelist import AGGREGATES, CALLS, PARTS
 
 
 def test_a_node_class_is_read_in_one_way():
@@ -20,10 +18,3 @@ def test_the_parts_that_are_read_exist():
         assert {"expressions" if part == "*" else part for part in parts} <= set(kind.arg_types), kind
     for kind, (parts, _) in READERS.items():
         assert set(parts) - {"negate", "safe"} <= set(kind.arg_types), kind
-
-
-def test_constructs_are_called_as_sql_calls_them():
-    """A refusal names what was written, not the parser's class."""
-    assert construct(exp.Window()) == "A window function (OVER)"
-    assert construct(exp.Anonymous(this="PG_SLEEP")) == "pg_sleep()"
-    assert construct(exp.Stddev()) == "STDDEV()"

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.language.rowfn.base import NODES, Col, Lit, RowFn, figure, figures, row, several
+from sulq.language.rowfn.base import Col, Lit, RowFn, figure, figures, row, several
 from sulq.language.rowfn.conditions import Compare, IsIn, IsMissing, Logic, Not
 from sulq.language.rowfn.dates import DatePart, DateTrunc, Moment, ToDate, ToTimestamp, periods
 from sulq.language.rowfn.derived_vectors import Scaled, WithinBall, WithinL1
 from sulq.language.rowfn.keys import MAX_LABELS, Bins, Bucket, Choice, Each, OrMissing, Relabel, Value
 from sulq.language.rowfn.maths import Maths, Modulo, Power, Round
+from sulq.language.rowfn.operators import NODES
 from sulq.language.rowfn.scalar import Arith, Case, Clip, Fill, First, Greatest, Least, NullIf, Position
 from sulq.language.rowfn.texts import (
     Concat,

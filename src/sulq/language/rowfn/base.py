@@ -21,9 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sulq.errors import QuestionError
+from sulq.forms.coercion import plain
 from sulq.language import domain
 from sulq.language.domain import Schema
 from sulq.language.kinds import Cells, Code, Floats, Frame, Kind, Scalar, Truth, Truths, Words
+from sulq.language.rowfn.operators import Operators
 from sulq.language.rowfn.piece import NotInSql, Piece
 
 if TYPE_CHECKING:
@@ -33,12 +35,9 @@ F = TypeVar("F", bound="RowFn")
 K = TypeVar("K")
 Literal = int | float | str | bool
 Values = npt.NDArray[np.generic]
-Operator = Callable[["RowFn", object], "RowFn"]
 MAX_LITERAL: Final = 1e60
 MAX_LIST_ITEMS: Final = 10_000
 MAX_TEXT_LENGTH: Final = 10_000
-NODES: Final[dict[str, Callable[..., RowFn]]] = {}
-"""The row functions by the names of their classes: what Python's operators and methods make."""
 
 
 def per_schema(kind: Callable[[F, Schema], K]) -> Callable[[F, Schema], K]:
@@ -55,17 +54,7 @@ def per_schema(kind: Callable[[F, Schema], K]) -> Callable[[F, Schema], K]:
     return known
 
 
-def _infix(node: str, op: str, *, swapped: bool = False) -> Operator:
-    """An operator of Python that makes a node of two sides."""
-
-    def make(self: RowFn, other: object) -> RowFn:
-        left, right = (row(other), self) if swapped else (self, row(other))
-        return NODES[node](op, (left, right)) if node == "Logic" else NODES[node](op, left, right)
-
-    return make
-
-
-class RowFn:
+class RowFn(Operators):
     """A function of one row, built from columns by ordinary Python operators.
 
     A subclass names the fields that hold row functions, with what a refusal calls them, and the fields that hold
@@ -115,70 +104,9 @@ class RowFn:
             found += value if isinstance(value, tuple) else (value,)
         return found
 
-    __add__, __radd__ = _infix("Arith", "+"), _infix("Arith", "+", swapped=True)
-    __sub__, __rsub__ = _infix("Arith", "-"), _infix("Arith", "-", swapped=True)
-    __mul__, __rmul__ = _infix("Arith", "*"), _infix("Arith", "*", swapped=True)
-    __truediv__, __rtruediv__ = _infix("Arith", "/"), _infix("Arith", "/", swapped=True)
-    __eq__, __ne__ = _infix("Compare", "=="), _infix("Compare", "!=")  # type: ignore[assignment]
-    __lt__, __le__ = _infix("Compare", "<"), _infix("Compare", "<=")
-    __gt__, __ge__ = _infix("Compare", ">"), _infix("Compare", ">=")
-    __and__, __rand__ = _infix("Logic", "and"), _infix("Logic", "and", swapped=True)
-    __or__, __ror__ = _infix("Logic", "or"), _infix("Logic", "or", swapped=True)
-
-    def __neg__(self) -> RowFn:
-        return Lit(0) - self
-
-    def __pos__(self) -> RowFn:
+    def as_row(self) -> RowFn:
+        """The row function itself."""
         return self
-
-    def __abs__(self) -> RowFn:
-        return NODES["Maths"]("abs", self)
-
-    def __mod__(self, other: object) -> RowFn:
-        """The remainder by a constant, of the number's sign, as `%` is in SQL."""
-        return NODES["Modulo"](self, _constant(other, "A remainder is taken"))
-
-    def __floordiv__(self, other: object) -> RowFn:
-        return NODES["Maths"]("floor", self / other)
-
-    def __rfloordiv__(self, other: object) -> RowFn:
-        return NODES["Maths"]("floor", other / self)
-
-    def __pow__(self, other: object) -> RowFn:
-        return NODES["Power"](self, _constant(other, "A power is taken"))
-
-    def __rmod__(self, _: object) -> NoReturn:
-        _constant(self, "A remainder is taken")
-        raise AssertionError  # pragma: no cover - a column is no constant
-
-    def __rpow__(self, _: object) -> NoReturn:
-        _constant(self, "A power is taken")
-        raise AssertionError  # pragma: no cover - a column is no constant
-
-    def __xor__(self, other: object) -> RowFn:
-        """Either condition, and not both."""
-        right = row(other)
-        return (self & ~right) | (~self & right)
-
-    __rxor__ = __xor__
-
-    def __round__(self, digits: object = 0) -> RowFn:
-        return NODES["Round"](self, digits)
-
-    def __floor__(self) -> RowFn:
-        return NODES["Maths"]("floor", self)
-
-    def __ceil__(self) -> RowFn:
-        return NODES["Maths"]("ceil", self)
-
-    def __trunc__(self) -> RowFn:
-        return NODES["Maths"]("trunc", self)
-
-    def __invert__(self) -> RowFn:
-        return NODES["Not"](self)
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __bool__(self) -> NoReturn:
         raise QuestionError(
@@ -188,47 +116,7 @@ class RowFn:
             "x.isin([...]) for x in [...], and case((condition, value), otherwise=...) for if.",
         )
 
-    def __contains__(self, _: object) -> NoReturn:
-        why = "Whether something is `in` a column is no question about one row."
-        raise QuestionError("bad-question", why, "Compare: x == value, x.isin([...]); of texts, like(x, '%part%').")
-
-    def _no_such(self, *_: object) -> NoReturn:
-        """Every other operator of Python is refused in our words."""
-        why = "Columns are joined by + - * / // % **, compared, and combined with & | ~ ^."
-        raise QuestionError("bad-question", why, "Use an operator from this list, or SQL.")
-
-    __matmul__ = __rmatmul__ = __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _no_such
-    __divmod__ = __rdivmod__ = __getitem__ = __iter__ = _no_such
-    __len__ = __int__ = __float__ = __complex__ = __index__ = _no_such
-    __array_ufunc__ = None  # a number of NumPy leaves the operator to us
-
-    def clip(self, lo: float, hi: float) -> RowFn:
-        """Clamp into [lo, hi]."""
-        return NODES["Clip"](self, lo, hi)
-
-    def isin(self, values: Iterable[object]) -> RowFn:
-        """Whether the value is one of these."""
-        return NODES["IsIn"](self, several(values, "Values", MAX_LIST_ITEMS + 1))
-
-    def between(self, lo: object, hi: object) -> RowFn:
-        """Whether the value lies from lo to hi, both included."""
-        return (self >= lo) & (self <= hi)
-
-    def is_missing(self) -> RowFn:
-        """Whether there is no value."""
-        return NODES["IsMissing"](self)
-
-    def fill(self, value: object) -> RowFn:
-        """Put a constant where there is no value."""
-        return NODES["Fill"](self, literal(value))
-
-
-def _constant(value: object, act: str) -> object:
-    """A constant on the right of an operator that takes no column there."""
-    if isinstance(value, RowFn):
-        hint = "Put the constant on the right: x % 7, x ** 2; of a column, divide and round, or use SQL's functions."
-        raise QuestionError("bad-question", f"{act} by a constant, not by a column.", hint)
-    return value
+    __getitem__ = __iter__ = __len__ = __int__ = __float__ = __complex__ = __index__ = Operators.no_such
 
 
 def is_whole(value: object, low: int, high: int) -> bool:
@@ -238,10 +126,9 @@ def is_whole(value: object, low: int, high: int) -> bool:
 
 def literal(value: object) -> Literal:
     """Check a constant of a question: finite, and of a kind that can stand in one."""
+    value = plain(value)
     if isinstance(value, (datetime.datetime, datetime.date)):
         return value.isoformat()
-    if isinstance(value, (np.bool_, np.integer, np.floating)):
-        value = value.item()
     if isinstance(value, (bool, str)):
         if isinstance(value, str) and (len(value) > MAX_TEXT_LENGTH or "\x00" in value or not domain.is_text(value)):
             raise QuestionError("bad-literal", "A text literal is too long, or holds a NUL or half a character.")
@@ -270,7 +157,7 @@ def several(values: object, what: str, most: int | None = None) -> tuple[object,
 
 def row(value: object) -> RowFn:
     """A row function as it is, a constant as a literal."""
-    return value if isinstance(value, RowFn) else Lit(literal(value))
+    return value.as_row() if isinstance(value, Operators) else Lit(literal(value))
 
 
 def check(value: object, what: str) -> RowFn:

@@ -28,6 +28,7 @@ from sulq.language.rowfn.base import (
     evaluate,
     known,
     literals,
+    several,
     truths,
 )
 from sulq.language.rowfn.piece import NotInSql, Piece, double, joined, whole
@@ -43,6 +44,7 @@ COMPARISONS: Final[dict[str, Callable[[Values, Values | float], Values]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+MIDNIGHT: Final = "T00:00:00"  # of a moment that is compared with days
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -58,7 +60,7 @@ def against(value: Literal, kind: Kind) -> int | float | str:
         return int(value)
     if isinstance(kind, Scalar) and kind.clock and isinstance(value, str):
         try:
-            return domain.days(value) if kind.clock == "date" else domain.microseconds(value)
+            return domain.days(value.removesuffix(MIDNIGHT)) if kind.clock == "date" else domain.microseconds(value)
         except SetupError as error:
             raise QuestionError("bad-literal", error.message) from None
     if isinstance(kind, Scalar) and not kind.clock and isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -169,6 +171,7 @@ class IsIn(RowFn, item="The left of isin", values=literals):
     values: tuple[int | float | str | bool, ...]
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", several(self.values, "Values", MAX_LIST_ITEMS + 1))
         if len(self.values) > MAX_LIST_ITEMS:
             raise QuestionError("too-large", "A list holds at most 10,000 constants.")
         RowFn.__post_init__(self)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from sulq.language.rowfn.vectors import rounding
 from sulq.learn.sq.account import COUNT_FIRST, Account, CountTable, Size, StatQuery
 from sulq.learn.sq.oracles import Partitions, PricedOracle, StatOracle, checked_query, too_few_rows
 from sulq.learn.sq.planning import checked_tolerance, least, repetitions
+from sulq.sql.conditions import row_function
 
 Item = TypeVar("Item", StatQuery, CountTable)
 Bought = tuple[list[Item], list[Fraction], Size]  # items, the price of each whose answer must be asked, and the size
@@ -378,21 +379,25 @@ class StatisticalQueries(StatOracle):
             self._backend = SplitQueries(Account(spending, queries, beta, sampling=True, family=family), salt)
         self.tabled = self._backend.tabled
 
-    def stat(self, phi: RowFn, tau: float) -> float:
-        """The mean of phi, a row function within [0, 1], to within tau.
+    def stat(self, phi: RowFn | str, tau: float) -> float:
+        """The mean of phi, a row function within [0, 1] or a condition as text, to within tau.
 
         Raises:
             QuestionError: `too-few-rows`: the spend does not buy this tolerance; says how many rows would do.
         """
-        return self._backend.stat(phi, tau)
+        return self._backend.stat(self._rows([phi])[0], tau)
 
-    def stats(self, phis: Sequence[RowFn], tau: float) -> Floats:
+    def stats(self, phis: Sequence[RowFn | str], tau: float) -> Floats:
         """Several means at one debit, none chosen after another's answer."""
-        return self._backend.stats(phis, tau)
+        return self._backend.stats(self._rows(phis), tau)
 
     def cells(self, partitions: Partitions, tau: float) -> list[Floats]:
         """For each list of conditions, how often each is the first of its list to hold; a list costs as one query."""
-        return self._backend.cells(partitions, tau)
+        return self._backend.cells([self._rows(conditions) for conditions in partitions], tau)
+
+    def _rows(self, asked: Sequence[object]) -> list[RowFn]:
+        """Row functions, and conditions that are texts; what is neither is refused as it is asked."""
+        return [cast("RowFn", row_function(phi, self._spending.facts)) for phi in asked]
 
     @property
     def spent(self) -> Loss:

@@ -7,15 +7,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Final
+from typing import Final, NoReturn
 
 from sqlglot import exp
 
-from sulq.sql.parse import syntax, whitelist
+from sulq.sql.parse import refusals, syntax, whitelist
 from sulq.sql.parse.syntax import Node, SqlRefused, unsupported
+from sulq.sql.parse.tree import place
 
 MAX_NAME_LETTERS: Final = 128
 MAX_NUMBER_DIGITS: Final = 100
+TYPES: Final = "The types are INTEGER, DOUBLE PRECISION, NUMERIC, TEXT, BOOLEAN, DATE and TIMESTAMP."
 
 
 class ExpressionReader(ABC):
@@ -32,9 +34,9 @@ class ExpressionReader(ABC):
         """The earliest place in the text that is known of a node, or of what it is part of."""
         item: exp.Expr | None = node
         while item is not None:
-            starts = [found.meta["start"] for found in item.walk() if "start" in found.meta]
-            if starts:
-                return int(min(starts))
+            found = place(item)
+            if found is not None:
+                return found
             item = item.parent
         return 0
 
@@ -57,16 +59,25 @@ class ExpressionReader(ABC):
         silent = whitelist.SILENT.get(type(node), set())
         for part, value in node.args.items():
             if value and part not in known and part not in silent:
-                what = part.strip("_").replace("_", " ").upper()
-                unsupported(f"{whitelist.construct(node)} with {what}", self.at(node))
+                what, remedy = refusals.part(part)
+                at = self._within(value, node)
+                unsupported(f"{refusals.written(node, self.text)} with {what}", at, remedy)
         return node
+
+    def _within(self, value: object, node: exp.Expr) -> int:
+        """The place of a part of a node, of the node where the part's is not known."""
+        first = value[0] if isinstance(value, list) and value else value
+        found = place(first) if isinstance(first, exp.Expr) else None
+        return self.at(node) if found is None else found
 
     def name(self, node: object) -> syntax.Name:
         """An identifier."""
         if type(node) is not exp.Identifier:
             where = self.at(node) if isinstance(node, exp.Expr) else 0
-            what = self.written(node) if isinstance(node, exp.Expr) else "This name"
-            unsupported(f"{what} in place of a name", where)
+            what = refusals.written(node, self.text) if isinstance(node, exp.Expr) else "This"
+            unsupported(
+                f"{what} in place of a name", where, 'Write a name; one with other signs in double quotes: "a b".'
+            )
         self.only(node, "this", "quoted")
         if not node.this or len(node.this) > MAX_NAME_LETTERS:
             raise SqlRefused("sql-syntax", f"A name has 1 to {MAX_NAME_LETTERS} letters", self.at(node))
@@ -75,6 +86,8 @@ class ExpressionReader(ABC):
     def node(self, node: exp.Expr) -> Node:
         """Read an expression."""
         kind = type(node)
+        if any(needed and node.args.get(name) is None for name, needed in kind.arg_types.items()):
+            raise self.unfit(node)
         if kind in READERS:
             known, read = READERS[kind]
             return read(self, self.only(node, *known))
@@ -85,17 +98,20 @@ class ExpressionReader(ABC):
             return self.made("extract", (part, self.node(node.this)), node, self.called(node, "extract"))
         if kind in whitelist.AGGREGATES:
             return _aggregate(self, node, whitelist.AGGREGATES[kind])
-        return unsupported(self.written(node), self.at(node))
+        return self.refused(node)
+
+    def refused(self, node: exp.Expr) -> NoReturn:
+        """Refuse a construct by the words of the text, and say what to write instead."""
+        unsupported(refusals.written(node, self.text), self.at(node), refusals.remedy(node, self.text))
+
+    def unfit(self, node: exp.Expr) -> SqlRefused:
+        """The refusal of a function that stands in the text with other arguments than it takes."""
+        what = f"{refusals.written(node, self.text)} does not take these arguments"
+        return SqlRefused("sql-syntax", what, self.at(node), "Give the function the arguments that PostgreSQL lists.")
 
     def nodes(self, nodes: Iterable[exp.Expr]) -> tuple[Node, ...]:
         """Read several expressions."""
         return tuple(map(self.node, nodes))
-
-    def written(self, node: exp.Expr) -> str:
-        """What a node was called in the text, or what SQL calls it."""
-        name = whitelist.construct(node)
-        plain = isinstance(node, exp.Func) and type(node) not in whitelist.CONSTRUCTS and "start" in node.meta
-        return f"{self.called(node, name.lower().rstrip('()'))}()" if plain else name
 
     def made(self, op: str, args: tuple[Node, ...], node: exp.Expr, called: str = "?column?") -> syntax.Call:
         """A call of a function or operator that stands where a node does."""
@@ -161,7 +177,7 @@ def _chain(reader: ExpressionReader, node: exp.Expr) -> Node:
 def _is(reader: ExpressionReader, node: exp.Expr) -> Node:
     what = node.expression
     if type(what) not in (exp.Null, exp.Boolean):
-        unsupported("IS with anything but NULL, TRUE or FALSE", reader.at(node))
+        unsupported("IS with anything but NULL, TRUE or FALSE", reader.at(node), "Write x IS NULL, or compare with =.")
     op = "is null" if type(what) is exp.Null else "is true" if what.this else "is false"
     return reader.unless(reader.made(op, (reader.node(node.this),), node), node)
 
@@ -176,7 +192,7 @@ def _in(reader: ExpressionReader, node: exp.Expr) -> Node:
 def _escape(reader: ExpressionReader, node: exp.Expr) -> Node:
     escape, inner = reader.node(node.expression), node.this
     if type(inner) not in (exp.Like, exp.ILike):
-        unsupported("ESCAPE here", reader.at(node))
+        unsupported("ESCAPE here", reader.at(node), "Put ESCAPE behind a LIKE.")
     return _like(reader, reader.only(inner, "this", "expression", "negate"), escape)
 
 
@@ -200,10 +216,10 @@ def _case(reader: ExpressionReader, node: exp.Expr) -> Node:
 def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
     to, at = node.args["to"], reader.at(node)
     if type(to) is not exp.DataType:
-        unsupported("A cast to this type", at)
+        unsupported("A cast to this type", at, TYPES)
     kind = str(reader.only(to, "this", "expressions").this.name)
     if kind not in whitelist.CASTS:
-        unsupported(f"A cast to {kind}", at)
+        unsupported(f"A cast to {refusals.type_name(node, reader.text)}", at, TYPES)
     sizes = [whole(reader, param.this, "A type's size") for param in to.expressions]
     number = whitelist.CASTS[kind] != "text"  # its digits, then its decimal places
     wide = (*sizes, 0)[number] if sizes else None
@@ -213,7 +229,7 @@ def _cast(reader: ExpressionReader, node: exp.Expr) -> Node:
 def whole(reader: ExpressionReader, node: exp.Expr, what: str) -> int:
     """A whole number that must stand in the text as such."""
     if type(node) is not exp.Literal or node.args.get("is_string") or not str(node.this).isdigit():
-        unsupported(f"{what} that is not a whole number", reader.at(node))
+        unsupported(f"{what} that is not a whole number", reader.at(node), "Write the number itself.")
     if len(str(node.this)) > 15:
         raise SqlRefused("too-large", f"{what} is too large", reader.at(node))
     return int(node.this)
@@ -222,17 +238,20 @@ def whole(reader: ExpressionReader, node: exp.Expr, what: str) -> int:
 def _interval(reader: ExpressionReader, node: exp.Expr) -> Node:
     at, unit = reader.at(node), node.args.get("unit")
     if type(node.this) is not exp.Literal or (unit is not None and type(unit) is not exp.Var):
-        unsupported("An INTERVAL that is not a constant", at)
+        unsupported("An INTERVAL that is not a constant", at, "Write it as INTERVAL '90 days'.")
     found = syntax.interval(str(node.this.this), None if unit is None else str(unit.this))
     if found is None:
-        raise SqlRefused("bad-literal", "This INTERVAL cannot be read", at)
+        raise SqlRefused(
+            "bad-literal", "This INTERVAL cannot be read", at, "Write whole units: INTERVAL '1 month 2 days'."
+        )
     return syntax.Literal(found, "interval", at)
 
 
 def _part(reader: ExpressionReader, node: exp.Expr) -> syntax.Literal:
     word = str(node.this).lower()
     if type(node) not in (exp.Var, exp.Literal) or word not in whitelist.CLOCK_PARTS:
-        unsupported(f"The part {word[:40]!r} of a date", reader.at(node))
+        remedy = f"The parts are {', '.join(whitelist.CLOCK_PARTS)}."
+        unsupported(f"The part {word[:40]!r} of a date", reader.at(node), remedy)
     return syntax.Literal(word, "text", reader.at(node))
 
 
@@ -245,7 +264,9 @@ def _of_time(reader: ExpressionReader, node: exp.Expr) -> Node:
 
 
 def _trim(reader: ExpressionReader, node: exp.Expr) -> Node:
-    op = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}[str(node.args.get("position") or "BOTH")]
+    op = {"LEADING": "ltrim", "TRAILING": "rtrim", "BOTH": "btrim"}.get(str(node.args.get("position") or "BOTH"))
+    if op is None:
+        raise reader.unfit(node)
     given = (node.this, node.args.get("expression"))
     return reader.made(op, reader.nodes(part for part in given if part is not None), node, op)
 
@@ -285,7 +306,7 @@ def _aggregate(reader: ExpressionReader, node: exp.Expr, name: str, first: exp.E
 def _filter(reader: ExpressionReader, node: exp.Expr) -> Node:
     inner = reader.node(node.this)
     if not isinstance(inner, syntax.Aggregate) or type(node.expression) is not exp.Where:
-        unsupported("FILTER on anything but an aggregate", reader.at(node))
+        unsupported("FILTER on anything but an aggregate", reader.at(node), "Put it behind COUNT, SUM or AVG.")
     return replace(inner, where=reader.node(reader.only(node.expression, "this").this))
 
 
@@ -300,11 +321,11 @@ def _fraction(reader: ExpressionReader, node: exp.Expr) -> Fraction:
 def _within_group(reader: ExpressionReader, node: exp.Expr) -> Node:
     function, order, at = node.this, node.expression, reader.at(node)
     if type(function) not in whitelist.QUANTILES or type(order) is not exp.Order:
-        unsupported(f"{whitelist.construct(function)} WITHIN GROUP", at)
+        unsupported(f"{refusals.written(function, reader.text)} WITHIN GROUP", at, "Use PERCENTILE_CONT(0.5).")
     reader.only(function, "this")
     reader.only(order, "expressions")
     if len(order.expressions) != 1 or type(order.expressions[0]) is not exp.Ordered:
-        unsupported("WITHIN GROUP by several columns", at)
+        unsupported("WITHIN GROUP by several columns", at, "Order by one column.")
     ordered = reader.only(order.expressions[0], "this", "desc", "nulls_first")
     q = _fraction(reader, function.this)
     name = whitelist.QUANTILES[type(function)]
@@ -334,7 +355,7 @@ def _anonymous(reader: ExpressionReader, node: exp.Expr) -> Node:
             return syntax.Literal(datetime.date(year, month, day), "date", reader.at(node))
         except ValueError:
             raise SqlRefused("bad-literal", "There is no such date", reader.at(node)) from None
-    return unsupported(reader.written(node), reader.at(node))
+    return reader.refused(node)
 
 
 Reader = Callable[[ExpressionReader, exp.Expr], Node]

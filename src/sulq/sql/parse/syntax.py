@@ -18,6 +18,8 @@ from typing import Final, NoReturn
 
 from sulq.errors import QuestionError
 
+PLAIN_CONDITION: Final = "Write it as after WHERE: age > 40 AND city = 'Lod'."
+
 
 class SqlRefused(Exception):
     """What is refused, why, and where in the text."""
@@ -27,15 +29,17 @@ class SqlRefused(Exception):
         self.code, self.message, self.at, self.remedy = code, message, at, remedy
         self.column = column  # that is not among those of FROM
 
-    def located(self, text: str) -> QuestionError:
-        """The refusal as the analyst reads it."""
+    def located(self, text: str, what: str = "") -> QuestionError:
+        """The refusal as the analyst reads it; `what` the text is, where it is no query."""
         line = text.count("\n", 0, self.at) + 1
         column = self.at - (text.rfind("\n", 0, self.at) + 1) + 1
-        return QuestionError(self.code, f"{self.message.rstrip('.')}, at line {line}, column {column}.", self.remedy)
+        place = f"at line {line}, column {column}{what and f' of the {what}'}"
+        remedy = self.remedy or (PLAIN_CONDITION if what and self.code == "sql-syntax" else "")
+        return QuestionError(self.code, f"{self.message.rstrip('.')}, {place}.", remedy)
 
 
-def unsupported(what: str, at: int, remedy: str = "") -> NoReturn:
-    """Refuse a construct of SQL by its name."""
+def unsupported(what: str, at: int, remedy: str) -> NoReturn:
+    """Refuse a construct of SQL by its name, and say what to write instead."""
     raise SqlRefused("sql-unsupported", f"{what} is not answered here", at, remedy)
 
 

@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import functools
 import itertools
-import re
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sulq.errors import QuestionError
-from sulq.language.domain import is_text
-from sulq.sql.parse import syntax
+from sulq.sql.parse import refusals, syntax
 from sulq.sql.parse.expressions import ExpressionReader, whole
 from sulq.sql.parse.syntax import MAX_GROUPING_SETS, MAX_SELECT_ITEMS, Node, Query, SelectQuery, SqlRefused, unsupported
-from sulq.sql.parse.whitelist import construct
+from sulq.sql.parse.tree import checked, limit, tokens, tree
 
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 SYSTEM_TABLES: Final = ("pg_", "sqlite_", "duckdb_")
@@ -47,7 +42,7 @@ class QueryReader(ExpressionReader):
             self.only(node, "this", "expression", *CLAUSES)
             found = syntax.UnionQuery(self.query(node.this), self.query(node.expression))
         else:
-            return unsupported(construct(node), self.at(node), "Write one SELECT statement.")
+            return unsupported(refusals.written(node, self.text), self.at(node), "Write one SELECT statement.")
         order, limit, offset, tables = (node.args.get(name) for name in CLAUSES[1:])
         return replace(
             found,
@@ -66,7 +61,7 @@ class QueryReader(ExpressionReader):
         distinct = node.args.get("distinct")
         if distinct is not None:
             if distinct.args.get("on"):
-                unsupported("DISTINCT ON", self.at(node))
+                unsupported("DISTINCT ON", self.at(node), "Group by the columns, and take MIN or MAX.")
             self.only(distinct)
         where, having = node.args.get("where"), node.args.get("having")
         return syntax.SelectQuery(
@@ -85,7 +80,7 @@ class QueryReader(ExpressionReader):
 
     def _order(self, node: exp.Expr) -> syntax.Order:
         if type(node) is not exp.Ordered:
-            unsupported("This ORDER BY", self.at(node))
+            unsupported("This ORDER BY", self.at(node), "Name columns, with ASC or DESC.")
         self.only(node, "this", "desc", "nulls_first")
         return syntax.Order(self.node(node.this), bool(node.args.get("desc")), bool(node.args.get("nulls_first")))
 
@@ -112,7 +107,7 @@ class QueryReader(ExpressionReader):
             if columns:
                 query = _renamed(query, columns)
             if alias is None:
-                unsupported("WITH without a name", self.at(table))
+                unsupported("WITH without a name", self.at(table), "Write WITH t AS (SELECT ...).")
             found.append((alias, query))
         return tuple(found)
 
@@ -172,7 +167,8 @@ class QueryReader(ExpressionReader):
         method = str(node.args.get("method") or "")
         plain = kind in ("", "INNER", "CROSS", "OUTER") and side in ("", "LEFT", "RIGHT")
         if not plain or method not in ("", "NATURAL"):
-            unsupported(f"{' '.join(word for word in (method, side, kind) if word)} JOIN", at)
+            what = " ".join(word for word in (method, side, kind) if word)
+            unsupported(f"{what} JOIN", at, "The joins are JOIN, LEFT JOIN, RIGHT JOIN and CROSS JOIN.")
         on = None if node.args.get("on") is None else self.node(node.args["on"])
         using = tuple(map(self.name, node.args.get("using") or []))
         how = side.lower() or ("inner" if on is not None or using or method else "cross")
@@ -196,7 +192,9 @@ class QueryReader(ExpressionReader):
             table = type(inner) is exp.Table
             found = syntax.Derived(self._source(inner) if table else self.query(inner), alias, columns, at)  # type: ignore[arg-type]
             return self._joins(found, node)
-        return unsupported(f"{construct(node)} in FROM", at)
+        return unsupported(
+            f"{refusals.written(node, self.text)} in FROM", at, "Name a registered table, or a subquery."
+        )
 
     def _alias(self, node: exp.Expr | None) -> tuple[syntax.Name | None, tuple[syntax.Name, ...]]:
         if node is None:
@@ -216,33 +214,9 @@ def _renamed(query: syntax.Query, columns: tuple[syntax.Name, ...]) -> syntax.Qu
     return unsupported("WITH t(...) over this query", columns[0].at, "Name the columns in the SELECT.")
 
 
-MAX_QUERY_BYTES: Final = 100_000  # bytes
 MAX_CACHED_LETTERS, MAX_CACHED_TEXTS = 1_000, 256  # read texts so short are kept for one asker, so many of them
-MAX_TOKENS: Final = 4_000
-WORD: Final = re.compile(r"\w+|[^\w\s]")
-SIGN: Final = re.compile(r"\S")
-MAX_DEPTH: Final = 80
-MAX_UNIONS: Final = 32
-MAX_PREFIX_OPERATORS: Final = 16
 MAX_TOP_DIGITS: Final = 18  # digits of TOP
-# What a whole query may hold of a construct, and how many parts one of them may have: each costs time to plan (T74).
-MAX_OF_A_CONSTRUCT: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
-    (exp.Select, 64, "SELECTs"),
-    (exp.Join, 16, "joins"),
-    (exp.AggFunc, 128, "aggregates"),
-    ((exp.Median, exp.PercentileCont, exp.PercentileDisc, exp.Quantile), 32, "quantiles"),
-)
-MAX_SIDE_BY_SIDE: Final[tuple[tuple[type[exp.Expr] | tuple[type[exp.Expr], ...], int, str], ...]] = (
-    ((exp.Group, exp.Rollup, exp.Cube), 32, "keys"),
-    (exp.GroupingSets, 64, "grouping sets"),
-    (exp.Order, 64, "columns to sort by"),
-    (exp.Func, 100, "values of a function"),
-)
-DIALECT: Final = "postgres"
-PREFIXES: Final = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
-OPENING: Final = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 FIRST: Final = {TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN}
-CLOSING: Final = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,15 +238,7 @@ def reader() -> Callable[[str], Parsed]:
 
 def parse(text: str) -> Parsed:
     """Read a query's text, or refuse it with the place where it goes wrong."""
-    if not isinstance(text, str) or not text.strip():
-        raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
-    if len(text) > MAX_QUERY_BYTES or len(text.encode("utf-8", "replace")) > MAX_QUERY_BYTES:
-        raise QuestionError("too-large", f"A query has at most {MAX_QUERY_BYTES:,} bytes.")
-    if "\x00" in text or not is_text(text):
-        raise QuestionError("sql-syntax", "A query is text: it holds no NUL and no half of a character.")
-    rough = itertools.islice(WORD.finditer(text), 2 * MAX_TOKENS + 1)  # counted first: the parser's own words are dear
-    if sum(1 for _ in rough) > 2 * MAX_TOKENS:
-        raise QuestionError("too-large", f"A query has at most {MAX_TOKENS:,} words.")
+    text = checked(text, "query")
     try:
         return _parse(text)
     except SqlRefused as refused:
@@ -283,67 +249,29 @@ def parse(text: str) -> Parsed:
 
 def _parse(text: str) -> Parsed:
     text, found, explain = _explain(text)
-    _limits(found)
+    if not found:
+        raise QuestionError("sql-syntax", "A query is a text.")
+    if found[0].token_type not in FIRST:
+        remedy = "Write one SELECT statement; the data can only be asked."
+        unsupported(found[0].text[:40].upper(), found[0].start, remedy)
+    limit(found, "query")
     found, top = _top(found)
-    tree = _tree(found, text)
-    _measured(tree)
-    query = QueryReader(text).query(tree)
+    query = QueryReader(text).query(tree(found, text, "query"))
     if top is not None:
         if not isinstance(query, SelectQuery) or query.limit is not None:
-            unsupported("TOP beside LIMIT or UNION", found[0].start)
+            unsupported("TOP beside LIMIT or UNION", found[0].start, "Write LIMIT at the end of the query.")
         query = replace(query, limit=top)
     return Parsed(query, explain)
 
 
-def _tokens(text: str) -> list[Token]:
-    try:
-        found = list(sqlglot.tokenize(text, dialect=DIALECT))
-        plain = _without_remarks(text, found)
-        return found if plain == text else list(sqlglot.tokenize(plain, dialect=DIALECT))
-    except SqlglotError:
-        raise QuestionError("sql-syntax", "The text breaks off inside a quotation or holds a stray sign.") from None
-
-
-def _without_remarks(text: str, found: list[Token]) -> str:
-    """The text with blanks for remarks, every word in its place, so that GROUP /* so */ BY is one keyword.
-
-    Between two of the parser's words there are blanks and remarks alone: quotations are words.
-    """
-    pieces, last = [], 0
-    for token in found:
-        pieces += [SIGN.sub(" ", text[last : token.start]), text[token.start : token.end + 1]]
-        last = token.end + 1
-    return "".join([*pieces, SIGN.sub(" ", text[last:])])
-
-
 def _explain(text: str) -> tuple[str, list[Token], bool]:
     """Take EXPLAIN off the front, leaving every other place in the text as it was."""
-    found = _tokens(text)
+    found = tokens(text)
     if not found or found[0].text.upper() != "EXPLAIN":
         return text, found, False
     first = found[0]
     text = text[: first.start] + " " * (first.end + 1 - first.start) + text[first.end + 1 :]
-    return text, _tokens(text), True
-
-
-def _limits(found: list[Token]) -> None:
-    """Refuse a bomb before it is parsed: too many words, too deep, too long a chain (T74)."""
-    if not found:
-        raise QuestionError("sql-syntax", "A query is a text: SELECT ...")
-    first = found[0]
-    if first.token_type not in FIRST:
-        remedy = "Write one SELECT statement; the data can only be asked."
-        unsupported(first.text[:40].upper(), first.start, remedy)
-    if len(found) > MAX_TOKENS:
-        raise SqlRefused("too-large", f"A query has at most {MAX_TOKENS:,} words", found[MAX_TOKENS].start)
-    depth = run = unions = 0
-    for token in found:
-        kind = token.token_type
-        depth += (kind in OPENING) - (kind in CLOSING)
-        run = run + 1 if kind in PREFIXES else 0
-        unions += kind == TokenType.UNION
-        if depth > MAX_DEPTH or run > MAX_PREFIX_OPERATORS or unions > MAX_UNIONS:
-            raise SqlRefused("too-large", "The query is nested too deeply", token.start)
+    return text, tokens(text), True
 
 
 def _top(found: list[Token]) -> tuple[list[Token], int | None]:
@@ -358,42 +286,3 @@ def _top(found: list[Token]) -> tuple[list[Token], int | None]:
                 unsupported("TOP here", word.start, "Write LIMIT at the end of the query.")
             return found[:at] + found[at + 2 :], int(number.text)
     return found, None
-
-
-def _tree(found: list[Token], text: str) -> exp.Expr:
-    """The parser's tree of the one statement."""
-    try:
-        trees = sqlglot.Dialect.get_or_raise(DIALECT).parser().parse(found, text)
-    except ParseError as error:
-        first = error.errors[0] if error.errors else {}
-        line, column = first.get("line"), first.get("col")
-        where = f" near line {line}, column {column}" if line and column else ""
-        raise QuestionError("sql-syntax", f"This is not SQL as PostgreSQL writes it{where}.") from None
-    except ValueError:  # the parser's own, of what stands where only a name can
-        raise QuestionError("sql-syntax", "This is not SQL as PostgreSQL writes it.") from None
-    trees = [tree for tree in trees if tree is not None]
-    if len(trees) != 1 or trees[0] is None:
-        semicolon = next((t.start for t in found if t.token_type == TokenType.SEMICOLON), 0)
-        raise SqlRefused("sql-syntax", "One query at a time", semicolon)
-    return trees[0]
-
-
-def _measured(tree: exp.Expr) -> None:
-    """Refuse a tree deeper than is read by recursion (a chain of AND or OR is one step), or of too many parts."""
-    counts: Counter[str] = Counter()
-    front = [(tree, 0)]
-    while front:
-        node, depth = front.pop()
-        if depth > MAX_DEPTH:
-            raise SqlRefused("too-large", "The query is nested too deeply", 0)
-        for kind, most, what in MAX_OF_A_CONSTRUCT:
-            counts[what] += isinstance(node, kind)
-            if counts[what] > most:
-                raise SqlRefused("too-large", f"A query has at most {most} {what}", 0)
-        wide = len(node.args.get("expressions") or ())
-        for kind, most, what in MAX_SIDE_BY_SIDE:
-            if wide > most and isinstance(node, kind):
-                raise SqlRefused("too-large", f"At most {most} {what} stand side by side", 0)
-        for child in node.iter_expressions():
-            chained = type(child) is type(node) and type(node) in (exp.And, exp.Or)
-            front.append((child, depth + (not chained)))

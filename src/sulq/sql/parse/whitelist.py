@@ -94,26 +94,3 @@ CASTS: Final = {
     "DATE": "date",
     "TIMESTAMP": "timestamp",
 }
-CONSTRUCTS: Final[dict[type[exp.Expr], str]] = {
-    exp.Window: "A window function (OVER)",
-    exp.Any: "ANY",
-    exp.Tuple: "A list in parentheses",
-    exp.Placeholder: "A parameter",
-    exp.Parameter: "A parameter",
-    exp.Bracket: "A subscript",
-    exp.Except: "EXCEPT",
-    exp.Intersect: "INTERSECT",
-    exp.Values: "VALUES",
-    exp.Lateral: "LATERAL",
-}
-
-
-def construct(node: exp.Expr) -> str:
-    """What SQL calls a node of the parser's tree."""
-    if type(node) in CONSTRUCTS:
-        return CONSTRUCTS[type(node)]
-    if type(node) is exp.Anonymous:
-        return f"{str(node.this)[:60].lower()}()"
-    if isinstance(node, exp.Func):
-        return f"{node.sql_name()}()"
-    return str(node.key).upper()

@@ -172,7 +172,7 @@ def _argument(express: RowExpressions, node: Aggregate, arg: Node) -> RowFn:
     if isinstance(found, Cell) and found.type in CLOCKS and isinstance(found.kind, Scalar):
         if node.name in ("min", "max", "quantile_disc", "quantile_cont"):
             return found.fn
-        unsupported(f"{node.called}() of dates", node.at)
+        unsupported(f"{node.called}() of dates", node.at, "Use MIN, MAX or COUNT, or take a part of the date: EXTRACT.")
     if found.type in ("bool", "text", "date", "timestamp") and not (isinstance(found, Fixed) and found.value is None):
         raise SqlRefused("wrong-kind", f"{node.called}() takes a number here, not {found.type}", arg.at)
     fn = express.number(arg).fn
@@ -190,7 +190,7 @@ def _count(express: RowExpressions, node: Aggregate, where: RowFn | None) -> Sta
         if found.value is None:
             return Stat("rows", where=Lit(False))
         if node.distinct:
-            unsupported("COUNT(DISTINCT constant)", node.at)
+            unsupported("COUNT(DISTINCT constant)", node.at, "Count a column, or the rows: COUNT(*).")
         return Stat("rows", where=where)
     return Stat("count", (found.fn,), where, node.distinct)
 
@@ -263,7 +263,7 @@ def per_person_value(express: RowExpressions, node: Aggregate) -> tuple[str, Row
         return "count", None if where is None else _when(where, Lit(1)), "int", name
     found = express.term(node.args[0])
     if node.name == "count":
-        return *_counted(found, where, distinct=node.distinct), "int", name
+        return *_counted(found, where, node.at, distinct=node.distinct), "int", name
     if isinstance(found, PersonValue):
         found = express.operand(node.args[0])
     clock = isinstance(found, Cell) and found.type in CLOCKS and node.name in ("min", "max")
@@ -274,21 +274,21 @@ def per_person_value(express: RowExpressions, node: Aggregate) -> tuple[str, Row
     return PER_PERSON[node.name], _when(where, item.fn), kind, name
 
 
-def _counted(found: Term, where: RowFn | None, *, distinct: bool) -> tuple[str, RowFn | None]:
+def _counted(found: Term, where: RowFn | None, at: int, *, distinct: bool) -> tuple[str, RowFn | None]:
     how = "distinct" if distinct else "count"
     if isinstance(found, PersonValue):
         where = both(where, _person_present(found))
         return how, None if where is None and not distinct else _when(where, Lit(1))
     if isinstance(found, Fixed):
         if found.value is None or distinct:
-            raise SqlRefused("sql-unsupported", "A constant counted for each person is not answered", 0)
+            unsupported("A constant counted for each person", at, "Count a column, or the rows: COUNT(*).")
         return how, None if where is None else _when(where, Lit(1))
     if where is None or isinstance(found.kind, Scalar):
         return how, _when(where, found.fn)
     if distinct and isinstance(found.kind, Code):
         return how, _when(where, Value(Relabel(found.fn, tuple(range(found.kind.size)))))
     if distinct:
-        raise SqlRefused("sql-unsupported", "COUNT(DISTINCT text) with FILTER for each person is not answered", 0)
+        unsupported("COUNT(DISTINCT text) with FILTER for each person", at, "Put the condition into WHERE.")
     return how, _when(Logic("and", (where, Not(IsMissing(found.fn)))), Lit(1))
 
 
@@ -361,7 +361,7 @@ def _without_empty_groups(program: TableProgram) -> TableProgram:
 
 def _stat(node: Aggregate, before: ReleasedExpressions) -> Aggregate:
     if node.name in PAIRS:
-        unsupported(f"{node.called}() of released values", node.at)
+        unsupported(f"{node.called}() of released values", node.at, "Use COUNT, SUM, AVG, MIN or MAX of them.")
     where = None if node.where is None else before.expr(node.where)
     return replace(node, args=tuple(map(before.expr, node.args)), where=where)
 
@@ -381,4 +381,4 @@ def stacked(query: syntax.UnionQuery, left: ReleasedTable, right: ReleasedTable)
 
 
 def _never(query: syntax.Query) -> TableProgram:
-    return unsupported("A subquery in ORDER BY of a UNION", query.at)
+    return unsupported("A subquery in ORDER BY of a UNION", query.at, "Order by a column of the result.")

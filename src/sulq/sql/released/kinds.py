@@ -57,7 +57,8 @@ class ReleasedKinds:
         op, args = node.op, node.args
         kinds = [self.of(arg) for arg in args]
         if op in KNOWN and not takes(op, len(args)):
-            raise SqlRefused("sql-unsupported", f"{op} does not take {len(args)} arguments", node.at)
+            what = f"{op} does not take {len(args)} argument{'s' * (len(args) != 1)}"
+            raise SqlRefused("sql-unsupported", what, node.at, "Give the function the arguments that PostgreSQL lists.")
         for kind in kinds[NUMBERS_FROM.get(op, len(kinds)) :]:
             if kind == TEXT:
                 raise SqlRefused("wrong-kind", "A number is needed here, not text", node.at)

@@ -143,6 +143,7 @@ class TableProgram:
 
 ProgramSource = GroupStatistics | Regroup | TableProgram | StackedPrograms
 Single = Callable[[syntax.Query], TableProgram]  # compiles a subquery used as a value
+MOVE_ROWS: Final = "Move the rows' dates in a subquery, or the answer's afterwards."
 RENAMED: Final = {"btrim": "trim", "extract": "date_part"}
 
 
@@ -176,7 +177,7 @@ class ReleasedExpressions:
         match node:
             case Literal():
                 if isinstance(node.value, syntax.Interval):
-                    unsupported("An INTERVAL beside a released value", node.at)
+                    unsupported("An INTERVAL beside a released value", node.at, MOVE_ROWS)
                 return node
             case Call():
                 return self._grouping(node) if node.op == "grouping" else self._call(node)
@@ -203,13 +204,15 @@ class ReleasedExpressions:
             case syntax.Star():
                 raise syntax.SqlRefused("not-grouped", "A star is neither grouped nor inside an aggregate", node.at)
             case _:
-                unsupported("A subquery that decides about released rows", node.at)
+                unsupported(
+                    "A subquery that decides about released rows", node.at, "Ask both, and compare the answers."
+                )
 
     def _call(self, node: Call) -> Node:
         op = RENAMED.get(node.op, node.op)
         if op == "random":
             if self.grouped:
-                unsupported("random() beside groups", node.at)
+                unsupported("random() beside groups", node.at, "Leave it out; answers have their noise already.")
             drawn = int.from_bytes(os.urandom(6), "big") / 2**48  # a number of the analyst's, no noise
             return Literal(drawn, "float")
         moved_ = self._interval(node)
@@ -226,12 +229,18 @@ class ReleasedExpressions:
             return Call("trunc", (self.kinds.call(Call("/", args, at=node.at)),))
         if op in ("trim", "ltrim", "rtrim") and len(args) > 1:
             if args[1] != Literal(" ", "text"):
-                unsupported(f"{node.op}() of other signs on a released text", node.at)
+                unsupported(
+                    f"{RENAMED.get(node.op, node.op)}() of other signs on a released text",
+                    node.at,
+                    "Trim blanks alone, or trim in a subquery.",
+                )
             args = args[:1]
         if op == "clip":
             return Call("least", (Call("greatest", (args[0], args[1])), args[2]))
         if op not in KNOWN and op != "case":
-            unsupported(f"{node.op}() of a released value", node.at)
+            unsupported(
+                f"{node.op}() of a released value", node.at, "Apply it to the rows, in a subquery, or to the answer."
+            )
         return self.kinds.call(Call(op, args, at=node.at))
 
     def _interval(self, node: Call) -> Node | None:
@@ -241,7 +250,7 @@ class ReleasedExpressions:
             return None
         first, last = node.args[::-1] if node.op == "+" and spans[0] else node.args
         if not isinstance(last, Literal) or not isinstance(last.value, syntax.Interval):
-            return unsupported("An INTERVAL here", node.at)
+            return unsupported("An INTERVAL here", node.at, MOVE_ROWS)
         by = last.value if node.op == "+" else -last.value
         inner = self.expr(first)
         if isinstance(inner, Call) and inner.op in ("cast date", "cast timestamp"):
@@ -254,7 +263,7 @@ class ReleasedExpressions:
                 day = clock == "date" and not by.microseconds
                 return Literal(found.date(), "date") if day else Literal(found, "timestamp")
         if by.months or by.microseconds:
-            return unsupported("Months or hours added to a released date", node.at)
+            return unsupported("Months or hours added to a released date", node.at, MOVE_ROWS)
         return self.kinds.call(Call("+", (inner, Literal(by.days, "int")), at=node.at))
 
     def _cast(self, node: syntax.Cast) -> Node:

@@ -131,7 +131,7 @@ class Arithmetic:
             return self.cell(Power(self.number(base, at).fn, figure(exponent, at)), "float", at)
         if isinstance(base, Fixed) and figure(base, at) > 0:
             return self.cell(Maths("exp", self.number(exponent, at).fn * math.log(figure(base, at))), "float", at)
-        return unsupported("A power with neither side constant", at)
+        return unsupported("A power with neither side constant", at, "Make the base or the exponent a number.")
 
     def log(self, args: list[Operand], at: int) -> Operand:
         """The logarithm to base 10, or to a constant base."""
@@ -165,7 +165,7 @@ class Arithmetic:
     def width_bucket(self, args: list[Operand], at: int) -> Operand:
         """Which of equal bins a number falls into: 0 below the first, one more than the last above it."""
         if len(args) != 4:
-            unsupported("width_bucket with thresholds", at)
+            unsupported("width_bucket without two ends and a number", at, "Write width_bucket(x, low, high, bins).")
         low, high, count = (figure(arg, at) for arg in args[1:])
         if count != int(count) or not 1 <= count <= 2**20 or low == high:
             raise SqlRefused("bad-literal", "width_bucket takes two different ends and a whole number of bins", at)
@@ -289,7 +289,7 @@ def figure(item: Operand, at: int) -> int | float:
         value = fitted(item, "float", at).value
         if isinstance(value, (int, float, Fraction)) and not isinstance(value, bool):
             return float(value) if isinstance(value, Fraction) else value
-    raise SqlRefused("sql-unsupported", "Only a constant number is answered here", at)
+    raise SqlRefused("sql-unsupported", "Only a constant number is answered here", at, "Write the number itself.")
 
 
 def beside(item: Operand, other: Operand, op: str, at: int) -> Operand:
@@ -383,7 +383,7 @@ def _written(value: Constant, at: int) -> str:
         return str(value)
     if isinstance(value, Fraction):
         return str(float(value))
-    return unsupported("This constant as text", at)
+    return unsupported("This constant as text", at, "Write the text itself in single quotes.")
 
 
 def _nearest(fn: RowFn) -> RowFn:

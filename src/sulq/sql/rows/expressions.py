@@ -35,6 +35,8 @@ OPERATORS: Final = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=
 MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ARITHMETIC: Final = ("+", "-", "*", "/")
 MAX_BRANCHES: Final = 4096
+SAMPLE: Final = "Leave it out; a public random part of the people is db.count(bucket(10) == 0)."
+ONE_KIND: Final = "Give constants alone, or columns of one list of values."
 Operand = Cell | Fixed
 
 
@@ -69,7 +71,7 @@ class RowExpressions:
             "is not distinct from": self._distinct,
             "coalesce": self._coalesce,
             "nullif": self._nullif,
-            "random": lambda call: unsupported("random() on rows", call.at),
+            "random": lambda call: unsupported(f"{call.called}() on rows", call.at, SAMPLE),
         }
 
     def term(self, node: Node) -> Term:
@@ -125,7 +127,7 @@ class RowExpressions:
                 raise SqlRefused("sql-unsupported", why, node.at, remedy)
             case syntax.Subquery():
                 why = "A subquery that decides about rows is answered only as a condition joined by AND in WHERE"
-                raise SqlRefused("sql-unsupported", why, node.at)
+                raise SqlRefused("sql-unsupported", why, node.at, "Join it to the rest by AND.")
             case syntax.Star():
                 raise SqlRefused("sql-syntax", "A star cannot stand here", node.at)
             case syntax.Place():
@@ -190,7 +192,7 @@ class RowExpressions:
         elif left.type in syntax.NUMERIC and right.type in syntax.NUMERIC and not same_labels(left, right):
             left, right = self.arithmetic.number(left, at), self.arithmetic.number(right, at)
         elif left.type == right.type == "bool" and op not in ("=", "<>"):
-            unsupported("An order of truth values", at)
+            unsupported("An order of truth values", at, "Compare with = or <>.")
         return self.truth(Compare(COMPARISONS[op], left.fn, right.fn), at)
 
     def _operand(self, item: Term, at: int) -> Operand:
@@ -326,7 +328,9 @@ class RowExpressions:
             return Fixed(None, "null")
         if to == "text":
             if any(isinstance(item, Cell) and isinstance(item.kind, Words) for item in items):
-                return unsupported("CASE with free text as a result", node.at)
+                return unsupported(
+                    "CASE with free text as a result", node.at, "Give constants, or declare the column by a list."
+                )
             return self._chosen(branches, last, node.at)
         pairs = tuple((when, self._as(item, to, node.at)) for when, item in branches)
         empty = isinstance(last, Fixed) and last.value is None
@@ -349,7 +353,7 @@ class RowExpressions:
                 found.append((when, float(value) if isinstance(value, Fraction) else value))
                 continue
             if not isinstance(item.kind, Code):
-                unsupported("CASE with both constants and columns of this kind as results", at)
+                unsupported("CASE with both constants and columns of this kind as results", at, ONE_KIND)
             found += [(when & (item.fn == label), label) for label in item.kind.labels if label is not None]
             found.append((when, None))
         if len(found) > MAX_BRANCHES:

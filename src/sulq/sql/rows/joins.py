@@ -101,7 +101,9 @@ def _sorted(left: RowSet, right: RowSet, conditions: list[Node]) -> _Sides:
             terms = left.express().term(a), right.express().term(replaced(b, lambda i: i - count))
             if all(isinstance(term, PersonValue) for term in terms):
                 if any(isinstance(term, PersonValue) and term.present is not None for term in terms):
-                    unsupported("A join on the person of an optional row", node.at)
+                    unsupported(
+                        "A join on the person of an optional row", node.at, "Join on the person of the left table."
+                    )
                 found.person = True
             else:
                 found.pairs.append((a, b, node))
@@ -136,7 +138,7 @@ def united(builder: RelationBuilder, left: RowSet, right: RowSet, at: int) -> Ro
     for i, (a, b) in enumerate(zip(left.items, right.items, strict=True)):
         person = isinstance(a.term, PersonValue) and isinstance(b.term, PersonValue)
         if person and any(isinstance(x.term, PersonValue) and x.term.present is not None for x in (a, b)):
-            unsupported("A UNION of optional persons", at)
+            unsupported("A UNION of optional persons", at, "Use JOIN in place of LEFT JOIN.")
         one, other = _plain(a.term, left.schema, at, b.term), _plain(b.term, right.schema, at, a.term)
         if one is None or other is None:
             if not person:
@@ -173,7 +175,7 @@ def _plain(term: Term, schema: Schema, at: int, beside: Term) -> Cell | None:
     if isinstance(like, Cell) and isinstance(like.kind, Code):  # a category that is always missing
         return cell(Choice(((Lit(True), None),), like.kind.labels, None), kind, schema, at)  # type: ignore[arg-type]
     if kind in ("date", "timestamp", "text"):
-        return unsupported(f"A UNION of NULL with {kind}", at)
+        return unsupported(f"A UNION of NULL with {kind}", at, "Select a column of the same type in both.")
     return cell(constant_fn(Fixed(None, kind), at), kind, schema, at)
 
 

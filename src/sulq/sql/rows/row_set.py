@@ -7,6 +7,7 @@ person, different rows, a union) are they worked out, under names made up here.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -91,7 +92,20 @@ def look_up(column: syntax.ColumnRef, items: Sequence[ColumnName]) -> syntax.Pla
     table = "" if column.table is None else f" of {column.table.text[:80]!r}"
     known = ", ".join(dict.fromkeys(item.name[:80] for item in items[:MAX_SHOWN_NAMES]))
     why = f"No column {column.name.text[:80]!r}{table} is declared (there are: {known})"
-    raise SqlRefused("unknown-column", why, column.at, column=column.name)
+    meant = _other_name(column.name, [item.name for item in items])
+    raise SqlRefused("unknown-column", why, column.at, meant, column=column.name)
+
+
+def _other_name(name: syntax.Name, names: Sequence[str]) -> str:
+    """What may have been meant by the name of no column: one that is spelled alike, or a text."""
+    text = f"a text stands in single quotes: '{name.text[:80]}'"
+    if name.quoted:
+        return f"{text[0].upper()}{text[1:]}; double quotes are for names."
+    near = difflib.get_close_matches(name.text.lower(), [one.lower() for one in names], 1, 0.75)
+    meant = next((one for one in names if near and one.lower() == near[0]), None)
+    if meant is not None:
+        return f"Did you mean {meant[:80]!r}?"
+    return f"Ask about a declared column, or have the owner declare it; {text}."
 
 
 def resolve(node: Node, items: Sequence[ColumnName]) -> Node:

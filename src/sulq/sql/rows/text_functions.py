@@ -28,14 +28,14 @@ def text(item: Operand, at: int) -> str:
     """A constant text."""
     if isinstance(item, Fixed) and isinstance(item.value, str):
         return item.value
-    raise SqlRefused("sql-unsupported", "Only a constant text is answered here", at)
+    raise SqlRefused("sql-unsupported", "Only a constant text is answered here", at, "Write the text in single quotes.")
 
 
 def whole(item: Operand, at: int) -> int:
     """A constant whole number."""
     if isinstance(item, Fixed) and isinstance(item.value, int) and not isinstance(item.value, bool):
         return item.value
-    raise SqlRefused("sql-unsupported", "Only a constant whole number is answered here", at)
+    raise SqlRefused("sql-unsupported", "Only a constant whole number is answered here", at, "Write the number itself.")
 
 
 def evaluated(build: Callable[[RowFn], RowFn], texts: Sequence[str]) -> list[Any]:
@@ -142,7 +142,7 @@ class TextFunctions:
             elif isinstance(part.kind, Words):
                 fns.append(rowfn.First((part.fn, rowfn.Lit(""))) if skip else part.fn)
             else:
-                unsupported("Free text joined with a category", at)
+                unsupported("Free text joined with a category", at, "Group by each of them.")
         return cell(rowfn.Concat(tuple(fns)), "text", self.schema, at)
 
     def _pair(self, left: Operand, right: Operand, at: int, *, skip: bool) -> Operand:

@@ -78,7 +78,7 @@ def test_every_learner_has_its_page_and_its_model(at: Visitor, learner: type[Lea
     page = watched(at, begun.headers["location"])
     assert "Done" in page.words, page.words
     assert "Spent ε" in page.words
-    assert "Hides any one row (add remove)" in page.words
+    assert "Protects any one row (add remove)" in page.words
     file = at.get(begun.headers["location"] + "/model")
     assert file.headers["content-disposition"] == f'attachment; filename="{name.lower()}.json"'
     model = learn.load(file.json())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -50,7 +52,29 @@ def test_the_promise_names_the_unit_the_loss_and_the_chance_of_failure_T93() -> 
     told = " ".join(words.guarantee(Unit("who", rows=4), EpsilonDelta(1, 1e-6)))
     for word in ("all of their rows (up to 4)", "in the data at all", "2.72", "1e-06"):
         assert word in told
+    told = " ".join(words.guarantee(Unit(), Rho(0.1)))
+    assert "whether a row is in the data at all" in told
+    assert "at most 61.2% of cases" in told
     assert "9 noisy sums" in " ".join(words.guarantee(Unit(), SubLinear(1, 1e-6, 9)))
+
+
+@pytest.mark.parametrize("budget", [Epsilon(1000), EpsilonDelta(40, 1e-6), Rho(200), Epsilon(0.5), Rho(0.01)], ids=str)
+@pytest.mark.parametrize("unit", [Unit(), Unit("who", rows=3), Unit(neighbors="zero_out")], ids=str)
+def test_no_promise_contradicts_its_own_number_T93(budget: Epsilon, unit: Unit) -> None:
+    """Nothing is said to be hidden for certain; a budget that protects next to nothing says so; a row is no person."""
+    told = " ".join(words.guarantee(unit, budget))
+    assert not re.search(r"(?i)nobody can|just enough|cannot tell|\bhides?\b", told)
+    assert ("next to nothing" in told) == (budget.amount > 30)
+    assert ("person" in told) == (unit.column is not None)
+
+
+def test_pages_speak_of_persons_only_where_they_know_the_unit() -> None:
+    """The frame and the sign-in page stand around datasets of any unit, and promise none of them what it lacks."""
+    folder = Path(words.__file__).parents[1] / "templates"
+    for name in ("base.html", "sign_in.html", "frame.html"):
+        text = (folder / name).read_text(encoding="utf-8")
+        assert not re.search(r"any one person|just enough noise|\bhides?\b", text), name
+    assert re.search(r"any one person", "every answer hides any one person")  # control: what the frame once said
 
 
 def test_what_is_left_is_a_part() -> None:

@@ -111,7 +111,7 @@ class AnswerTable:
         if not self.rows:
             return "No group was large enough to be shown, or none met the condition."
         if not noisy:
-            return "Nothing here depends on a person, so it carries no noise."
+            return "Nothing here depends on private rows, so it carries no noise."
         if len(noisy) == 1 and len(self.rows) == 1:
             cell, what = self._cell(0, noisy[0], self._style(noisy[0])), self.columns[noisy[0]]
             low, high = cell.ends

@@ -110,7 +110,7 @@ def odds(value: Loss | Budget | None, unit: Unit, of: str = "this answer") -> st
     }[unit.neighbors]
     factor = math.exp(min(float(value.amount), 50.0))
     if factor >= 1e6:
-        return f"{who} may change the odds of {of} by a factor of more than a million."
+        return f"{who} may change the odds of {of} by a factor of more than a million: that protects next to nothing."
     by = f"{factor:,.2f}" if factor < 10 else f"{factor:,.0f}"
     return f"{who} changes the odds of {of} by a factor of at most {by}."
 
@@ -128,19 +128,35 @@ def whom(unit: Unit) -> str:
 
 
 def relation(unit: Unit) -> str:
-    """What is compared when we say that nobody can tell."""
+    """What is protected; how well, the budget says."""
     one = "row" if unit.column is None else "person"
     return {
-        "add_remove": f"Nobody can tell whether a {one} is in the data at all.",
-        "replace_one": f"Nobody can tell a {one} from another in their place; how many there are is public.",
-        "zero_out": f"Nobody can tell what a {one} says; how many rows there are, and where, is public.",
+        "add_remove": f"What it protects is whether a {one} is in the data at all.",
+        "replace_one": f"What it protects is which {one} stands in one's place; how many there are is public.",
+        "zero_out": f"What it protects is what a {one} says; how many rows there are, and where, is public.",
     }[unit.neighbors]
+
+
+def guess(value: Loss | Budget | None) -> str:
+    """What a budget without an epsilon means: how often a guess at what is protected is right, half being chance.
+
+    It is at most 1/2 + sqrt(rho/2)/2, by Pinsker's inequality: a rho bounds the divergence of the two laws.
+    """
+    if not isinstance(value, Rho):
+        return ""
+    chance = 0.5 + math.sqrt(float(value.amount) / 2) / 2
+    right = min(math.floor(chance * 1000 + 1) / 10, 100.0)
+    if right >= 99.9:
+        return "Whoever guesses that from all answers together may always be right: that protects next to nothing."
+    return f"Whoever guesses that from all answers together is right in at most {right}% of cases; 50% is chance."
 
 
 def guarantee(unit: Unit, budget: Budget) -> list[str]:
     """The promise of a dataset, a sentence each."""
-    found = [f"Every answer carries just enough noise to hide {whom(unit)}.", relation(unit)]
+    found = [f"Every answer carries noise, by which it protects {whom(unit)}.", relation(unit)]
     if means := odds(budget, unit, "all answers together, for ever,"):
+        found.append(means)
+    if means := guess(budget):
         found.append(means)
     if isinstance(budget, EpsilonDelta):
         found.append(f"This holds except with probability {small(float(budget.delta))}.")
