@@ -128,10 +128,15 @@ def _where(engine: str, dataset: Dataset) -> str:
             "Tables in PostgreSQL, or on Spark, are asked there, all of them, and nothing else is.",
             "Leave engine= out, and name tables of one place.",
         )
+    need(home)
+    return home
+
+
+def need(home: str) -> None:
+    """Refuse tables of a place whose package is not installed."""
     package, missing = ELSEWHERE[home]
     if importlib.util.find_spec(package) is None:
         raise SetupError("missing-extra", missing, f"pip install 'sulq[{home}]'")
-    return home
 
 
 def load(engine: str) -> None:
