@@ -105,6 +105,7 @@ class Registration:
     `public`: the owner's word that no row of it needs protection, here for any auditor to see (T22).
     `estimators`: functions and certificates that rest on the owner's word, likewise (SR5).
     `choice`: how many rows of a person are kept from here on, and the paid release that it follows from (SR28).
+    `looked`: what of it was declared after its owner looked at exact counts over the rows (SR28).
     """
 
     name: str
@@ -114,6 +115,7 @@ class Registration:
     public: bool = False
     estimators: tuple[Estimator, ...] = ()
     choice: RowsChoice | None = None
+    looked: tuple[str, ...] = ()
 
 
 def registered(data: Registration, *, time: str) -> str:
@@ -126,8 +128,9 @@ def registration_tree(data: Registration) -> Body:
     told = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
     own = [wire.to_json(item) for item in told.pop("estimators")]
     choice = wire.to_json(told.pop("choice"))
+    looked = list(told.pop("looked"))
     more = ({"estimators": own} if own else {}) | ({"choice": choice} if choice else {})
-    return told | more
+    return told | more | ({"looked": looked} if looked else {})
 
 
 def answer(seq: int, text: str, *, time: str) -> str:
@@ -188,7 +191,14 @@ def read_registration(body: Body) -> Registration:
     choice = _value(body, "choice") if "choice" in body else None
     if not isinstance(choice, RowsChoice | None):
         raise damaged("the field choice", "is no choice of rows")
-    return Registration(name, declared, size, source, public, _estimators(body), choice)
+    return Registration(name, declared, size, source, public, _estimators(body), choice, _looked(body))
+
+
+def _looked(body: Body) -> tuple[str, ...]:
+    found = body.get("looked", [])
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise damaged("the field looked", "is no list of texts")
+    return tuple(found)
 
 
 def _estimators(body: Body) -> tuple[Estimator, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -33,6 +33,11 @@ class RegisteringLedger(AnchoredLedger):
         """Of the budget, what a histogram of rows per person costs that is yet to be bought; None: none is."""
         return None if self._history.choice is not None else self._founding.histogram_share
 
+    def looked(self, names: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """Of these tables, each with what of it was declared after its owner looked at the rows."""
+        known = self._history.registered
+        return tuple((name, item) for name, told in known.items() if name in names for item in told.looked)
+
     def register(
         self,
         name: str,
@@ -42,18 +47,24 @@ class RegisteringLedger(AnchoredLedger):
         source: str = "",
         public: bool = False,
         estimators: tuple[Estimator, ...] = (),
+        looked: tuple[str, ...] = (),
         anew: bool = False,
     ) -> int:
         """Note what data stands under a name, if that is new or said to be; returns the public version.
 
-        The spend stays with the person space, whatever its data is called and however often it is registered (T56).
+        What was declared after looking at the rows stays so, whatever is registered later (SR28). The spend stays with
+        the person space, whatever its data is called and however often it is registered (T56).
         """
-        data = Registration(name, declarations, size, source, public, estimators)
+        data = Registration(name, declarations, size, source, public, estimators, looked=looked)
 
         def propose(draft: Draft) -> int:
             later = pending(draft)
             known = later.registered.get(name)
-            told = replace(data, choice=None if known is None else known.choice)
+            told = (
+                data
+                if known is None
+                else replace(data, choice=known.choice, looked=tuple(sorted({*known.looked, *looked})))
+            )
             if anew or known != told:
                 draft.note(notes.registered(told, time=self._now()))
                 later.registered[name] = told
