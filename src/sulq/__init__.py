@@ -12,7 +12,7 @@ import logging
 from types import ModuleType
 
 from sulq import errors
-from sulq.api.connect import connect
+from sulq.api.connect import check, connect
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate, Property, Stated, Utility, sensitivity_from_sampler
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear
@@ -112,6 +112,7 @@ __all__ = [
     "bucket",
     "by_row",
     "case",
+    "check",
     "col",
     "connect",
     "dot",

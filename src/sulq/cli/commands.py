@@ -13,6 +13,8 @@ from typer.main import get_command
 
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "sulq.cli.demo:demo",
+    "init": "sulq.cli.setup.init:init",
+    "check": "sulq.cli.setup.check:check",
     "budget": "sulq.cli.owner:budget",
     "prepare": "sulq.cli.owner:prepare",
     "query": "sulq.cli.query:query",
