@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from sulq.api.declarations import OwnedTable
+from sulq.api.erasure import Erasure
 from sulq.api.named_asks import NamedAsks
 from sulq.api.progress import on_terminal
 from sulq.compile.plan.estimators import load
@@ -22,10 +23,11 @@ from sulq.curator.ledger.sources import Source
 from sulq.curator.reuse import ReusingOracle
 from sulq.curator.rows_choice import choose_rows
 from sulq.curator.run import Rows
-from sulq.errors import AccessDenied, SulqError
+from sulq.errors import AccessDenied, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.privacy import Budget, Unit
 from sulq.language.sublinear import check_size
+from sulq.sources.duckdb.erased_persons import drop_copies, find_persons
 from sulq.sources.engines import Counting, Preparation, check_rows, open_dataset
 from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
@@ -86,7 +88,7 @@ class Database(NamedAsks):
 
         def opened(*, renew: bool) -> tuple[ReusingOracle, Unit]:
             """The curator of rows kept by the ledger's own unit, and that: an older one may fold ids itself."""
-            dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
+            dataset = self._rows_of(given)
             self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
@@ -123,6 +125,7 @@ class Database(NamedAsks):
             )
             return ReusingOracle(curator), dataset.unit
 
+        self._given, self._copy = tuple(given), prepared
         try:
             check_size(self._ledger.budget, tables[0].size)
             oracle, kept_by = opened(renew=renew)
@@ -155,6 +158,32 @@ class Database(NamedAsks):
         """How far `prepare(wait=False)` has come, from 0 to 1; None when it is done. The owner's to know."""
         self._open()
         return self._preparation.part
+
+    def forget(self, persons: Iterable[object]) -> Erasure:
+        """Erase persons' rows, for good, under the same ledger, and close: open it again to ask without them.
+
+        Prepared copies that hold them are deleted, and every copy made from now on leaves them out, even while the
+        source still holds them. The ledger notes a keyed digest of each id, whether any row names it or not; nothing
+        is given back of the budget, and no stored answer is given again (docs/operate/forget.md).
+
+        Raises:
+            SetupError: rows name no persons, the ledger is in memory, or the tables lie in a database or on Spark.
+        """
+        self._open()
+        ids = [str(each) for each in persons]
+        if self._ledger.path is None:
+            why = "The ledger is in memory and forgotten at exit, and who was erased with it."
+            raise SetupError("not-available", why, "Leave their rows out of the frame, or name a ledger: ledger=...")
+        digests, there = find_persons(replace(self._rows_of(self._given), erased=()), ids)
+        self._ledger.erase({digest for each in digests for digest in each})
+        space, places = self._ledger.space, [self._copy, self._ledger.path]
+        self.close()
+        drop_copies({path.resolve().parent for path in places if isinstance(path, Path)}, space)
+        return Erasure(len(ids), tuple(i for i, found in enumerate(there, 1) if not found))
+
+    def _rows_of(self, given: Sequence[Given]) -> Dataset:
+        ledger = self._ledger
+        return Dataset(tuple(given), ledger.unit, ledger.hash_key, ledger.space, ledger.erased)
 
     def transcript(self) -> list[dict[str, object]]:
         """All questions and answers of this ledger, in order."""

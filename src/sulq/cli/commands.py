@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "sulq.cli.setup.check:check",
     "budget": "sulq.cli.owner:budget",
     "prepare": "sulq.cli.owner:prepare",
+    "forget": "sulq.cli.setup.forget:forget",
     "query": "sulq.cli.query:query",
     "explain": "sulq.cli.query:explain",
     "plan": "sulq.cli.query:plan",

@@ -141,7 +141,8 @@ def find(dataset: str, config: Path | None = None) -> DatasetConfig:
     beside = path.parent / (_stem(path) + SUFFIX)
     if path.name.lower().endswith(DATA_SUFFIXES):
         if not is_file(beside):
-            raise SetupError("missing-file", f"{dataset} has no declarations: there is no {beside.name} beside it.")
+            why = f"{dataset} has no declarations: there is no {beside.name} beside it."
+            raise SetupError("missing-file", why, f"Write one: sulq init {dataset}")
         found = _only(read(beside))
         if path.resolve() not in [file.resolve() for file in found.files if isinstance(file, Path)]:
             raise SetupError("bad-config", f"{beside.name} declares {found.data}, not {dataset}.")

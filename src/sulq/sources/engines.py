@@ -72,6 +72,9 @@ def open_dataset(
         progress: Told how far preparing has come, from 0 to 1.
     """
     _check(engine, [given.facts.schema for given in dataset.tables])
+    if dataset.erased and any(given.origin.home for given in dataset.tables):
+        why = "Persons were erased under this ledger; from tables in a database or on Spark none can be left out."
+        raise SetupError("not-available", why, "Delete their rows there, and put the table under a ledger of its own.")
     module, _, name = ENGINES[_where(engine, dataset)].partition(":")
     opened = getattr(importlib.import_module(module), name)(
         dataset,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sulq import Epsilon, Int, Text, Unit
+from sulq.curator.ledger import checkpoints
 from sulq.curator.ledger.ledger import Ledger, verify
 from sulq.curator.ledger.registry import MAX_LISTED_VALUES, note_look, open_keys, register
 from sulq.errors import SetupError
@@ -93,3 +94,26 @@ def test_a_note_that_is_damaged_stops_its_owner(tmp_path: Path) -> None:
         Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger,
     ):
         register(ledger, FACTS, source="a", size=None, renew=False)
+
+
+def test_erased_persons_stay_erased_through_registrations_and_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Digests add up, are kept when a table is declared anew, and are read back from a checkpoint; version moves on."""
+    monkeypatch.setattr(checkpoints, "EVERY", 3)
+    path = tmp_path / "a.ledger"
+    with Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
+        with pytest.raises(SetupError, match="No private table"):
+            ledger.erase(["d1"])
+        register(ledger, FACTS, source="a", size=None, renew=False)
+        version = ledger.version
+        ledger.erase(["d2", "d1"])
+        ledger.erase(["d1"])
+        assert (ledger.erased, ledger.version) == (("d1", "d2"), version + 1)
+        register(ledger, TableFacts(Schema.of("data", {"x": Int(0, 8)})), source="a", size=None, renew=False)
+        for i in range(5):
+            register(ledger, TableFacts(Schema.of("data", {"x": Int(0, i + 1)})), source="a", size=None, renew=False)
+        ledger.erase(["d3"])
+    with Ledger.open(path, mechanisms=(), create=False) as ledger:
+        assert ledger.erased == ("d1", "d2", "d3")
+    assert verify(path, mechanisms=()).entries >= 9

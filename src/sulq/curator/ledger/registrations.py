@@ -12,6 +12,7 @@ from sulq.curator.ledger.history import pending
 from sulq.curator.ledger.notes import Registration
 from sulq.curator.ledger.shares import Share, check_analyst
 from sulq.curator.ledger.sources import Source, covered
+from sulq.errors import SetupError
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, EpsilonDelta
@@ -60,11 +61,10 @@ class RegisteringLedger(AnchoredLedger):
         def propose(draft: Draft) -> int:
             later = pending(draft)
             known = later.registered.get(name)
-            told = (
-                data
-                if known is None
-                else replace(data, choice=known.choice, looked=tuple(sorted({*known.looked, *looked})))
-            )
+            told = data
+            if known is not None:
+                both = tuple(sorted({*known.looked, *looked}))
+                told = replace(data, choice=known.choice, looked=both, erased=known.erased)
             if anew or known != told:
                 draft.note(notes.registered(told, time=self._now()))
                 later.registered[name] = told
@@ -73,6 +73,35 @@ class RegisteringLedger(AnchoredLedger):
 
         self._version = self._writer.take(propose)
         return self._version
+
+    @property
+    def erased(self) -> tuple[str, ...]:
+        """The digests of all persons whose rows are left out of every table."""
+        return tuple(sorted({each for known in self._history.registered.values() for each in known.erased}))
+
+    def erase(self, digests: Collection[str]) -> None:
+        """Note that persons' rows are left out from here on; the version moves on, so no stored answer is given again.
+
+        Nothing that was spent comes back. The same is noted of an id that no row names, so that entries do not tell.
+
+        Raises:
+            SetupError: `bad-declaration`: nothing is registered whose rows could be left out.
+        """
+
+        def propose(draft: Draft) -> int:
+            later = pending(draft)
+            private = {name: known for name, known in later.registered.items() if not known.public}
+            if not private:
+                raise SetupError("bad-declaration", "No private table is registered in this ledger.")
+            for name, known in private.items():
+                told = replace(known, erased=tuple(sorted({*known.erased, *digests})))
+                if told != known:
+                    draft.note(notes.registered(told, time=self._now()))
+                    later.registered[name] = told
+                    later.version += 1
+            return later.version
+
+        self._version = self._writer.take(propose)
 
     def choose_rows(self, choice: RowsChoice) -> None:
         """Fix how many rows of a person are kept, from a paid release; once, whoever comes first.

@@ -178,7 +178,8 @@ class DatasetManager:
 
     def _start(self, declared: DatasetSettings, ledger: Ledger, count: int) -> None:
         own = replace(declared, unit=ledger.unit)  # rows are kept by the unit that answers are priced by, whatever else
-        settings = {"dataset": own.for_worker().to_json(), "hash_key": ledger.hash_key.hex(), "space": ledger.space}
+        rows: Frame = {"hash_key": ledger.hash_key.hex(), "space": ledger.space, "erased": list(ledger.erased)}
+        settings: Frame = {"dataset": own.for_worker().to_json(), **rows}
         self._say({"start": declared.name, "count": count, "settings": settings})
 
     def _greeted(self, held: OpenDataset, declared: DatasetSettings, hello: Frame) -> None:
