@@ -95,6 +95,9 @@ def test_a_check_counts_for_the_owner_alone_and_keeps_nothing_SR28(
     assert running.ask("owner", "register", body)["ready"]
     told = running.ask("owner", "facts", dataset="fitted")["facts"]
     assert told["looked"] == [["fitted", "column age"]]
+    with pytest.raises(SetupError) as registered:
+        running.ask("owner", "check", body | {"name": "again"})
+    assert registered.value.code == "covered-source"
     acts = json.dumps([each for each in running.ask("owner", "access", {})["entries"] if '"check"' in json.dumps(each)])
     assert "fitted" in acts
     assert not any(str(count) in acts for count in (302, 101, 54))

@@ -36,11 +36,15 @@ def test_each_reply_goes_to_whoever_waits_for_it() -> None:
 
 
 def test_a_look_at_rows_is_noted_beside_the_ledger_SR28(tmp_path: Path) -> None:
-    """Before any process is started for it; where the ledger lies in a database it is refused."""
+    """Before any process is started for it; refused where a ledger covers the rows, or lies in a database."""
     (tmp_path / "a.csv").write_text("x\n1\n", encoding="utf-8")
     declared = declare("a", tmp_path / "a.csv", {"x": (0, 9)}, budget=sulq.Epsilon(1))
     noted_look(declared)
     assert (tmp_path / "a.looked").exists()
+    (tmp_path / "a.ledger").touch()
+    with pytest.raises(SetupError) as covered:
+        noted_look(declared)
+    assert covered.value.code == "covered-source"
     with pytest.raises(SetupError) as refused:
         noted_look(replace(declared, ledger="postgresql://localhost/x?ledger=a"))
     assert refused.value.code == "not-available"

@@ -53,8 +53,17 @@ class FileLooks:
 
 
 def noted_look(declared: DatasetSettings) -> None:
-    """Note beside its ledger that the owner of a dataset looks at exact counts over its rows (SR28)."""
+    """Note beside its ledger that the owner of a dataset looks at exact counts over its rows (SR28).
+
+    Privacy: over HTTP only rows that no ledger covers yet are counted. Of others an owner's token, which may be stolen,
+    gives answers through noise alone; who has the host has the rows.
+    """
     if "://" in declared.ledger:
         why = "The note that you looked is left beside a ledger's file; this ledger lies in a database."
         raise SetupError("not-available", why, "Count by the database's own means, and tell your analysts.")
+    if Path(declared.ledger).exists():
+        why = (
+            "A ledger covers these rows already: over HTTP they are counted before they are registered, and not after."
+        )
+        raise SetupError("covered-source", why, "Run `sulq check` where the data is.")
     note_look(Path(declared.ledger), [table.facts for table in declared.tables], declared.unit)
