@@ -34,6 +34,13 @@ class RegisteringLedger(AnchoredLedger):
         """Of the budget, what a histogram of rows per person costs that is yet to be bought; None: none is."""
         return None if self._history.choice is not None else self._founding.histogram_share
 
+    @property
+    def told_unit(self) -> tuple[object, ...]:
+        """The unit as its owner says it: without a number of rows that was chosen, and an old ledger's fold."""
+        unit, auto = self.unit, self._founding.histogram_share is not None
+        fold = None if self._founding.implied else unit.fold
+        return unit.column, "auto" if auto else unit.rows, unit.neighbors, fold
+
     def looked(self, names: Collection[str]) -> tuple[tuple[str, str], ...]:
         """Of these tables, each with what of it was declared after its owner looked at the rows."""
         known = self._history.registered

@@ -71,9 +71,9 @@ def note_look(ledger: Path, tables: Sequence[TableFacts], unit: Unit) -> None:
     Raises:
         SetupError: `bad-declaration`: it cannot be written, or what is there is no such note.
     """
-    noted = _read(ledger)
+    noted, rows = _read(ledger), "auto" if isinstance(unit, AutoUnit) else unit.rows
     found = (
-        {UNIT: _protects(unit, auto=isinstance(unit, AutoUnit))}
+        {UNIT: wire.digest((unit.column, rows, unit.neighbors, unit.fold))}
         | {table.schema.table: _digests(table) for table in tables}
         | noted
     )
@@ -98,15 +98,10 @@ def declared_after(ledger: Ledger, table: TableFacts) -> tuple[str, ...]:
     noted = _read(ledger.path) if isinstance(ledger.path, Path) else {}
     if not noted:
         return ()
-    auto = ledger.choice is not None or ledger.histogram_share is not None
     before, now = noted.get(table.schema.table, {}), _digests(table)
     changed = [name for name in now if not isinstance(before, dict) or before.get(name) != now[name]]
     gone = [f"{name} left out" for name in before if name not in now] if isinstance(before, dict) else []
-    return (*changed, *gone, *([UNIT] if noted.get(UNIT) != _protects(ledger.unit, auto=auto) else []))
-
-
-def _protects(unit: Unit, *, auto: bool) -> str:
-    return wire.digest((unit.column, "auto" if auto else unit.rows, unit.neighbors, unit.fold))
+    return (*changed, *gone, *([UNIT] if noted.get(UNIT) != wire.digest(ledger.told_unit) else []))
 
 
 def _digests(table: TableFacts) -> dict[str, str]:
