@@ -68,6 +68,7 @@ def test_the_public_names() -> None:
         "bucket",
         "by_row",
         "case",
+        "check",
         "col",
         "connect",
         "connect_async",

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from sulq import errors
 from sulq.answers.call import timeout
-from sulq.api.connect import connect, connect_async
+from sulq.api.connect import check, connect, connect_async
 from sulq.language.domain import Bool, Category, Date, Int, Real, Text, Timestamp
 from sulq.language.estimator import Certificate, Property, Stated, Utility, sensitivity_from_sampler
 from sulq.language.privacy import Epsilon, EpsilonDelta, Queries, Rho, SubLinear
@@ -113,6 +113,7 @@ __all__ = [
     "bucket",
     "by_row",
     "case",
+    "check",
     "col",
     "connect",
     "connect_async",

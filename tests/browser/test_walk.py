@@ -34,7 +34,7 @@ def people(path: Path, names: dict[str, object], rows: int = 600) -> Path:
 
 
 def register(at: Watched, file: str, name: str, columns: dict[int, tuple[str, ...]], epsilon: str) -> None:
-    """Walk the owner's steps: the file, its columns, whom to protect, the budget, a last look."""
+    """Walk the owner's steps: the file, its columns, whom to protect, the budget, how the rows fit, a last look."""
     page = at.page
     at.go("/register")
     page.check(f"input[value='{file}']")
@@ -53,6 +53,11 @@ def register(at: Watched, file: str, name: str, columns: dict[int, tuple[str, ..
         at.shoot("register-unit")
     page.click("text=Next: the budget")
     page.fill("#epsilon", epsilon)
+    page.click("text=Next: how the rows fit")
+    if name == "census":
+        page.click("text=Count now")
+        page.wait_for_selector("text=600 rows of 600 persons")
+        at.shoot("register-check")
     page.click("text=Next: a last look")
     if name == "census":
         at.shoot("register-review")

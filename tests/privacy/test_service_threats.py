@@ -202,7 +202,7 @@ def test_no_call_edits_or_deletes_what_was_spent_T60() -> None:
     own = {"begin_session", "end_session", "rotate"}
     reads = {
         "health", "whoami", "datasets", "facts", "foresee", "terms", "afford", "budget", "transcript", "receipt",
-        "verify", "export", "principals", "look", "metrics", "readiness", "access",
+        "verify", "export", "principals", "look", "check", "metrics", "readiness", "access",
     }  # fmt: skip
     assert set(CALLS) == writes | own | reads
     assert all("analyst" not in CALLS[name].roles for name in set(CALLS) & writes - {"ask"})

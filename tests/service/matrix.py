@@ -40,6 +40,7 @@ MATRIX = {
     ("POST", "/v1/datasets"): Row(201, 403, 403, REGISTERED),
     ("DELETE", "/v1/datasets/{name}"): Row(204, 403, 403),
     ("POST", "/v1/look"): Row(200, 403, 403, {"file": "people.csv"}),
+    ("POST", "/v1/check"): Row(200, 403, 403, REGISTERED),
     ("POST", "/v1/datasets/{name}/ask"): Row(200, 200, 403, ASKED),
     ("POST", "/v1/datasets/{name}/foresee"): Row(200, 200, 403, ASKED),
     ("POST", "/v1/datasets/{name}/sql"): Row(200, 200, 403, {"sql": COUNT, "spend": SPEND}),

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, overload
 
 from sulq.addresses import begun, is_address
 from sulq.api.declarations import (
-    OwnedTable,
-    declare_table,
-    declare_tables,
     in_spark,
     is_curator,
+    owned_tables,
     prepared_copy,
+    private_sources,
     warn_of_shared_database,
 )
-from sulq.data_files import Files
 from sulq.errors import SetupError
 from sulq.language.domain import is_text
 from sulq.language.facts import Tables
@@ -28,6 +26,7 @@ if TYPE_CHECKING:
     from sulq.api.asynchronous import AsyncClient
     from sulq.api.client import Client
     from sulq.api.database import Database
+    from sulq.api.row_check import RowCheck
 
 
 @overload
@@ -153,32 +152,15 @@ def connect(
     _check(whole, budget)
     basic, keyed = delta_share_of("basic_share", basic_share, budget), delta_share_of("key_share", key_share, budget)
     _check_paths(ledger=ledger, anchor=anchor, prepared=prepared)
-    tables: list[OwnedTable]
-    if isinstance(data, Mapping):
-        if table is not None:
-            raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")
-        if graph is not None or estimators is not None:
-            raise SetupError("bad-declaration", "graph and estimators are for one table.")
-        tables = declare_tables(
-            data, columns, whole, size, keys=keys, public=public, persons=persons, references=references
-        )
-    else:
-        if any(item is not None for item in (keys, public, persons, references)):
-            why = "keys, public, persons and references are for several tables: connect({...})."
-            raise SetupError("bad-declaration", why)
-        tables = [declare_table(data, columns, whole, size, table=table, graph=graph, estimators=estimators)]
+    parts = {"keys": keys, "public": public, "persons": persons, "references": references}
+    tables = owned_tables(data, columns, whole, size, table=table, graph=graph, estimators=estimators, parts=parts)
     check_auto(whole, budget, sum(Tables(whole, (item.facts,)).kept_of(item.facts) is not None for item in tables))
     if new_people and ledger is None:
         raise SetupError("bad-declaration", "new_people=True begins a ledger of its own: name it, ledger=...")
     from sulq.api.database import Database, ledger_place, sources_of  # loads the engines
 
     sources = [item.source for item in tables]
-    private = [
-        (source, item.inside or item.facts.schema.table)
-        for item in tables
-        for source in (item.source.covered if isinstance(item.source, Files) else (item.source,))
-        if not item.facts.public
-    ]
+    private = private_sources(tables)
     covered = sources_of(private)
     named = None if ledger is None else str(ledger) if is_address(ledger) else Path(ledger)
     place = ledger_place(covered, named, lambda: begun(private), private, new_people=new_people)
@@ -213,6 +195,42 @@ def connect_async(data: object, *, concurrency: int = 100, **declared: Any) -> A
     from sulq.api.asynchronous import AsyncClient  # loads asyncio
 
     return AsyncClient(lambda: connect(data, **declared), concurrency=concurrency)
+
+
+def check(
+    data: object,
+    *,
+    columns: Mapping[str, object] | None = None,
+    unit: Unit | None = None,
+    table: str | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    keys: Mapping[str, str] | None = None,
+    public: Sequence[str] | None = None,
+    persons: Mapping[str, str] | None = None,
+    references: Mapping[str, Mapping[str, str]] | None = None,
+    graph: tuple[str, ...] | None = None,
+) -> RowCheck:
+    """Count how declarations fit the rows of files or frames; for their owner alone, and not to be published.
+
+    The arguments are those of `connect`. Beside the ledger, or where it will lie, a note is left that you looked: what
+    is declared otherwise afterwards is shown to analysts as declared after looking. A frame whose ledger is in memory
+    leaves none, as nothing of it stays.
+
+    Raises:
+        SetupError: the data is not there, not as declared, or lies in a database, on Spark or behind a curator.
+    """
+    if is_curator(data):
+        raise SetupError("bad-declaration", "Rows are checked where they lie; a URL names a curator elsewhere.")
+    whole = Unit() if unit is None else unit
+    _check(whole, None)
+    _check_paths(ledger=ledger)
+    parts = {"keys": keys, "public": public, "persons": persons, "references": references}
+    tables = owned_tables(data, columns, whole, None, table=table, graph=graph, estimators=None, parts=parts)
+    from sulq.api.owner import check_tables  # loads the engines
+
+    private = private_sources(tables)
+    named = None if ledger is None else str(ledger) if is_address(ledger) else Path(ledger)
+    return check_tables(tables, whole, private, named, lambda: begun(private))
 
 
 def _remote(url: str, token: str | None, *, insecure: bool, patience: float | None, told: bool) -> Client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import NoReturn, Self
 from sulq.answers.call import check_going_on
 from sulq.answers.waits import Waits
 from sulq.api.declarations import OwnedTable
+from sulq.api.erasure import Erasure
 from sulq.api.named_asks import NamedAsks
 from sulq.api.transcript import TranscriptList
 from sulq.compile.plan.estimators import load
@@ -27,10 +28,11 @@ from sulq.curator.reuse import ReusingOracle
 from sulq.curator.rows_choice import choose_rows
 from sulq.curator.run import Rows
 from sulq.display.progress import Working, of_preparing, screen
-from sulq.errors import AccessDenied, SulqError
+from sulq.errors import AccessDenied, SetupError, SulqError
 from sulq.kernel.mechanisms import MECHANISMS
 from sulq.language.privacy import Budget, Unit
 from sulq.language.sublinear import check_size
+from sulq.sources.duckdb.erased_persons import drop_copies, find_persons
 from sulq.sources.engines import Counting, Early, Interruptible, OpenEngine, Preparation, check_rows, open_dataset
 from sulq.sources.origin import Origin
 from sulq.sources.tables import Dataset, Given, rows_at_most
@@ -94,7 +96,7 @@ class Database(NamedAsks):
 
         def opened(*, renew: bool) -> tuple[ReusingOracle, Unit]:
             """The curator of rows kept by the ledger's own unit, and that: an older one may fold ids itself."""
-            dataset = Dataset(tuple(given), self._ledger.unit, self._ledger.hash_key, self._ledger.space)
+            dataset = self._rows_of(given)
             rows = self._engine = open_dataset(
                 dataset, prepared=prepared, renew=renew, engine=engine, progress=self._preparation.tell
             )
@@ -131,6 +133,8 @@ class Database(NamedAsks):
                 certified=rows.certifies,
             )
             return ReusingOracle(curator, waits=self._waits), dataset.unit
+
+        self._given, self._copy = tuple(given), prepared
 
         def assembled() -> ReusingOracle:
             check_size(self._ledger.budget, tables[0].size)
@@ -170,6 +174,32 @@ class Database(NamedAsks):
         """How far `prepare(wait=False)` has come, from 0 to 1; None when it is done. The owner's to know."""
         self._open()
         return self._preparation.part
+
+    def forget(self, persons: Iterable[object]) -> Erasure:
+        """Erase persons' rows, for good, under the same ledger, and close: open it again to ask without them.
+
+        Prepared copies that hold them are deleted, and every copy made from now on leaves them out, even while the
+        source still holds them. The ledger notes a keyed digest of each id, whether any row names it or not; nothing
+        is given back of the budget, and no stored answer is given again (docs/operate/forget.md).
+
+        Raises:
+            SetupError: rows name no persons, the ledger is in memory, or the tables lie in a database or on Spark.
+        """
+        self._open()
+        ids = [str(each) for each in persons]
+        if self._ledger.path is None:
+            why = "The ledger is in memory and forgotten at exit, and who was erased with it."
+            raise SetupError("not-available", why, "Leave their rows out of the frame, or name a ledger: ledger=...")
+        digests, there = find_persons(replace(self._rows_of(self._given), erased=()), ids)
+        self._ledger.erase({digest for each in digests for digest in each})
+        space, places = self._ledger.space, [self._copy, self._ledger.path]
+        self.close()
+        drop_copies({path.resolve().parent for path in places if isinstance(path, Path)}, space)
+        return Erasure(len(ids), tuple(i for i, found in enumerate(there, 1) if not found))
+
+    def _rows_of(self, given: Sequence[Given]) -> Dataset:
+        ledger = self._ledger
+        return Dataset(tuple(given), ledger.unit, ledger.hash_key, ledger.space, ledger.erased)
 
     def transcript(self) -> TranscriptList:
         """All questions and answers of this ledger, in order: dictionaries, printed as a table."""

@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from sulq.addresses import TableAddress, beside, beside_all, copy_of, is_address, same_database, stem
 from sulq.data_files import Files, find_files, not_fetched
@@ -31,6 +31,30 @@ class OwnedTable(NamedTuple):
     inside: str | None = None
     size: int | None = None
     alone: bool = False
+
+
+def owned_tables(
+    data: object,
+    columns: Mapping[str, object] | None,
+    unit: Unit,
+    size: object,
+    *,
+    table: str | None,
+    graph: object,
+    estimators: object,
+    parts: Mapping[str, Any],
+) -> list[OwnedTable]:
+    """The tables of a dataset; `parts`: how several hang together, keys, public, persons and references."""
+    if isinstance(data, Mapping):
+        if table is not None:
+            raise SetupError("bad-declaration", "Several tables have their own names; leave table= out.")
+        if graph is not None or estimators is not None:
+            raise SetupError("bad-declaration", "graph and estimators are for one table.")
+        return declare_tables(data, columns, unit, size, **parts)
+    if any(item is not None for item in parts.values()):
+        why = "keys, public, persons and references are for several tables: connect({...})."
+        raise SetupError("bad-declaration", why)
+    return [declare_table(data, columns, unit, size, table=table, graph=graph, estimators=estimators)]
 
 
 def declare_table(
@@ -75,6 +99,16 @@ def declare_tables(
         place = several or data_file(source) or source
         found.append(OwnedTable(place, item, None if several else inside(source, name), sizes.get(name)))
     return found
+
+
+def private_sources(tables: Sequence[OwnedTable]) -> list[tuple[object, str]]:
+    """What is read of people: each source of a private table, and the table's name there."""
+    return [
+        (source, item.inside or item.facts.schema.table)
+        for item in tables
+        for source in (item.source.covered if isinstance(item.source, Files) else (item.source,))
+        if not item.facts.public
+    ]
 
 
 def single_facts(schema: Schema, unit: Unit, graph: object = None, estimators: object = None) -> TableFacts:

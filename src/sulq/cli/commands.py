@@ -13,8 +13,11 @@ from typer.main import get_command
 
 COMMANDS: Final[Mapping[str, str]] = {
     "demo": "sulq.cli.demo:demo",
+    "init": "sulq.cli.setup.init:init",
+    "check": "sulq.cli.setup.check:check",
     "budget": "sulq.cli.owner:budget",
     "prepare": "sulq.cli.owner:prepare",
+    "forget": "sulq.cli.setup.forget:forget",
     "query": "sulq.cli.query:query",
     "explain": "sulq.cli.query:explain",
     "plan": "sulq.cli.query:plan",

@@ -39,8 +39,9 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, cast
 
 from sulq.cli.settings import SETTINGS, ConfigPlace, TableConfig, section
+from sulq.cli.setup.config_lines import at_line, unfilled
 from sulq.data_files import Pattern, find_files
-from sulq.errors import SetupError
+from sulq.errors import SetupError, SulqError
 from sulq.language.domain import Column
 from sulq.language.privacy import DELTA_SHARES, Budget, Unit, delta_share_of
 from sulq.service.settings import Service
@@ -140,7 +141,8 @@ def find(dataset: str, config: Path | None = None) -> DatasetConfig:
     beside = path.parent / (_stem(path) + SUFFIX)
     if path.name.lower().endswith(DATA_SUFFIXES):
         if not is_file(beside):
-            raise SetupError("missing-file", f"{dataset} has no declarations: there is no {beside.name} beside it.")
+            why = f"{dataset} has no declarations: there is no {beside.name} beside it."
+            raise SetupError("missing-file", why, f"Write one: sulq init {dataset}")
         found = _only(read(beside))
         if path.resolve() not in [file.resolve() for file in found.files if isinstance(file, Path)]:
             raise SetupError("bad-config", f"{beside.name} declares {found.data}, not {dataset}.")
@@ -170,8 +172,15 @@ def read(path: Path) -> Config:
     try:
         tree: Mapping[str, object] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise place.bad(f"is not TOML: {error}") from None
-    place.table(tree, "")
+        raise unfilled(text, path) or place.bad(f"is not TOML: {error}") from None
+    try:
+        return _read(tree, path)
+    except SulqError as error:
+        raise at_line(error, text, path) from None
+
+
+def _read(tree: Mapping[str, object], path: Path) -> Config:
+    ConfigPlace(str(path), path.parent).table(tree, "")
     tables = ConfigPlace(f"{path}: [dataset]", path.parent).table(tree.get("dataset", {}))
     if path.name.endswith(SUFFIX):
         tables = {path.name.removesuffix(SUFFIX): tables} if _is_one(tables) else tables

@@ -82,6 +82,11 @@ def _declared(told: Declaration) -> None:
         f"entry {told.seq}, {told.time}: {data.name} is declared {data.declarations[:12]}, {size}{public} {told.late}"
     )
     console.print(escape(words.rstrip()))
+    more = len({*data.erased} - {*(before.erased if before is not None else ())})
+    if more:
+        console.print(f"the rows of {more} more {'id is' if more == 1 else 'ids are'} left out, where there are any")
+    if data.looked != (before.looked if before is not None else ()):
+        console.print(f"declared after looking at the data: {', '.join(data.looked)}", markup=False)
     if data.choice is not None and (before is None or before.choice is None):
         console.print(
             f"at most {data.choice.rows} rows a person, chosen from the histogram of entry {data.choice.entry}"

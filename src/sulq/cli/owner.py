@@ -108,3 +108,4 @@ def prepare(
         "nothing was spent" if choice is None else f"nothing was spent but for entry {choice.entry} of the ledger, once"
     )
     console.print(f"{found.name} is prepared; {spent}.")
+    console.print(f"How the declarations fit its rows, for you alone: sulq check {dataset}", markup=False)

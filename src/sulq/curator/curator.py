@@ -335,7 +335,7 @@ class Curator:
             ledger.synthetic, ledger.durable, ledger.version, self._tables, ledger.public_key,
             "everyone" if self._analyst is None else "analyst", self._heavy(fresh=fresh or shares),
             ledger.rho_left(self._analyst), self._certified, ledger.split, ledger.proved(self._analyst),
-            ledger.choice,
+            ledger.choice, looked=ledger.looked({self._schema.table, *(item.schema.table for item in self._tables)}),
         )  # fmt: skip
 
     def _heavy(self, *, fresh: bool) -> tuple[Heavy, ...]:

@@ -190,6 +190,8 @@ class Facts(Catalogue):
     split: Split | None = None  # how an EpsilonDelta budget is divided (SR26)
     proved: Loss | None = None  # the loss that is proved of the answers that `spent` counts; None: `spent` itself
     choice: RowsChoice | None = field(default=None, metadata={"wire": "set"})  # where the unit's rows were chosen
+    # What was declared after the owner looked at exact counts over the rows, by table (SR28).
+    looked: tuple[tuple[str, str], ...] = field(default=(), metadata={"wire": "set"})
 
     def counted(self, spend: EpsilonDelta) -> EpsilonDelta:
         """A spend as its rho is counted: of its delta that part which the budget has for it, beside added pairs.
@@ -253,7 +255,14 @@ class Facts(Catalogue):
             found.append("delta is at least 1/size: one person in the table may be given away outright")
         if not isinstance(budget, Rho) and budget.exact > MUCH:
             found.append(f"a budget past epsilon {MUCH} protects little")
+        found += [self.after_looking] if self.looked else []
         return tuple(found)
+
+    @property
+    def after_looking(self) -> str:
+        """What the owner declared after looking at exact counts over the rows, in words (SR28)."""
+        named = [item if len(self.every) == 1 else f"{table}: {item}" for table, item in self.looked]
+        return f"declared after looking at the data: {', '.join(dict.fromkeys(named))}" if named else ""
 
     @property
     def sampling(self) -> SamplingReport:

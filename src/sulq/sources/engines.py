@@ -72,6 +72,9 @@ def open_dataset(
         progress: Told how far preparing has come, from 0 to 1.
     """
     _check(engine, [given.facts.schema for given in dataset.tables])
+    if dataset.erased and any(given.origin.home for given in dataset.tables):
+        why = "Persons were erased under this ledger; from tables in a database or on Spark none can be left out."
+        raise SetupError("not-available", why, "Delete their rows there, and put the table under a ledger of its own.")
     module, _, name = ENGINES[_where(engine, dataset)].partition(":")
     opened = getattr(importlib.import_module(module), name)(
         dataset,
@@ -128,10 +131,15 @@ def _where(engine: str, dataset: Dataset) -> str:
             "Tables in PostgreSQL, or on Spark, are asked there, all of them, and nothing else is.",
             "Leave engine= out, and name tables of one place.",
         )
+    need(home)
+    return home
+
+
+def need(home: str) -> None:
+    """Refuse tables of a place whose package is not installed."""
     package, missing = ELSEWHERE[home]
     if importlib.util.find_spec(package) is None:
         raise SetupError("missing-extra", missing, f"pip install 'sulq[{home}]'")
-    return home
 
 
 def load(engine: str) -> None:

@@ -35,6 +35,7 @@ class TableSource:
     `rows` is an upper bound on the number of rows, where one is known; where places are public, it is their number.
     `person`: how the cell that names the person is read, where one does. `plain`: how a CSV file is read in which every
     LF ends a record. `coded`: its columns s0, s1, ... are codes already. `kinds`: the type of each in a Parquet file.
+    `whole`: all its records, where those of erased persons are left out of `relation`.
     """
 
     relation: str
@@ -47,6 +48,7 @@ class TableSource:
     plain: str | None = None
     coded: bool = False
     kinds: Mapping[str, str] = field(default_factory=dict)
+    whole: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -71,6 +73,7 @@ class RegisteredTable:
     unique: str | None = None
     references: tuple[tuple[str, str], ...] = ()
     records: int | None = None
+    erased: tuple[str, ...] = ()  # digests of persons whose rows are left out
 
     @property
     def kept(self) -> str:

@@ -16,6 +16,7 @@ from sulq.language.facts import TableFacts, Tables
 from sulq.language.privacy import Unit
 from sulq.sources.decode import csv_file, person
 from sulq.sources.decode.person import EXACT, FIGURES, Form
+from sulq.sources.erasure import without_erased
 from sulq.sources.origin import Origin, suffix
 from sulq.sources.source import RegisteredTable, Shapes, TableSource, describe
 
@@ -46,6 +47,7 @@ class Dataset:
     unit: Unit
     key: bytes
     space: str = ""
+    erased: tuple[str, ...] = ()  # digests of persons whose rows are left out (erasure.py)
 
     def __post_init__(self) -> None:
         columns = [c for given in self.tables if not given.facts.public for _, c in given.facts.schema.columns]
@@ -103,9 +105,9 @@ class Dataset:
             unit, schema = given.unit(self.unit), given.facts.schema
             facts = given.facts.key, given.facts.references
             source = read(given, unit, number)
-            found.append(
-                RegisteredTable(given.origin, source, schema, unit, self.key, self.space, number, first, *facts)
-            )
+            source = without_erased(source, self.key) if self.erased else source
+            table = RegisteredTable(given.origin, source, schema, unit, self.key, self.space, number, first, *facts)
+            found.append(replace(table, erased=self.erased))
             first += len(schema.columns)
         check_persons(found, self.unit)
         return tuple(found)

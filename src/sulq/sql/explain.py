@@ -123,6 +123,7 @@ class Explanation:
         yield from self._accuracies()
         yield from self._budget()
         yield from self.notes
+        yield from (self.facts.after_looking,) if self.facts.looked else ()
 
     def _budget(self) -> Iterator[str]:
         """What is left, and what asking would leave."""

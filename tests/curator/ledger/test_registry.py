@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from sulq import Epsilon, Int, Text, Unit
+from sulq.curator.ledger import checkpoints
 from sulq.curator.ledger.ledger import Ledger, verify
-from sulq.curator.ledger.registry import MAX_LISTED_VALUES, open_keys, register
+from sulq.curator.ledger.registry import MAX_LISTED_VALUES, note_look, open_keys, register
 from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.estimator import Certificate, Estimator
@@ -62,3 +63,57 @@ def test_open_keys_are_columns_too_long_to_list_SR14() -> None:
     assert open_keys([FACTS.schema, Schema.of("t", {"x": Text()})])
     assert open_keys([Schema.of("t", {"x": Int(0, MAX_LISTED_VALUES)})])
     assert not open_keys([Schema.of("t", {"x": Int(1, MAX_LISTED_VALUES)})])
+
+
+def test_a_look_is_noted_once_and_what_differs_since_is_registered_SR28(tmp_path: Path) -> None:
+    """Columns that changed, came or went; it stays when they change back, and through checkpoints of registrations."""
+    path = tmp_path / "a.ledger"
+    told = TableFacts(Schema.of("t", {"x": Int(0, 9), "y": Int(0, 9)}))
+    note_look(path, [told], Unit())
+    note_look(path, [TableFacts(Schema.of("t", {"x": Int(0, 1)}))], Unit())  # the first look is what counts
+    with Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
+        register(ledger, told, source="a", size=None, renew=False)
+        assert ledger.looked(["t"]) == ()
+        other = TableFacts(Schema.of("t", {"x": Int(0, 8), "z": Int(0, 9)}), key="z")
+        register(ledger, other, source="a", size=None, renew=False)
+        register(ledger, told, source="a", size=None, renew=False)
+        items = ("column x", "column y left out", "column z", "key, person and references")
+        assert ledger.looked(["t"]) == tuple(("t", item) for item in items)
+    with Ledger.open(path, mechanisms=(), create=False) as ledger:
+        assert ledger.looked(["t", "u"]) == tuple(("t", item) for item in items)
+        assert ledger.looked(["u"]) == ()
+    assert verify(path, mechanisms=()).entries == 4
+
+
+def test_a_note_that_is_damaged_stops_its_owner(tmp_path: Path) -> None:
+    """Nobody can say then what was declared before the look."""
+    path = tmp_path / "a.ledger"
+    (tmp_path / "a.looked").write_text("{", encoding="utf-8")
+    with (
+        pytest.raises(SetupError, match="cannot be read"),
+        Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger,
+    ):
+        register(ledger, FACTS, source="a", size=None, renew=False)
+
+
+def test_erased_persons_stay_erased_through_registrations_and_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Digests add up, are kept when a table is declared anew, and are read back from a checkpoint; version moves on."""
+    monkeypatch.setattr(checkpoints, "EVERY", 3)
+    path = tmp_path / "a.ledger"
+    with Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
+        with pytest.raises(SetupError, match="No private table"):
+            ledger.erase(["d1"])
+        register(ledger, FACTS, source="a", size=None, renew=False)
+        version = ledger.version
+        ledger.erase(["d2", "d1"])
+        ledger.erase(["d1"])
+        assert (ledger.erased, ledger.version) == (("d1", "d2"), version + 1)
+        register(ledger, TableFacts(Schema.of("data", {"x": Int(0, 8)})), source="a", size=None, renew=False)
+        for i in range(5):
+            register(ledger, TableFacts(Schema.of("data", {"x": Int(0, i + 1)})), source="a", size=None, renew=False)
+        ledger.erase(["d3"])
+    with Ledger.open(path, mechanisms=(), create=False) as ledger:
+        assert ledger.erased == ("d1", "d2", "d3")
+    assert verify(path, mechanisms=()).entries >= 9

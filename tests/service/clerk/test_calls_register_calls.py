@@ -62,11 +62,48 @@ def test_a_look_gives_names_and_kinds_and_no_cell_T33(running: Running) -> None:
     assert "clinic/visits.csv" in running.ask("owner", "look", {})["files"]
     seen = [running.ask("owner", "look", {"file": name}) for name in ("survey.parquet", "clinic/visits.csv")]
     assert [column["type"] for column in seen[0]["columns"]] == ["int64", "int64", "int64", "string"]
-    assert seen[1]["columns"] == [{"name": name, "type": "text"} for name in ("who", "age", "note")]
+    suggested = (("who", ""), ("age", "int"), ("note", "text"))
+    assert seen[1]["columns"] == [{"name": name, "type": "text", "suggests": kind} for name, kind in suggested]
     several = running.ask("owner", "look", {"file": "clinic/several.duckdb"})
     assert [table["table"] for table in several["tables"]] == ["a", "b"]
-    assert several["tables"][1]["columns"] == [{"name": "day", "type": "DATE"}]
+    assert several["tables"][1]["columns"] == [{"name": "day", "type": "DATE", "suggests": "date"}]
     assert CANARY not in json.dumps([seen, several])
+
+
+def test_a_check_counts_for_the_owner_alone_and_keeps_nothing_SR28(
+    running: Running, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Exact counts in the reply, a note beside the ledger, the act in the access log; no count, value or log else.
+
+    Others are refused it. Bar: what was changed afterwards is in the facts an analyst sees, named and no more.
+    """
+    body = DECLARED | {"name": "fitted", "file": "clinic/fitted.csv"}
+    lines = ["who,age", *(f"{i // 3},{20 + i % 50}" for i in range(300)), ",7", "x,none"]
+    (running.folder / "clinic" / "fitted.csv").write_text("\n".join(lines))
+    for role in ("alice", "auditor"):
+        with pytest.raises(AccessDenied):
+            running.ask(role, "check", body)
+    assert not (running.folder / "clinic" / "fitted.looked").exists()
+    narrow = {"age": wire.to_json(sulq.Int(20, 60))}
+    (found,) = running.ask("owner", "check", body | {"columns": narrow})["tables"]
+    counts = {name: found[name] for name in ("rows", "persons", "nobody", "kept", "heavy", "dropped")}
+    assert counts == {"rows": 302, "persons": 101, "nobody": 1, "kept": 2, "heavy": 100, "dropped": 100}
+    (age,) = found["columns"]
+    assert (age["below"], age["above"], age["unread"]) == (1, 54, 1)
+    assert (running.folder / "clinic" / "fitted.looked").stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in (running.folder / "clinic").glob("fitted*.ledger")] == []
+    assert running.ask("owner", "register", body)["ready"]
+    told = running.ask("owner", "facts", dataset="fitted")["facts"]
+    assert told["looked"] == [["fitted", "column age"]]
+    with pytest.raises(SetupError) as registered:
+        running.ask("owner", "check", body | {"name": "again"})
+    assert registered.value.code == "covered-source"
+    entries = running.ask("owner", "access", {})["entries"]
+    acts = [each for each in entries if '"check"' in json.dumps(each) and "fitted" in json.dumps(each)]
+    assert len(acts) >= 2, "before it is done, and after"
+    for told in ("dropped", "persons", "age", "below"):
+        assert told not in json.dumps(acts) + "".join(capfd.readouterr())
+    running.ask("owner", "withdraw", dataset="fitted")
 
 
 def test_a_broken_file_says_nothing_of_its_bytes_T31(running: Running, capfd: pytest.CaptureFixture[str]) -> None:

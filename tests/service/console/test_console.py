@@ -25,6 +25,7 @@ from sulq.service.console.app import PAGES
 from sulq.service.console.guard import HEADERS, POLICY
 from sulq.service.console.page import _PAGES, TEMPLATES
 from sulq.service.console.views import answer as views_answer
+from sulq.sources.column_guess import suggested
 from tests.service.console.visiting import ORIGIN, Visitor, shown
 from tests.service.office import Office, survey
 
@@ -588,7 +589,7 @@ def test_a_dataset_is_registered_step_by_step(visitor: Visitor, tmp_path: Path) 
     visitor.office.hold = held.append
     visitor.office.look = lambda _: {
         "columns": [
-            {"name": name, "type": kind}
+            {"name": name, "type": kind, "suggests": suggested(kind, name)}
             for name, kind in (("who", "BIGINT"), (HOSTILE, "INTEGER"), ("city", "VARCHAR"), ("note", "BLOB"))
         ]
     }
@@ -708,7 +709,7 @@ def test_every_template_is_used() -> None:
         for path in Path(console.__file__).parent.rglob("*.py")
         for name in re.findall(r'"(\w+\.html)"', path.read_text(encoding="utf-8"))
     }
-    named |= {f"register_{step}.html" for step in ("file", "columns", "unit", "budget", "review")}
+    named |= {f"register_{step}.html" for step in ("file", "columns", "unit", "budget", "check", "review")}
     named |= {f"{name}.html" for name in ("learn_new", "release_new")}
     inner = {
         name

@@ -71,6 +71,7 @@ OWN = {
     "web": {"cert.pem": READ, "key.pem": READ},
     "worker": {"survey.parquet": READ, "survey.prepared.d/rows": CHANGED, "survey.prepared.d/new": [False, True]},
     "look": {"survey.parquet": READ},
+    "check": {"survey.parquet": READ},
     "clerk": {name: CHANGED for name in FILES if name.startswith(("books/", "far/", "state/"))}
     | {"books/new": [False, True], "state/new": [False, True]},
 }

@@ -11,7 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -31,6 +34,8 @@ from sulq.service.clerk.registration import declare
 from sulq.service.sandbox import isolation
 from sulq.service.settings import DatasetSettings
 from sulq.service.supervisor import process
+from sulq.service.worker.main import OpenRows
+from sulq.sources.erasure import digest_of
 from tests.service.service import COLUMNS, found_by_children, service, survey
 
 KEY = bytes(range(32))
@@ -289,3 +294,18 @@ def test_an_owners_function_is_found_and_called_where_the_rows_are_SR5(
         with pytest.raises(SulqError) as refused:
             running.ask("alice", "ask", body)
         assert (refused.value.code, "owners_other" in str(refused.value)) == ("not-ready", False)
+
+
+def test_a_worker_s_rows_are_without_erased_persons(tmp_path: Path) -> None:
+    """By the digests that the clerk sends with the key; control: without them the rows are there."""
+    data = pa.table({"pid": ["a", "a", "b"], "x": [1, 2, 3]})
+    pq.write_table(data, tmp_path / "t.parquet")
+    declared = declare(
+        "t", tmp_path / "t.parquet", {"x": (0, 9)}, budget=sulq.Epsilon(1), unit=sulq.Unit("pid", rows=2),
+        ledger=tmp_path / "t.ledger", prepared=tmp_path / "t.prepared",
+    )  # fmt: skip
+    for erased, rows in (((), 3), ((digest_of(KEY, "a"),), 1)):
+        opened = OpenRows(declared, KEY, "space", Seal(KEY), erased)
+        opened.engine.close()
+        with duckdb.connect(str(tmp_path / "t.prepared"), read_only=True) as copy:
+            assert copy.execute("SELECT count(*) FROM kept").fetchone() == (rows,)

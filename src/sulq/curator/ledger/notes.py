@@ -58,6 +58,7 @@ from sulq.language.rows_choice import AutoUnit, RowsChoice
 from sulq.version import __version__
 
 KEY_BYTES: Final = 32  # of either half of a key
+LISTS: Final = ("looked", "erased")  # fields of a registration that are lists of texts, written where they hold any
 MAX_KNOWN_EVENTS: Final = 1024  # that are not read again where another debit says the same
 
 
@@ -105,6 +106,8 @@ class Registration:
     `public`: the owner's word that no row of it needs protection, here for any auditor to see (T22).
     `estimators`: functions and certificates that rest on the owner's word, likewise (SR5).
     `choice`: how many rows of a person are kept from here on, and the paid release that it follows from (SR28).
+    `looked`: what of it was declared after its owner looked at exact counts over the rows (SR28).
+    `erased`: keyed digests of persons whose rows are left out from here on, whether they have any or not.
     """
 
     name: str
@@ -114,6 +117,8 @@ class Registration:
     public: bool = False
     estimators: tuple[Estimator, ...] = ()
     choice: RowsChoice | None = None
+    looked: tuple[str, ...] = ()
+    erased: tuple[str, ...] = ()
 
 
 def registered(data: Registration, *, time: str) -> str:
@@ -126,8 +131,9 @@ def registration_tree(data: Registration) -> Body:
     told = {field.name: getattr(data, field.name) for field in dataclasses.fields(data)}
     own = [wire.to_json(item) for item in told.pop("estimators")]
     choice = wire.to_json(told.pop("choice"))
+    lists = {name: list(found) for name in LISTS if (found := told.pop(name))}
     more = ({"estimators": own} if own else {}) | ({"choice": choice} if choice else {})
-    return told | more
+    return told | more | lists
 
 
 def answer(seq: int, text: str, *, time: str) -> str:
@@ -188,7 +194,16 @@ def read_registration(body: Body) -> Registration:
     choice = _value(body, "choice") if "choice" in body else None
     if not isinstance(choice, RowsChoice | None):
         raise damaged("the field choice", "is no choice of rows")
-    return Registration(name, declared, size, source, public, _estimators(body), choice)
+    return Registration(
+        name, declared, size, source, public, _estimators(body), choice, *(_list(body, field) for field in LISTS)
+    )
+
+
+def _list(body: Body, name: str) -> tuple[str, ...]:
+    found = body.get(name, [])
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise damaged(f"the field {name}", "is no list of texts")
+    return tuple(found)
 
 
 def _estimators(body: Body) -> tuple[Estimator, ...]:

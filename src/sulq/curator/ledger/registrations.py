@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,6 +12,7 @@ from sulq.curator.ledger.history import pending
 from sulq.curator.ledger.notes import Registration
 from sulq.curator.ledger.shares import Share, check_analyst
 from sulq.curator.ledger.sources import Source, covered
+from sulq.errors import SetupError
 from sulq.kernel.ledger.entries import Draft, State
 from sulq.language.estimator import Estimator
 from sulq.language.privacy import Budget, EpsilonDelta
@@ -33,6 +34,18 @@ class RegisteringLedger(AnchoredLedger):
         """Of the budget, what a histogram of rows per person costs that is yet to be bought; None: none is."""
         return None if self._history.choice is not None else self._founding.histogram_share
 
+    @property
+    def told_unit(self) -> tuple[object, ...]:
+        """The unit as its owner says it: without a number of rows that was chosen, and an old ledger's fold."""
+        unit, auto = self.unit, self._founding.histogram_share is not None
+        fold = None if self._founding.implied else unit.fold
+        return unit.column, "auto" if auto else unit.rows, unit.neighbors, fold
+
+    def looked(self, names: Collection[str]) -> tuple[tuple[str, str], ...]:
+        """Of these tables, each with what of it was declared after its owner looked at the rows."""
+        known = self._history.registered
+        return tuple((name, item) for name, told in known.items() if name in names for item in told.looked)
+
     def register(
         self,
         name: str,
@@ -42,18 +55,23 @@ class RegisteringLedger(AnchoredLedger):
         source: str = "",
         public: bool = False,
         estimators: tuple[Estimator, ...] = (),
+        looked: tuple[str, ...] = (),
         anew: bool = False,
     ) -> int:
         """Note what data stands under a name, if that is new or said to be; returns the public version.
 
-        The spend stays with the person space, whatever its data is called and however often it is registered (T56).
+        What was declared after looking at the rows stays so, whatever is registered later (SR28). The spend stays with
+        the person space, whatever its data is called and however often it is registered (T56).
         """
-        data = Registration(name, declarations, size, source, public, estimators)
+        data = Registration(name, declarations, size, source, public, estimators, looked=looked)
 
         def propose(draft: Draft) -> int:
             later = pending(draft)
             known = later.registered.get(name)
-            told = replace(data, choice=None if known is None else known.choice)
+            told = data
+            if known is not None:
+                both = tuple(sorted({*known.looked, *looked}))
+                told = replace(data, choice=known.choice, looked=both, erased=known.erased)
             if anew or known != told:
                 draft.note(notes.registered(told, time=self._now()))
                 later.registered[name] = told
@@ -62,6 +80,35 @@ class RegisteringLedger(AnchoredLedger):
 
         self._version = self._writer.take(propose)
         return self._version
+
+    @property
+    def erased(self) -> tuple[str, ...]:
+        """The digests of all persons whose rows are left out of every table."""
+        return tuple(sorted({each for known in self._history.registered.values() for each in known.erased}))
+
+    def erase(self, digests: Collection[str]) -> None:
+        """Note that persons' rows are left out from here on; the version moves on, so no stored answer is given again.
+
+        Nothing that was spent comes back. The same is noted of an id that no row names, so that entries do not tell.
+
+        Raises:
+            SetupError: `bad-declaration`: nothing is registered whose rows could be left out.
+        """
+
+        def propose(draft: Draft) -> int:
+            later = pending(draft)
+            private = {name: known for name, known in later.registered.items() if not known.public}
+            if not private:
+                raise SetupError("bad-declaration", "No private table is registered in this ledger.")
+            for name, known in private.items():
+                told = replace(known, erased=tuple(sorted({*known.erased, *digests})))
+                if told != known:
+                    draft.note(notes.registered(told, time=self._now()))
+                    later.registered[name] = told
+                    later.version += 1
+            return later.version
+
+        self._version = self._writer.take(propose)
 
     def choose_rows(self, choice: RowsChoice) -> None:
         """Fix how many rows of a person are kept, from a paid release; once, whoever comes first.

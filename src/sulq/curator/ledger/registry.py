@@ -1,17 +1,34 @@
-"""What a ledger is told of the data it protects: declarations and the name of a file or table, nothing of the rows."""
+"""What a ledger is told of the data it protects: declarations and the name of a file or table, nothing of the rows.
+
+Beside a ledger stands a note that its owner looked at exact counts over the rows, and at which declarations:
+
+    survey.ledger    what was registered
+    survey.looked    the declarations that `sulq check` was run on first, each as a digest; nothing of the rows
+
+What is registered later and was not declared so before the first look is recorded in the ledger as declared after
+looking (SR28), for ever. It is a record and no proof: an owner has the rows and can look at them by other means.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Final
 
 from sulq.answers import wire
 from sulq.curator.ledger.ledger import Ledger
+from sulq.curator.ledger.turns import sync_directory
 from sulq.errors import SetupError
 from sulq.language.domain import Int, Schema, Text
 from sulq.language.facts import TableFacts
+from sulq.language.privacy import Unit
+from sulq.language.rows_choice import AutoUnit
 
 MAX_LISTED_VALUES: Final = 2**16  # so many values are not all listed where they are keys
+SUFFIX: Final = ".looked"
+UNIT: Final = "the unit"
 
 
 def open_keys(schemas: Iterable[Schema]) -> bool:
@@ -43,5 +60,66 @@ def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None
         source=source,
         public=facts.public,
         estimators=facts.estimators,
+        looked=declared_after(ledger, facts),
         anew=anew,
     )
+
+
+def note_look(ledger: Path, tables: Sequence[TableFacts], unit: Unit) -> None:
+    """Note, durably and before anything is counted, that its owner looks; what was noted before stays.
+
+    Raises:
+        SetupError: `bad-declaration`: it cannot be written, or what is there is no such note.
+    """
+    noted, rows = _read(ledger), "auto" if isinstance(unit, AutoUnit) else unit.rows
+    found = (
+        {UNIT: wire.digest((unit.column, rows, unit.neighbors, unit.fold))}
+        | {table.schema.table: _digests(table) for table in tables}
+        | noted
+    )
+    place = _beside(ledger)
+    draft = place.with_name(f".{place.name}.new")
+    try:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(place)
+        sync_directory(place.parent)
+    except OSError:
+        raise SetupError(
+            "bad-declaration", f"The note {place.name!r}, that you looked, cannot be written beside the ledger."
+        ) from None
+
+
+def declared_after(ledger: Ledger, table: TableFacts) -> tuple[str, ...]:
+    """What of a table's declarations was not said so when its owner first looked; nothing where no one did."""
+    noted = _read(ledger.path) if isinstance(ledger.path, Path) else {}
+    if not noted:
+        return ()
+    before, now = noted.get(table.schema.table, {}), _digests(table)
+    changed = [name for name in now if not isinstance(before, dict) or before.get(name) != now[name]]
+    gone = [f"{name} left out" for name in before if name not in now] if isinstance(before, dict) else []
+    return (*changed, *gone, *([UNIT] if noted.get(UNIT) != wire.digest(ledger.told_unit) else []))
+
+
+def _digests(table: TableFacts) -> dict[str, str]:
+    own = {f"column {name}": wire.digest(column) for name, column in table.schema.columns}
+    return own | {"key, person and references": wire.digest((table.key, table.public, table.person, table.references))}
+
+
+def _beside(ledger: Path) -> Path:
+    return ledger.with_name(f"{ledger.name.removesuffix('.ledger')}{SUFFIX}")
+
+
+def _read(ledger: Path) -> dict[str, object]:
+    place = _beside(ledger)
+    try:
+        found = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+        if not isinstance(found, dict):
+            raise ValueError("no note")
+    except (OSError, ValueError):
+        why = f"The note {place.name!r}, that its owner looked at the rows, cannot be read."
+        raise SetupError("bad-declaration", why, "Restore it from a copy.") from None
+    return found

@@ -43,7 +43,7 @@ class CallRecord:
             return
         self._written = True
         self._told |= {name: plain(body[name]) for name in FIELDS if body.get(name) is not None}
-        if self._what == "register":
+        if self._what in ("register", "check"):
             self._told["dataset"] = self._told.pop("name", None)
         with self._log.act(self._what, **self._told):
             yield

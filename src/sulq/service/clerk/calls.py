@@ -56,21 +56,30 @@ def look(request: Request) -> Frame:
     data = _data(request)
     if isinstance(data, Path):
         return request.clerk.manager.look(data)
-    found = request.clerk.manager.look(data.paths[0])
-    columns = cast("list[Frame]", found["columns"]) + [{"name": name, "type": "text"} for name in data.names]
-    return found | {"columns": columns, "tables": [{"table": stem(data.paths[0]), "columns": columns}]}
+    found = request.clerk.manager.look(data.paths[0], data.names)
+    return found | {"tables": [{"table": stem(data.paths[0]), "columns": found["columns"]}]}
+
+
+def check(request: Request) -> Frame:
+    """How declarations fit the rows that an owner is about to register: exact counts, for this call alone."""
+    return request.clerk.manager.check(_declared(request))
 
 
 def register(request: Request) -> Frame:
     """A new dataset, with everything public about it said by its owner."""
+    declared = _declared(request)
+    ready = request.clerk.manager.hold(declared)
+    held = request.clerk.manager.datasets.get(declared.name)
+    choice = None if held is None or held.ledger is None else held.ledger.choice
+    return {"name": declared.name, "ready": ready} | ({} if choice is None else {"choice": wire.to_json(choice)})
+
+
+def _declared(request: Request) -> DatasetSettings:
+    """What a call says of a dataset."""
     name = request.text("name")
     if not NAME.fullmatch(name):
         raise QuestionError("bad-request", "A dataset's name is letters, digits, _ and -, a letter first.")
-    declared = (_alone if request.body.get("tables") is None else _several)(request, name)
-    ready = request.clerk.manager.hold(declared)
-    held = request.clerk.manager.datasets.get(name)
-    choice = None if held is None or held.ledger is None else held.ledger.choice
-    return {"name": name, "ready": ready} | ({} if choice is None else {"choice": wire.to_json(choice)})
+    return (_alone if request.body.get("tables") is None else _several)(request, name)
 
 
 def _alone(request: Request, name: str) -> DatasetSettings:
@@ -290,6 +299,7 @@ CALLS: Final[Mapping[str, ClerkCall]] = {
     "register": ClerkCall(OWNER, False, register, FIELDS, "act"),
     "withdraw": ClerkCall(OWNER, True, withdraw, log="act"),
     "look": ClerkCall(OWNER, False, look, ("file",)),
+    "check": ClerkCall(OWNER, False, check, FIELDS, "act"),
     "begin_session": ClerkCall(ANYONE, False, requests.begin_session, log="act"),
     "end_session": ClerkCall(ANYONE, False, requests.end_session, ("all",), "note"),
     "access": ClerkCall(OWNER, False, requests.access, ("after", "limit")),

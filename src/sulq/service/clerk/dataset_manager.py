@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import queue
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
@@ -29,6 +28,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, S
 from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
+from sulq.service.clerk.file_looks import MAX_CHECK_SECONDS, MAX_LOOK_SECONDS, FileLooks, noted_look
 from sulq.service.clerk.ledger_places import placed
 from sulq.service.clerk.person_space import Known, PersonSpace, agree_with
 from sulq.service.clerk.readiness import Readiness
@@ -40,7 +40,6 @@ from sulq.service.schedule import PacedRows, Schedule
 from sulq.service.settings import DatasetSettings, Service
 from sulq.version import noise_versions
 
-MAX_LOOK_SECONDS: Final = 70.0  # seconds for a look at a file's columns
 PASSING: Final = frozenset({"ledger-busy", "ledger-failed"})  # faults of a ledger that a worker is not to blame for
 MAX_OPEN_SECONDS: Final = 60.0  # seconds that whoever takes a dataset on waits for its ledger
 MAX_TURN_SECONDS: Final = 60.0  # seconds that registering waits for another registration
@@ -70,8 +69,7 @@ class DatasetManager:
         self._taking = threading.Lock()  # of whose rows are whose
         self._holding = threading.Lock()  # of calls that register and withdraw
         self._covering = threading.Lock()  # of what is covered for the first time
-        self._looks: dict[int, Callable[[Frame], None]] = {}
-        self._looked = 0
+        self._looks = FileLooks(self._say)
         self.readiness = Readiness(self.datasets)
 
     def take_on(self, declared: DatasetSettings, wait: float = MAX_OPEN_SECONDS) -> OpenDataset:
@@ -180,7 +178,8 @@ class DatasetManager:
 
     def _start(self, declared: DatasetSettings, ledger: Ledger, count: int) -> None:
         own = replace(declared, unit=ledger.unit)  # rows are kept by the unit that answers are priced by, whatever else
-        settings = {"dataset": own.for_worker().to_json(), "hash_key": ledger.hash_key.hex(), "space": ledger.space}
+        rows: Frame = {"hash_key": ledger.hash_key.hex(), "space": ledger.space, "erased": list(ledger.erased)}
+        settings: Frame = {"dataset": own.for_worker().to_json(), **rows}
         self._say({"start": declared.name, "count": count, "settings": settings})
 
     def _greeted(self, held: OpenDataset, declared: DatasetSettings, hello: Frame) -> None:
@@ -378,20 +377,14 @@ class DatasetManager:
             else:
                 self.datasets[name] = OpenDataset(name, fault=found)
 
-    def look(self, path: Path) -> Frame:
-        """Names and kinds of a file's columns, by a process that ends with the answer."""
-        replies: queue.SimpleQueue[Frame] = queue.SimpleQueue()
-        with self._sending:
-            self._looked += 1
-            number = self._looked
-            self._looks[number] = replies.put
-        self._say({"look": str(path), "number": number})
-        try:
-            return ipc.opened(replies.get(timeout=MAX_LOOK_SECONDS))
-        except queue.Empty:
-            raise SetupError("unreadable-data", "The file could not be looked at.") from None
-        finally:
-            self._looks.pop(number, None)
+    def look(self, path: Path, partitions: Sequence[str] = ()) -> Frame:
+        """Names and kinds of a file's columns."""
+        return self._looks.take({"look": str(path), "partitions": list(partitions)}, MAX_LOOK_SECONDS)
+
+    def check(self, declared: DatasetSettings) -> Frame:
+        """How declarations fit the rows that they are about; that their owner looks is noted first (SR28)."""
+        noted_look(placed(declared, self.service, self._store.ledgers))
+        return self._looks.take({"check": declared.for_worker().to_json()}, MAX_CHECK_SECONDS)
 
     def heard(self, frame: Frame) -> None:
         """What the supervisor says: a worker was started, or a file was looked at."""
@@ -403,9 +396,7 @@ class DatasetManager:
                     WorkerAddress(str(frame["worker"]), cast("int", frame["generation"]), str(frame["path"]), key)
                 )
         elif "looked" in frame:
-            given = self._looks.get(cast("int", frame["looked"]))
-            if given is not None:
-                given(cast("Frame", frame["reply"]))
+            self._looks.heard(frame)
 
     def _kept(self, held: OpenDataset, worker: WorkerConnection) -> Frame:
         """How a worker is kept apart; one that connects to a database could come to a ledger that lies in it."""

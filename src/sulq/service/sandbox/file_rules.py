@@ -9,6 +9,7 @@
              PostgreSQL's own library looks for, and a proxy to it
     proxy    the program, and how names are found; the ports of the database, and of names
     look     the program and the one file it looks at; the folder it spills to
+    check    the program and the data it counts in; the folder it spills to
 
 A ledger needs its whole folder: SQLite puts a journal beside it, and a new ledger
 is written under another name first. The kernel knows no rule for a folder without
@@ -86,14 +87,14 @@ def of(part: str, settings: Told, folder: Path | None) -> dict[str, object] | No
         return {**more, "tcp": bool(reached["read"]), "closed": closed + _there(reached["closed"])}
     if part == "look":
         return {"network": False, "read": [*read, str(settings["path"])], "write": write, "closed": closed}
-    if part == "worker":
+    if part in ("check", "worker"):
         dataset = cast("Told", settings["dataset"])
         tables = cast("list[Told]", dataset["tables"])
         data = [data_of(table["data"]) for table in tables]
         read += [str(path) for each in data for path in files_of(each)]
         read += [f"{path}.wal" for path in data if isinstance(path, Path)]  # a DuckDB file's last changes
         listed = sorted({str(folder) for each in data if isinstance(each, Files) for folder in each.listed})
-        if dataset["prepared"]:
+        if part == "worker" and dataset["prepared"]:
             write.append(str(Path(str(dataset["prepared"])).parent))
         url = database_of(settings)
         more = {} if url is None else _relayed(url)

@@ -33,6 +33,7 @@ from sulq.service.supervisor.process import Process, RunFolder, launched, sweep
 BACKLOG: Final = 256
 LOOK_MEMORY: Final = 2048
 LOOK_SECONDS: Final = 60.0
+CHECK_SECONDS: Final = 100.0  # less than the web waits for a call
 WEB_GRACE: Final = 25.0
 CLERK_GRACE: Final = 10.0
 WORKER_GRACE: Final = 2.0
@@ -217,7 +218,7 @@ class Supervisor:
                 process.kill()
         elif "drop" in frame:
             self._drop(str(frame["drop"]))
-        elif "look" in frame:
+        elif "look" in frame or "check" in frame:
             threading.Thread(target=self._look, args=(frame,), daemon=True).start()
 
     def _workers(self, dataset: str, count: int, settings: Frame) -> None:
@@ -271,11 +272,14 @@ class Supervisor:
         )
 
     def _look(self, frame: Frame) -> None:
-        """Have a process look at a file's columns, and pass on what it says."""
-        folder = Path(tempfile.mkdtemp(prefix="look-", dir=self.folder))
-        settings = {"path": frame["look"], "memory": LOOK_MEMORY, "outside": self._outside}
-        looking = launched("look", settings, (), folder, stdout=subprocess.PIPE)
-        limit = threading.Timer(LOOK_SECONDS, looking.kill)
+        """Have a process look at a file's columns, or at how declarations fit rows, and pass on what it says."""
+        part, seconds = ("look", LOOK_SECONDS) if "look" in frame else ("check", CHECK_SECONDS)
+        folder = Path(tempfile.mkdtemp(prefix=f"{part}-", dir=self.folder))
+        settings: Frame = {"dataset": frame.get("check"), "memory": self._service.memory}
+        if part == "look":
+            settings = {"path": frame["look"], "partitions": frame["partitions"], "memory": LOOK_MEMORY}
+        looking = launched(part, {**settings, "outside": self._outside}, (), folder, stdout=subprocess.PIPE)
+        limit = threading.Timer(seconds, looking.kill)
         limit.start()
         try:  # its standard input stays open until it has ended: a child without one takes itself for orphaned
             reply = cast("Frame", json.loads(looking.stdout.read() if looking.stdout is not None else b""))

@@ -28,6 +28,7 @@ from sulq.service.worker import database
 
 # Where each part lives. The tests of faults put their own in place of a worker; the server has no setting for it.
 PARTS: Final[dict[str, str]] = {
+    "check": "sulq.service.worker.row_check",
     "clerk": "sulq.service.clerk.main",
     "jobs": "sulq.service.jobs.main",
     "look": "sulq.service.worker.file_look",
@@ -35,9 +36,9 @@ PARTS: Final[dict[str, str]] = {
     "worker": "sulq.service.worker.main",
 }
 BARE: Final = frozenset(
-    {"jobs", "look", "web", "worker"}
+    {"check", "jobs", "look", "web", "worker"}
 )  # these are told nothing by the environment but what they need
-DATA: Final = frozenset({"look", "worker"})
+DATA: Final = frozenset({"check", "look", "worker"})
 # Memory is limited by addresses, which every thread of a large machine would claim in advance.
 FEW_THREADS: Final = {"MALLOC_ARENA_MAX": "2", "OPENBLAS_NUM_THREADS": str(min(os.cpu_count() or 1, 8))}
 ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

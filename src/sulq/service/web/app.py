@@ -34,7 +34,7 @@ from sulq.service.web.traces import Traces
 from sulq.version import __version__
 
 CALLS_A_MINUTE: Final = 1200  # calls a minute for each token, where the owner names none
-DECLARING_ROUTES: Final = frozenset({"register", "look", "share"})  # whose refused declarations the owner reads
+DECLARING_ROUTES: Final = frozenset({"register", "look", "check", "share"})  # whose refusals its owner reads
 MAX_THREADS: Final = 64  # requests that wait for the clerk at one time
 # FastAPI would hand requests to a tracer found in the process, bodies included.
 SILENT: Final = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False, "auto_configure": False}

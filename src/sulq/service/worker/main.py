@@ -47,7 +47,9 @@ _log = logging.getLogger("sulq.service.worker.main")  # the module is run, so it
 class OpenRows:
     """The rows, opened, and what the clerk must know of them: nothing but public facts."""
 
-    def __init__(self, declared: DatasetSettings, key: bytes, space: str, seal: Seal) -> None:
+    def __init__(
+        self, declared: DatasetSettings, key: bytes, space: str, seal: Seal, erased: tuple[str, ...] = ()
+    ) -> None:
         given, places = [], []
         self.rows: dict[str, int] = {}
         for table in declared.tables:
@@ -59,7 +61,7 @@ class OpenRows:
                 facts = replace(facts, rows=count)
             given.append(Given(origin, facts, table.inside))
             places.append(place)
-        dataset = Dataset(tuple(given), declared.unit, key, space)
+        dataset = Dataset(tuple(given), declared.unit, key, space, erased)
         self.engine: OpenEngine = open_dataset(dataset, prepared=declared.prepared, renew=declared.renew)
         check_rows(dataset, declared.tables[0].size, self.engine)
         if isinstance(self.engine, Counting):
@@ -213,6 +215,7 @@ def main() -> None:
             bytes.fromhex(str(told["hash_key"])),
             str(told["space"]),
             Seal(bytes.fromhex(str(told["key"]))),
+            tuple(cast("list[str]", told.get("erased", []))),
         )
     except SulqError as error:  # the owner's to hear, through the clerk; then the supervisor tries again
         _log.error("the rows could not be opened", extra={"code": error.code, "worker": str(told["name"])})

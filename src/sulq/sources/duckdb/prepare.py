@@ -27,6 +27,8 @@ from sulq.sources.decode import files, frames
 from sulq.sources.duckdb import kept_persons, kept_rows
 from sulq.sources.duckdb.connection import Connection, Stop
 from sulq.sources.duckdb.kept_persons import Part
+from sulq.sources.duckdb.listed_tables import put_erased, put_table
+from sulq.sources.erasure import without_erased
 from sulq.sources.origin import Origin, suffix
 from sulq.sources.source import RegisteredTable, joined, plain, whom
 from sulq.sources.tables import inexact, not_own, not_unique
@@ -75,7 +77,7 @@ def facts(tables: Sequence[RegisteredTable]) -> dict[str, str]:
         "declarations": hashlib.sha256(json.dumps(declared).encode()).hexdigest(),
         "space": first.space,
         "key": hashlib.sha256(b"sulq kept rows" + first.key).hexdigest(),
-    }
+    } | ({"erased": hashlib.sha256("".join(first.erased).encode()).hexdigest()} if first.erased else {})
 
 
 def read(connection: Connection, path: Path) -> dict[str, str] | None:
@@ -273,7 +275,7 @@ def _check_records(connection: Connection, registered: RegisteredTable, relation
     path, records = registered.origin.path, registered.records
     if path is None or records is None or registered.source.frame is not None:
         return
-    if _number(connection, KeptRows(relation)) != records:
+    if _number(connection, KeptRows(registered.source.whole or relation)) != records:
         why = f"The records of {path.name!r} are not read as RFC 4180 says."
         raise SetupError("unreadable-data", why, "Store it as Parquet, and report this CSV file's first line.")
 
@@ -295,9 +297,8 @@ def open_sources(connection: Connection, tables: Sequence[RegisteredTable]) -> N
     for registered in tables:
         for name, values in kept_rows.lists(registered):
             places = pa.array(range(len(values)), pa.int32())
-            connection.root.register("listed", pa.table({"item": values, "code": places}))
-            connection.root.execute(f"CREATE TABLE {name} AS SELECT * FROM listed")
-            connection.root.unregister("listed")
+            put_table(connection, name, pa.table({"item": values, "code": places}))
+    put_erased(connection, tables[0].erased)
     for name, path in dict.fromkeys(item.source.attach for item in tables if item.source.attach is not None):
         connection.attach(path, name)
 
@@ -446,4 +447,4 @@ def _rewritten(registered: RegisteredTable, folder: Path) -> RegisteredTable:
             )
         )
     source = joined(found, sources, kept, schema, unit) if isinstance(found, Files) else sources[0]
-    return replace(registered, source=source)
+    return replace(registered, source=without_erased(source, registered.key) if registered.erased else source)

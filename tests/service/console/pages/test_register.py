@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Text, Timestamp, Unit, connect
+from sulq import Epsilon, EpsilonDelta, Int, Rho, Unit, connect
 from sulq.answers import wire
 from sulq.language.privacy import DELTA_SHARES
 from sulq.service.console.guard import Fields
-from sulq.service.console.pages.register import ColumnDraft, RegistrationDraft, looked, suggested
+from sulq.service.console.pages.register import RegistrationDraft
 from sulq.service.console.views import words
 from sulq.service.settings import Service
 from tests.service.console.visiting import Visitor, shown
@@ -26,63 +26,6 @@ GIVEN = {
 
 def draft(**more: str) -> RegistrationDraft:
     return RegistrationDraft.of(Fields(list((GIVEN | more).items())))
-
-
-@pytest.mark.parametrize(
-    ("kind", "found"),
-    [
-        ("BIGINT", "int"), ("UTINYINT", "int"), ("int32", "int"), ("DOUBLE", "real"), ("DECIMAL(10,2)", "real"),
-        ("float", "real"), ("BOOLEAN", "bool"), ("bool", "bool"), ("VARCHAR", "category"), ("string", "category"),
-        ("DATE", "date"), ("date32[day]", "date"), ("TIMESTAMP WITH TIME ZONE", "timestamp"), ("BLOB", "skip"),
-    ],
-)  # fmt: skip
-def test_a_kind_is_suggested_from_the_type(kind: str, found: str) -> None:
-    """The schema's type suggests a kind; an unknown type is left out."""
-    assert suggested(kind) == found
-    (column,) = looked({"columns": [{"name": "c", "type": kind}]})
-    assert (column.kind, column.low, column.high, column.values) == (found, "", "", "")
-
-
-@pytest.mark.parametrize(
-    ("one", "column"),
-    [
-        (ColumnDraft("c", "INT", "int", "0", "1,000"), Int(0, 1000)),
-        (ColumnDraft("c", "DOUBLE", "real", "-1.5", "2"), Real(-1.5, 2.0)),
-        (ColumnDraft("c", "VARCHAR", "category", values="a\n\n b \n"), Category(["a", "b"])),
-        (ColumnDraft("c", "INTEGER", "category", values="1\n2"), Category([1, 2])),
-        (ColumnDraft("c", "VARCHAR", "category", values="1\n2"), Category(["1", "2"])),
-        (ColumnDraft("c", "DATE", "date", "2020-01-01", "2021-01-01"), Date("2020-01-01", "2021-01-01")),
-        (ColumnDraft("c", "TIMESTAMP", "timestamp", "2020-01-01", "2021-01-01"), Timestamp("2020-01-01", "2021-01-01")),
-        (ColumnDraft("c", "BOOLEAN", "bool"), Bool()),
-        (ColumnDraft("c", "VARCHAR", "text"), Text()),
-        (ColumnDraft("c", "VARCHAR", "text", longest="2,000"), Text(2000)),
-        (ColumnDraft("c", "X", "skip"), None),
-    ],
-)
-def test_a_column_is_declared_as_it_is_written(one: ColumnDraft, column: object) -> None:
-    """The form's texts become the declaration they say."""
-    assert one.column() == column
-    assert one.problem == ""
-
-
-@pytest.mark.parametrize(
-    "one",
-    [
-        ColumnDraft("c", "INT", "int", "0", ""),
-        ColumnDraft("c", "INT", "int", "a", "b"),
-        ColumnDraft("c", "INT", "int", "9", "0"),
-        ColumnDraft("c", "DOUBLE", "real", "nan", "1"),
-        ColumnDraft("c", "DATE", "date", "soon", "later"),
-        ColumnDraft("c", "VARCHAR", "category", values="\n"),
-        ColumnDraft("c", "VARCHAR", "category", values="a\na"),
-        ColumnDraft("c", "VARCHAR", "text", longest="20,000"),
-        ColumnDraft("c", "VARCHAR", "text", longest="long"),
-    ],
-)
-def test_what_is_not_right_says_so(one: ColumnDraft) -> None:
-    """No declaration is guessed: what is missing or wrong is said beside the column."""
-    assert one.column() is None
-    assert one.problem
 
 
 def test_the_first_step_that_is_not_right_is_shown() -> None:
@@ -169,28 +112,6 @@ def test_a_careless_declaration_is_warned_of_T93(more: dict[str, str], word: str
     assert draft(way="both", delta="1e-9", size="100").warnings() == []
 
 
-def test_a_column_may_be_never_missing() -> None:
-    """The form says so, and what a missing cell counts as; a default of another kind is a problem of its column."""
-    made = [
-        (ColumnDraft("c", "INT", "int", "0", "9", never=True, default="4"), Int(0, 9, missing=False, default=4)),
-        (ColumnDraft("c", "DOUBLE", "real", "0", "9", never=True), Real(0.0, 9.0, missing=False)),
-        (ColumnDraft("c", "BOOL", "bool", never=True, default="True"), Bool(missing=False, default=True)),
-        (ColumnDraft("c", "INTEGER", "category", values="1\n2", never=True, default="2"),
-         Category([1, 2], missing=False, default=2)),
-        (ColumnDraft("c", "TEXT", "text", never=True, default="none"), Text(missing=False, default="none")),
-    ]  # fmt: skip
-    for declared, column in made:
-        assert declared.column() == column, declared.problem
-    for wrong in (
-        ColumnDraft("c", "INT", "int", "0", "9", never=True, default="40"),
-        ColumnDraft("c", "INT", "int", "0", "9", never=True, default="x"),
-        ColumnDraft("c", "INT", "int", "0", "9", default="4"),
-        ColumnDraft("c", "BOOL", "bool", never=True, default="yes"),
-    ):
-        assert wrong.column() is None
-        assert wrong.problem
-
-
 def test_the_number_of_rows_may_be_left_to_a_choice() -> None:
     """Who writes "auto" is told what that costs, and the API is told so."""
     told = draft(rows="auto")
@@ -244,3 +165,105 @@ def test_an_anchor_is_named_on_the_page_and_reaches_the_dataset(tmp_path: Path) 
         for form in (told, GIVEN):
             visitor.send("/register", **form)
         assert [found.anchor for found in declared] == [tmp_path / "anchors" / "f.anchor", None]
+
+
+TABLES = {
+    "file": ["people.csv", "stays.csv", "regions.csv"], "name": "clinic", "columns": "6", "tables": "3",
+    "n0": "pid", "t0": "text", "k0": "skip", "n1": "age", "t1": "text", "k1": "int", "a1": "0", "b1": "120",
+    "n2": "pid", "t2": "text", "k2": "skip", "g2": "1", "n3": "days", "t3": "text", "k3": "int", "a3": "0", "b3": "9",
+    "g3": "1", "n4": "code", "t4": "text", "k4": "int", "a4": "0", "b4": "9", "g4": "2",
+    "n5": "junk", "t5": "text", "k5": "skip", "g5": "2",
+    "T0": "people", "F0": "people.csv", "K0": "pid", "T1": "stays", "F1": "stays.csv", "T2": "regions",
+    "F2": "regions.csv", "P2": "yes", "K2": "code", "person": "pid", "rows": "2",
+}  # fmt: skip
+
+
+def of_tables(**more: object) -> RegistrationDraft:
+    told = TABLES | more
+    pairs = [(name, each) for name, value in told.items() for each in (value if isinstance(value, list) else [value])]
+    return RegistrationDraft.of(Fields(pairs))
+
+
+def test_several_files_are_tables_of_one_registration() -> None:
+    """Each with its file, columns, key and whether it is public, on every step; one without a column is left out."""
+    found = of_tables()
+    assert found.reach("review") == "review"
+    tables = found.body()["tables"]
+    assert {name: sorted(table) for name, table in tables.items()} == {
+        "people": ["columns", "file", "key", "public"], "stays": ["columns", "file", "public"],
+        "regions": ["columns", "file", "key", "public"],
+    }  # fmt: skip
+    assert (tables["regions"]["public"], list(tables["regions"]["columns"])) == (True, ["code"])
+    assert not found.body().keys() & {"file", "columns", "size"}
+    again = RegistrationDraft.of(Fields(found.hidden("review")))
+    assert again.body() == found.body()
+    assert list(of_tables(k3="skip").body()["tables"]) == ["people", "regions"]
+    assert of_tables(T1="people").reach("review") == "columns"
+    assert of_tables(k1="skip", k3="skip").warnings() == ["All of these tables are public: there is nobody to protect."]
+
+
+def clinic(folder: Path) -> None:
+    (folder / "people.csv").write_text("pid,age\na,41\nb,130\n", encoding="utf-8")
+    (folder / "stays.csv").write_text("pid,days\na,3\na,4\na,5\n,1\n", encoding="utf-8")
+    (folder / "regions.csv").write_text("code,junk\n1,x\n2,y\n", encoding="utf-8")
+
+
+def test_an_owner_is_shown_how_the_rows_fit_before_registering_SR28(tmp_path: Path) -> None:
+    """Exact counts on the page when they are asked for, of every table; carried by no form, and noted as a look.
+
+    Control: the step without counting has none, and leaves no note.
+    """
+    with Visitor(Office(tmp_path, survey=survey())) as visitor:
+        visitor.sign_in("owner")
+        clinic(tmp_path)
+        plain = shown(visitor.send("/register/check", **TABLES))
+        assert "Count now" in plain.words
+        assert not list(tmp_path.glob("*.looked"))
+        reply = visitor.send("/register/check?count=yes", **TABLES)
+        page = shown(reply)
+        for said in (
+            "not to be published",
+            "people : 2 rows of 2 persons",
+            "stays : 4 rows of 1 person",
+            "as pid names nobody: 1 row.",
+        ):
+            assert said in page.words
+        assert "of 1 person with more than the 2 that are kept of each: 1 row." in page.words
+        assert [path.name for path in tmp_path.glob("*.looked")] == ["people.looked"]
+        sent = [given for tag, given in page.tags if tag == "input"]
+        assert not [
+            given for given in sent if given.get("name", "") not in dict(of_tables().hidden("check")) | {"form": 1}
+        ]
+
+
+@pytest.mark.parametrize("who", ["analyst", "auditor"])
+def test_nobody_else_comes_to_the_counts_T33(tmp_path: Path, who: str) -> None:
+    """Neither by the console's step nor by the API; control: the owner does, in the test above."""
+    with Visitor(Office(tmp_path, survey=survey())) as visitor:
+        visitor.sign_in(who)
+        clinic(tmp_path)
+        for path in ("/register/check?count=yes", "/register/check"):
+            reply = visitor.send(path, **TABLES)
+            assert reply.status_code == 404
+            assert "rows of" not in shown(reply).words
+        headers = {"Authorization": f"Bearer {visitor.office.tokens[who]}"}
+        found = visitor.request("POST", "/v1/check", json=of_tables().body(), headers=headers)
+        assert found.status_code == 403
+        assert not list(tmp_path.glob("*.looked"))
+
+
+def test_ticked_files_are_looked_at_each_and_registered_as_tables(tmp_path: Path) -> None:
+    """From the first page to the API's body; an age of a CSV file is a whole number, an unknown one is chosen."""
+    with Visitor(Office(tmp_path, survey=survey())) as visitor:
+        visitor.sign_in("owner")
+        clinic(tmp_path)
+        files = {"file": TABLES["file"], "name": "clinic"}
+        page = visitor.send("/register/columns?look=yes", **files)
+        assert "Table people" in shown(page).words
+        chosen = {given["value"] for tag, given in shown(page).tags if tag == "option" and "selected" in given}
+        assert {"int", "skip", ""} <= chosen
+        declared = []
+        visitor.office.hold = lambda told: declared.append(told) or True
+        assert "clinic is registered" in shown(visitor.send("/register", **TABLES)).words
+        assert [table.facts.schema.table for table in declared[0].tables] == ["people", "stays", "regions"]
+        assert [table.facts.public for table in declared[0].tables] == [False, False, True]

@@ -89,6 +89,7 @@ def _page(
     return visit.page(
         "ask.html",
         facts=known,
+        tables=known.every,
         sql=fields.get("sql", ""),
         by=fields.text("by") or "price",
         width=fields.text("width"),

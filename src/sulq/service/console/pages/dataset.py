@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sulq.language.facts import Facts, TableFacts
+from sulq.language.facts import Facts
 from sulq.service.console.api import Refusal, Tree, at
 from sulq.service.console.guard import Fields
 from sulq.service.console.page import page
@@ -44,7 +44,7 @@ async def about(visit: Visit) -> Response:
     return visit.page(
         "about.html",
         facts=known,
-        tables=known.tables or (TableFacts(known.schema),),
+        tables=known.every,
         promise=words.guarantee(known.unit, known.budget),
         left=_left(known),
         examples=examples(known),
@@ -70,6 +70,9 @@ def examples(known: Facts) -> list[tuple[str, str]]:
     if group and value:
         mean = f"SELECT {_quoted(group)}, AVG({_quoted(value)})\nFROM {table}\nGROUP BY {_quoted(group)}"
         found.append((f"The average {value} for each {group}", mean))
+    for other in known.every[1:]:
+        rows = f"SELECT COUNT(*) FROM {_quoted(other.schema.table)}"  # noqa: S608 - likewise
+        found += [] if other.public else [(f"How many rows of {other.schema.table}", rows)]
     return found
 
 

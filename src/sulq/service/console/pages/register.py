@@ -1,32 +1,38 @@
-"""Registering a dataset, step by step: file, columns, whom to protect, budget, a last look.
+"""Registering a dataset, step by step: files, columns, whom to protect, budget, how the rows fit, a last look.
 
-What its owner said so far is read from the form's fields and checked step by step. Kinds are suggested
-from the types of the file's schema and from nothing else; bounds are asked for, since a bound read off
-the data would give its extremes away (T21).
+What its owner said so far is read from the form's fields and checked step by step. Counts over the rows are shown once,
+to the owner who asks for them, and no step carries them (SR28).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeVar, cast
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, cast
 
 from starlette.responses import Response
 
 from sulq.answers import wire
 from sulq.errors import SulqError
-from sulq.language.domain import Bool, Category, Column, Date, Int, Real, Schema, Text, Timestamp
+from sulq.language.domain import Column, Schema
 from sulq.language.facts import MUCH, Facts
 from sulq.language.privacy import DELTA_SHARES, Budget, Epsilon, EpsilonDelta, Loss, Rho, Unit, delta_share_of
 from sulq.language.rows_choice import AUTO, AutoUnit, DeclaredUnit
 from sulq.service.console.api import Refusal, Tree, at
 from sulq.service.console.guard import Fields
+from sulq.service.console.pages.table_draft import (
+    KINDS,
+    ColumnDraft,
+    TableDraft,
+    looked_tables,
+    message,
+    number,
+    whole,
+)
 from sulq.service.console.views import words
 from sulq.service.console.visit import Visit, place
 
-T = TypeVar("T")
-
-STEPS: Final = ("file", "columns", "unit", "budget", "review")
+STEPS: Final = ("file", "columns", "unit", "budget", "check", "review")
 STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms, and what these say at first
     "file": {"file": "", "several": "", "name": ""},
     "unit": {"whose": "column", "person": "", "rows": "1", "neighbors": "add_remove", "fold": ""},
@@ -35,89 +41,16 @@ STEP_FIELDS: Final = {  # of the steps but `columns`: the fields of their forms,
 }
 VERBATIM: Final = ("file", "several", "person")  # names of files and of columns keep their blanks
 MAX_COLUMNS: Final = 3000
-KINDS: Final = {
-    "skip": "leave out: nobody can ask about it",
-    "int": "whole number",
-    "real": "number",
-    "bool": "true or false",
-    "category": "one of a list",
-    "date": "date",
-    "timestamp": "date and time",
-    "text": "text",
-}
-COUNTS_AS: Final = "What a missing cell counts as"
+MAX_TABLES: Final = 200
 MAX_USUAL_EPSILON: Final = 5  # one past this is worth a second thought
-_TYPES: Final = (
-    (("bool",), "bool"),
-    (("timestamp", "datetime"), "timestamp"),
-    (("date",), "date"),
-    (("uint", "int", "long", "short"), "int"),
-    (("float", "double", "decimal", "real", "numeric"), "real"),
-    (("str", "varchar", "text", "utf8", "char", "enum", "dictionary"), "category"),
-)
-_LETTERS: Final = {"t": "type", "a": "low", "b": "high", "d": "default", "l": "longest"}  # of a column's plain fields
 TITLES = {
     "file": "The file",
     "columns": "Its columns",
     "unit": "Whom to protect",
     "budget": "The budget",
+    "check": "How the rows fit",
     "review": "A last look",
 }
-
-
-def suggested(kind: str) -> str:
-    """The kind a column's type suggests."""
-    low = kind.lower()
-    return next((found for starts, found in _TYPES if any(start in low for start in starts)), "skip")
-
-
-@dataclass(slots=True)
-class ColumnDraft:
-    """One column of the file as the form has it."""
-
-    name: str
-    type: str
-    kind: str
-    low: str = ""
-    high: str = ""
-    values: str = ""
-    never: bool = False  # missing
-    default: str = ""
-    problem: str = ""
-    longest: str = ""  # of a text
-
-    @classmethod
-    def of(cls, fields: Fields, i: int) -> ColumnDraft:
-        """The i-th column of a form."""
-        texts = {name: fields.text(f"{letter}{i}") for letter, name in _LETTERS.items()}
-        values = fields.get(f"v{i}", "").replace("\r\n", "\n")
-        kind, never = fields.text(f"k{i}") or "skip", fields.text(f"m{i}") == "never"
-        return cls(fields.get(f"n{i}", ""), kind=kind, values=values, never=never, **texts)
-
-    def hidden(self, i: int, step: str) -> list[tuple[str, str]]:
-        """What was said of the i-th column, for the form of a step to carry."""
-        found = [("n", self.name), ("t", self.type)]
-        if step != "columns":
-            found += [("k", self.kind), ("a", self.low), ("b", self.high), ("v", self.values)]
-            found += [("m", "never" if self.never else ""), ("d", self.default)]
-            found += [("l", self.longest)] if self.longest else []
-        return [(f"{letter}{i}", value) for letter, value in found]
-
-    def column(self) -> Column | None:
-        """The declaration, or None where it is left out or not yet right (`problem` says why)."""
-        self.problem = ""
-        make = _MAKE.get(self.kind)
-        if make is None:
-            return None
-        try:
-            made = make(self)
-            default = _DEFAULT[self.kind](self.default, COUNTS_AS) if self.default else None
-            if isinstance(made, Category) and isinstance(made.values[0], int) and default is not None:
-                default = _whole(self.default, COUNTS_AS)
-            return replace(made, missing=not self.never, default=default)
-        except (SulqError, ValueError) as error:
-            self.problem = _message(error)
-        return None
 
 
 @dataclass(slots=True)
@@ -142,17 +75,25 @@ class RegistrationDraft:
     size: str
     synthetic: str  # "yes" or ""
     anchor: str  # a file's name; "" where the ledger has none
+    files: tuple[str, ...] = ()  # those that were chosen: more than one are tables of their own
+    tables: list[TableDraft] = field(default_factory=list)  # none but of several
     problems: dict[str, str] = field(init=False, default_factory=dict)
 
     @classmethod
     def of(cls, fields: Fields) -> RegistrationDraft:
         """From a form of any step."""
-        count = fields.text("columns")
-        several = range(min(int(count), MAX_COLUMNS) if count.isdecimal() else 0)
+        columns = [ColumnDraft.of(fields, i) for i in range(_count(fields, "columns", MAX_COLUMNS))]
+        tables = [TableDraft.of(fields, j) for j in range(_count(fields, "tables", MAX_TABLES))]
         usual = {name: text for step in STEP_FIELDS.values() for name, text in step.items()}
         said = {name: fields.text(name) or text for name, text in usual.items()}
         said |= {name: fields.get(name, "") for name in VERBATIM}
-        return cls([ColumnDraft.of(fields, i) for i in several], **said)
+        files = tuple(dict.fromkeys(file for file in fields.all("file") if file))
+        said["file"] = files[0] if files else ""
+        return cls(columns, **said, files=files, tables=tables)
+
+    def take(self, tables: list[TableDraft], columns: list[ColumnDraft]) -> None:
+        """Take what files were found to hold; one table has no words of its own."""
+        self.columns, self.tables = columns, tables if len(tables) > 1 else []
 
     @property
     def data(self) -> str | list[str]:
@@ -165,6 +106,11 @@ class RegistrationDraft:
         said = {known: [(name, getattr(self, name)) for name in names] for known, names in STEP_FIELDS.items()}
         said["columns"] = [("columns", str(len(self.columns)))] if self.columns else []
         said["columns"] += [pair for i, one in enumerate(self.columns) for pair in one.hidden(i, step)]
+        said["file"] += [("file", other) for other in self.files[1:]]
+        if self.tables:
+            said["columns"].append(("tables", str(len(self.tables))))
+        if self.tables and step != "columns":
+            said["columns"] += [pair for j, table in enumerate(self.tables) for pair in table.hidden(j)]
         carried = [known for known in STEPS if known in said and (known != step or known == "columns")]
         return [pair for known in carried for pair in said[known]]
 
@@ -176,13 +122,16 @@ class RegistrationDraft:
                 return known
         return step
 
-    def declared(self) -> dict[str, Column] | None:
-        """Every column that is not left out, if all are right."""
-        found: dict[str, Column] = {}
+    def declared(self) -> dict[str, dict[str, Column]] | None:
+        """By tables every column that is not left out, if all are right; a table without one is left out too."""
+        found: dict[str, dict[str, Column]] = {}
         for one in self.columns:
             column = one.column()
             if column is not None:
-                found[one.name] = column
+                found.setdefault(self.table_of(one), {})[one.name] = column
+        if len({table.name for table in self.tables}) < len(self.tables):
+            self.problems["columns"] = "Each table has a name of its own."
+            return None
         if any(one.problem for one in self.columns):
             self.problems["columns"] = "Some columns are not right yet; each says what is missing."
             return None
@@ -191,6 +140,10 @@ class RegistrationDraft:
             return None
         return found
 
+    def table_of(self, one: ColumnDraft) -> str:
+        """The name of a column's table."""
+        return self.tables[one.table].name if one.table < len(self.tables) else self.name or "data"
+
     def unit(self) -> Unit | None:
         """Whom an answer hides."""
         try:
@@ -198,10 +151,10 @@ class RegistrationDraft:
                 return Unit(neighbors=self.neighbors)  # type: ignore[arg-type]  # refused if it is none
             if self.person not in [one.name for one in self.columns]:
                 raise ValueError("Choose the column that says whose row it is.")
-            rows: int | Literal["auto"] = "auto" if self.rows == AUTO else _whole(self.rows, "The number of rows")
+            rows: int | Literal["auto"] = "auto" if self.rows == AUTO else whole(self.rows, "The number of rows")
             return DeclaredUnit(self.person, rows, self.neighbors, self.fold or None)  # type: ignore[arg-type]  # likewise
         except (SulqError, ValueError) as error:
-            self.problems["unit"] = _message(error)
+            self.problems["unit"] = message(error)
             return None
 
     def budget(self) -> Budget | None:
@@ -210,23 +163,23 @@ class RegistrationDraft:
             self.count()
             self.shares()
             if self.way == "rho":
-                return Rho(_number(self.rho, "rho"))
-            epsilon = _number(self.epsilon, "epsilon")
-            found = EpsilonDelta(epsilon, _number(self.delta, "delta")) if self.way == "both" else Epsilon(epsilon)
+                return Rho(number(self.rho, "rho"))
+            epsilon = number(self.epsilon, "epsilon")
+            found = EpsilonDelta(epsilon, number(self.delta, "delta")) if self.way == "both" else Epsilon(epsilon)
             found.exact  # noqa: B018 - refuses what is no budget
         except (SulqError, ValueError) as error:
-            self.problems["budget"] = _message(error)
+            self.problems["budget"] = message(error)
             return None
         return found
 
     def count(self) -> int | None:
         """The declared number of rows, if it may be known."""
-        return _whole(self.size, "The number of rows") if self.size else None
+        return whole(self.size, "The number of rows") if self.size and not self.tables else None
 
     def shares(self) -> dict[str, float]:
         """The parts of delta that the owner sets, if there is a delta, by their names."""
         said = {name: getattr(self, name) for name in DELTA_SHARES if self.way == "both"}
-        found = {name: _number(text, name) for name, text in said.items() if text}
+        found = {name: number(text, name) for name, text in said.items() if text}
         for name, part in found.items():
             delta_share_of(name, part)
         return found
@@ -236,7 +189,11 @@ class RegistrationDraft:
         columns, unit, budget = self.declared(), self.unit(), self.budget()
         if columns is None or unit is None or budget is None:
             return []
-        schema = Schema(self.name or "data", tuple(columns.items()))
+        public = {table.name for table in self.tables if table.public}
+        private = {name: told for name, told in columns.items() if name not in public}
+        if not private:
+            return ["All of these tables are public: there is nobody to protect."]
+        schema = Schema(*next((name, tuple(told.items())) for name, told in private.items()))
         facts = Facts(schema, unit, budget, cast("Loss", budget), cast("Loss", budget), self.count())
         found = [f"{caution[0].upper()}{caution[1:]}." for caution in facts.cautions]
         if isinstance(budget, (Epsilon, EpsilonDelta)) and MAX_USUAL_EPSILON < float(budget.amount) <= MUCH:
@@ -251,17 +208,15 @@ class RegistrationDraft:
             found.append(f"{part}; the number of rows is chosen from it, of at most {unit.rows:,}, and fixed for ever.")
         if unit.column is None:
             found.append("Each row is taken for a person of its own. If anyone may have two rows, they are not hidden.")
-        if unit.column is not None and unit.column in columns:
+        if unit.column is not None and any(unit.column in told for told in private.values()):
             found.append(f"The person's own column {unit.column!r} can be asked about; leave it out unless it must be.")
         return found
 
     def body(self) -> Tree:
         """The registration as the API takes it."""
-        columns, unit, budget = self.declared(), self.unit(), self.budget()
-        body: dict[str, object] = {
+        unit, budget = self.unit(), self.budget()
+        body: dict[str, object] = self._parts() | {
             "name": self.name,
-            "file": self.data,
-            "columns": {name: wire.to_json(column) for name, column in (columns or {}).items()},
             "unit": wire.to_json(unit),
             "budget": wire.to_json(budget),
             "synthetic": self.synthetic == "yes",
@@ -272,68 +227,20 @@ class RegistrationDraft:
             body["anchor"] = self.anchor
         return body | self.shares()
 
-
-def looked(tree: Tree) -> list[ColumnDraft]:
-    """Columns as the API's look at a file names them: names and types, no value."""
-    return [ColumnDraft(item["name"], item["type"], suggested(item["type"])) for item in tree["columns"]]
-
-
-def _message(error: Exception) -> str:
-    return error.message if isinstance(error, SulqError) else str(error)
-
-
-def _whole(text: str, what: str) -> int:
-    plain = text.replace(",", "").replace("_", "").replace(" ", "")
-    if not plain.lstrip("-").isdecimal() or len(plain) > 18:
-        raise ValueError(f"{what} is a whole number.")
-    return int(plain)
+    def _parts(self) -> dict[str, object]:
+        """The table, or those of several of which a column is declared."""
+        told = {
+            table: {name: wire.to_json(column) for name, column in columns.items()}
+            for table, columns in (self.declared() or {}).items()
+        }
+        if not self.tables:
+            return {"file": self.data, "columns": next(iter(told.values()), {})}
+        return {"tables": {table.name: table.body(told[table.name]) for table in self.tables if table.name in told}}
 
 
-def _number(text: str, what: str) -> float:
-    try:
-        return float(text.replace(",", "").replace("_", ""))
-    except ValueError:
-        raise ValueError(f"{what} is a number, such as 1.5.") from None
-
-
-def _truth(text: str, what: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError(f"{what} is true or false.")
-    return text.lower() == "true"
-
-
-def _text(text: str, _: str) -> str:
-    return text
-
-
-def _ends(one: ColumnDraft, read: Callable[[str, str], T]) -> tuple[T, T]:
-    if not one.low or not one.high:
-        raise ValueError("Give the lowest and the highest value it may have; cells outside are clamped.")
-    return read(one.low, "The lowest"), read(one.high, "The highest")
-
-
-def _category(one: ColumnDraft) -> Column:
-    values = [line.strip() for line in one.values.split("\n") if line.strip()]
-    if not values:
-        raise ValueError("List the values it may have, one on each line; others count as missing.")
-    whole = suggested(one.type) == "int" and all(value.lstrip("-").isdecimal() for value in values)
-    return Category(tuple(int(value) for value in values) if whole else tuple(values))
-
-
-_DEFAULT: Final[dict[str, Callable[[str, str], int | float | bool | str]]] = {
-    "int": _whole,
-    "real": _number,
-    "bool": _truth,
-} | dict.fromkeys(("category", "date", "timestamp", "text"), _text)
-_MAKE: Final[dict[str, Callable[[ColumnDraft], Column]]] = {
-    "int": lambda one: Int(*_ends(one, _whole)),
-    "real": lambda one: Real(*_ends(one, _number)),
-    "bool": lambda _: Bool(),
-    "category": _category,
-    "date": lambda one: Date(*_ends(one, _text)),
-    "timestamp": lambda one: Timestamp(*_ends(one, _text)),
-    "text": lambda one: Text(_whole(one.longest, "The longest")) if one.longest else Text(),
-}
+def _count(fields: Fields, name: str, most: int) -> int:
+    text = fields.text(name)
+    return min(int(text), most) if text.isdecimal() and len(text) < 9 else 0
 
 
 async def begin(visit: Visit) -> Response:
@@ -351,10 +258,19 @@ async def step(visit: Visit) -> Response:
         return await _step(visit, draft, "file")
     if not draft.columns or visit.request.query_params.get("look"):
         try:
-            draft.columns = looked(await visit.api.post(at("look"), {"file": draft.data}))
+            several = draft.files if len(draft.files) > 1 and not draft.several.strip() else (draft.data,)
+            looks = [(file, await visit.api.post(at("look"), {"file": file})) for file in several]
+            draft.take(*looked_tables([(file if isinstance(file, str) else "", look) for file, look in looks]))
         except Refusal as refusal:
             return await _step(visit, draft, "file", refusal=refusal)
-    return await _step(visit, draft, draft.reach(wanted))
+    reached = draft.reach(wanted)
+    if reached == "check" and visit.request.query_params.get("count"):
+        try:
+            report = await visit.api.post(at("check"), draft.body())
+        except Refusal as refusal:
+            return await _step(visit, draft, "check", refusal=refusal)
+        return await _step(visit, draft, "check", report=report)
+    return await _step(visit, draft, reached)
 
 
 async def register(visit: Visit) -> Response:
@@ -371,10 +287,17 @@ async def register(visit: Visit) -> Response:
     return visit.page("registered.html", name=draft.name, place=place(draft.name), choice=choice)
 
 
-async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: Refusal | None = None) -> Response:
+async def _step(
+    visit: Visit,
+    draft: RegistrationDraft,
+    name: str,
+    *,
+    refusal: Refusal | None = None,
+    report: Tree | None = None,
+) -> Response:
     files = (await visit.api.post(at("look"), {}))["files"] if name == "file" else []
     problem = draft.problems.get(name, "")
-    reviewed: dict[str, object] = {"declared": {}, "unit": None, "budget": None, "shares": {}, "warnings": []}
+    reviewed: dict[str, Any] = {"declared": {}, "unit": None, "budget": None, "shares": {}, "warnings": []}
     if name == "review":
         reviewed = {
             "declared": draft.declared() or {},
@@ -383,7 +306,7 @@ async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: R
             "shares": draft.shares(),
             "warnings": draft.warnings(),
         }
-        reviewed["promise"] = words.guarantee(reviewed["unit"], reviewed["budget"])  # type: ignore[arg-type]
+        reviewed["promise"] = words.guarantee(reviewed["unit"], reviewed["budget"])
     return visit.page(
         f"register_{name}.html",
         400 if problem else 200,
@@ -394,6 +317,7 @@ async def _step(visit: Visit, draft: RegistrationDraft, name: str, *, refusal: R
         hidden=draft.hidden(name),
         files=files,
         kinds=KINDS,
+        report=report,
         problem=problem,
         refusal=refusal,
         **reviewed,

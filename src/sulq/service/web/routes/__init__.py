@@ -46,6 +46,7 @@ ROUTES: Final[tuple[tuple[str, str, Callable[..., Any], str, Documented], ...]] 
     ),
     ("DELETE", ONE, registry.withdraw, "datasets", _EMPTY),
     ("POST", "/look", registry.look, "datasets", Documented(registry.LookReply, registry.LookBody)),
+    ("POST", "/check", registry.check, "datasets", Documented(registry.CheckReply, registry.RegisterBody)),
     ("POST", f"{ONE}/ask", asking.ask, "asking", Documented(asking.AskReply, asking.AskBody, OF_A_DEBIT)),
     ("POST", f"{ONE}/foresee", asking.foresee, "asking", Documented(asking.ForeseeReply, asking.ForeseeBody)),
     ("POST", f"{ONE}/sql", asking.sql, "asking", Documented(asking.SqlReply, asking.SqlBody, OF_A_DEBIT)),

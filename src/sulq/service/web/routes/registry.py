@@ -123,6 +123,12 @@ class RegisterReply(BaseModel):
     choice: Tree | None = None
 
 
+class CheckReply(BaseModel):
+    """Of each table its rows by whose they are, and each column's cells by how they are read."""
+
+    tables: list[Tree]
+
+
 class LookReply(BaseModel):
     """Names and types of a file's columns, or the files there are; no value, no count."""
 
@@ -149,6 +155,16 @@ async def withdraw(name: str, caller: Asker) -> Response:
     """Take away a dataset that was registered over HTTP; its data and its ledger stay (owner)."""
     await caller.ask("withdraw", dataset=name)
     return Response(status_code=204)
+
+
+async def check(caller: Asker) -> Json:
+    """How declarations fit the rows that are about to be registered: exact counts, not to be published (owner).
+
+    The body is that of a registration. That the owner looked is noted beside the ledger: what is declared otherwise
+    afterwards is shown to analysts as declared after looking.
+    """
+    body = await caller.body(RegisterBody, large=True)
+    return await caller.reply("check", body.model_dump(exclude_none=True))
 
 
 async def look(caller: Asker) -> Json:
