@@ -5,19 +5,18 @@ from __future__ import annotations
 import html
 import importlib
 import itertools
-import json
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain, Reading
+from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
 from sulq.answers.released import Released
+from sulq.answers.sampling import AnyReading, Sampling, deviation_of, sampled, words
 from sulq.errors import SetupError
 from sulq.kernel.ledger.chain import Receipt
 from sulq.language.kinds import Floats, Truths
@@ -47,7 +46,7 @@ class Answer:
     """
 
     released: Released
-    reading: Reading
+    reading: AnyReading
     keys: tuple[tuple[str, tuple[object, ...]], ...]  # name and labels of each key
     columns: tuple[str, ...]
     spent: Loss
@@ -62,13 +61,16 @@ class Answer:
     total: Loss | None = None
     pairs: bool = False  # the two keys have the same labels, and the cells are the pairs of different ones
     clips: Clips = field(default=(), metadata={"wire": "set"})  # of bounds="auto": a value's name, from where, to where
+    sampling: float = field(
+        default=0.0, metadata={"wire": "set"}
+    )  # 0: intervals count noise alone; else `deviation_of`
 
     @property
     def bounds(self) -> dict[str, tuple[float | int, float | int]]:
         """To where each value was clipped that `bounds="auto"` searched for; empty for any other ask."""
         return {name: (low, high) for name, low, high in self.clips}
 
-    def read(self, reading: Reading, columns: tuple[str, ...], *, square: bool = False) -> Answer:
+    def read(self, reading: AnyReading, columns: tuple[str, ...], *, square: bool = False) -> Answer:
         """The same release read as another statistic; free."""
         return replace(self, reading=reading, columns=columns, square=square)
 
@@ -87,8 +89,21 @@ class Answer:
         """Which groups may have no rows, and so not the statistic."""
         return unknown(self.reading if self.keys else None, self.released)
 
-    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
-        """How far off: within this except with probability beta, for each cell or for all at once."""
+    def with_sampling(self, sampling: Sampling = "people") -> Answer:
+        """The same answer with intervals that count the sampling of a larger population beside the noise; free."""
+        if sampling is False:
+            return self
+        factor = deviation_of(sampling, self.unit)
+        sampled(self.reading, self.released, 0.05, factor=factor)  # or it is refused
+        return replace(self, sampling=factor, notes=(*words([self.reading], sampling, self.unit), *self.notes))
+
+    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False, sampling: Sampling = False) -> Value:
+        """How far off: within this except with probability beta, for each cell or for all at once.
+
+        `sampling`: off the statistic of a larger population, as `interval` has it.
+        """
+        if sampling is not False:
+            return self.with_sampling(sampling).accuracy(beta, simultaneous=simultaneous)
         low, high = self._interval(beta, simultaneous=simultaneous)
         if isinstance(self.reading, (FirstAbove, Placed)):
             return self.reading.reach(self.released, beta)
@@ -96,8 +111,16 @@ class Answer:
         away = np.where(np.isnan(value), high - low, np.maximum(high - value, value - low))
         return self._shape(away, whole=False)
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Value, Value]:
-        """From where to where, at a level of confidence."""
+    def interval(
+        self, level: float = 0.95, *, simultaneous: bool = False, sampling: Sampling = False
+    ) -> tuple[Value, Value]:
+        """From where to where, at a level of confidence.
+
+        `sampling`: False: the statistic of the declared table, so noise alone. True: that of a larger population of
+        which the people are an independent sample; "rows": of which the rows are.
+        """
+        if sampling is not False:
+            return self.with_sampling(sampling).interval(level, simultaneous=simultaneous)
         low, high = self._interval(beta_beside(level), simultaneous=simultaneous)
         return self._shape(low, whole=False), self._shape(high, whole=False)
 
@@ -106,9 +129,12 @@ class Answer:
         if simultaneous:
             # Noise is independent over cells and columns: (1 - b)^draws = 1 - beta.
             draws = self.released.draws if isinstance(self.reading, Plain) else self.released.cells * len(self.columns)
-            exact = isinstance(self.reading, Plain)
+            exact = isinstance(self.reading, Plain) and not self.sampling
             beta = float(-np.expm1(np.log1p(-beta) / draws)) if exact else beta / draws
-        low, high = self.reading.interval(self.released, beta)
+        if self.sampling:
+            low, high = sampled(self.reading, self.released, beta, factor=self.sampling)
+        else:
+            low, high = self.reading.interval(self.released, beta)
         nothing = self._unknown()[:, None]
         if isinstance(self.reading, Counted) and nothing.any():
             least, most = self.reading.bounds()
@@ -403,45 +429,4 @@ def _said(value: Cell) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-__all__ = ["DOMAIN", "Receipt", "SignedReceipt"]
-
-DOMAIN: Final = b"sulq receipt 1\0"  # what is signed as a receipt is good for nothing else
-
-
-@dataclass(frozen=True, slots=True)
-class SignedReceipt:
-    """A receipt to keep: what one debit's entry says, signed by its ledger.
-
-    Whoever has the ledger's public key can check it with nothing else at hand
-    (`sulq ledger check`), and with the ledger that the entry is still there (T60).
-    """
-
-    space: str  # the person space whose ledger signed it
-    seq: int
-    entry: str  # the hash that chains the entry to all before it
-    plan: str  # digest of the plan that was paid for
-    question: str  # digest of the question and its price
-    epsilon: Fraction | None  # what it cost, as the event says
-    rho: Fraction
-    key_delta: Fraction
-    queries: int
-    analyst: str
-    time: str  # as the curator's clock showed it
-    public_key: str
-    signature: str = ""
-
-    @property
-    def message(self) -> bytes:
-        """The bytes that are signed: every field but the signature, in one order and one spelling."""
-        fields = [
-            self.space, self.seq, self.entry, self.plan, self.question,
-            None if self.epsilon is None else str(self.epsilon), str(self.rho), str(self.key_delta), self.queries,
-            self.analyst, self.time, self.public_key,
-        ]  # fmt: skip
-        return DOMAIN + json.dumps(fields, separators=(",", ":")).encode()
-
-    def __str__(self) -> str:
-        cost = f"rho {float(self.rho):.6g}" if self.epsilon is None else f"epsilon {float(self.epsilon):.6g}"
-        cost = f"{self.queries} queries" if self.queries else cost
-        who = f" by {self.analyst}" if self.analyst else ""
-        return f"entry {self.seq} ({self.entry[:12]}) of person space {self.space}: {cost}{who} at {self.time}"
+__all__ = ["Receipt"]  # the kernel's, passed on

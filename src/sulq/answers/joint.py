@@ -38,9 +38,13 @@ def _radius(columns: tuple[Noise, ...], weights: tuple[float, ...], beta: float)
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """A weighted sum of a cell's columns: a count or a sum from the parts a mean was asked in."""
+    """A weighted sum of a cell's columns: a count or a sum from the parts a mean was asked in.
+
+    `squares`: the weights of the sum of squares of what is summed, or of a bound on it; none where it is not known.
+    """
 
     weights: tuple[Fraction, ...]
+    squares: tuple[Fraction, ...] = ()
 
     def value(self, released: Released) -> Floats:
         """The weighted sum of the released columns."""

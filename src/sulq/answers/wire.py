@@ -24,12 +24,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sulq.answers.answer import Answer, Answers, Receipt, SignedReceipt
+from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import Estimated, Reading
+from sulq.answers.joint import WeightedSum
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import Bed
+from sulq.answers.receipt import SignedReceipt
 from sulq.answers.released import Noise, Released
+from sulq.answers.sampling import READINGS as SAMPLED
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
 from sulq.language.estimator import DECLARATIONS, Estimator
@@ -344,7 +347,7 @@ LAWS: Final = typing.get_args(Law)
 HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 PLANS: Final = (Block, Facts, Heavy, Key, Part, Plan, Schema, TableFacts, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 # Estimates from reports are read where the reports are, and travel in no answer.
-READINGS: Final = tuple(cls for cls in typing.get_args(Reading) if cls is not Estimated)
+READINGS: Final = (*(cls for cls in typing.get_args(Reading) if cls is not Estimated), *SAMPLED, WeightedSum)
 ANSWERS: Final = (Answer, Answers, Bed, BudgetLeft, Noise, Released, *READINGS)
 
 KINDS: Final[dict[str, type]] = {

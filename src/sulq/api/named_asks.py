@@ -14,10 +14,11 @@ from typing import Literal, cast
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
-from sulq.answers.estimators import Plain, Reading
+from sulq.answers.estimators import Reading
 from sulq.answers.law_choice import LawName, nearest
 from sulq.answers.oracle import ColumnChoice, Oracle, chosen
 from sulq.answers.plan import Plan
+from sulq.answers.sampling import AnyReading, RowSum
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
 from sulq.api.questions import By, Keys, Pay, Where
@@ -139,7 +140,8 @@ class NamedAsks(SqlAsks, WholeTableAsks):
     ) -> Answer:
         """How many rows satisfy a condition."""
         question = Sums((Lit(1),), where, self._keys(by))
-        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
+        reading = questions.counted(self.facts, where, question.by)
+        return self._sums(question, "count", reading, Pay(spend, within, beta, at_most, fresh, law))
 
     def sum(
         self,
@@ -154,16 +156,24 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         fresh: bool = False,
         law: LawName | None = None,
         bounds: Bounds | None = None,
+        sampling: bool = False,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing.
 
         `bounds`: "auto" searches for where the values lie, from the same spend, and sums values clipped to there.
+        `sampling`: the sum of squares is asked along, for what a population's sum is from such a sample.
         """
-        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
-        return bounded_ask(
-            self._oracle, (fn, where, partition), pay,
-            lambda item, paid: self._sums(questions.total(self.facts, item, where, partition), "sum", paid),
-        )  # fmt: skip
+        fn, partition, facts = named(value), self._keys(by), self.facts
+        pay = Pay(spend, within, beta, at_most, fresh, law, bounds, sampling)
+        samples = pay.samples
+
+        def ask(item: RowFn, paid: Pay) -> Answer:
+            if samples:
+                return self._read(lambda _: questions.sampled_total(facts, item, where, partition), paid, ("sum",))
+            question = questions.total(facts, item, where, partition)
+            return self._sums(question, "sum", questions.summed(facts, item, where, partition), paid)
+
+        return bounded_ask(self._oracle, (fn, where, partition), pay, ask)
 
     def histogram(
         self,
@@ -180,7 +190,8 @@ class NamedAsks(SqlAsks, WholeTableAsks):
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
         question = Sums((Lit(1),), where, (questions.binned(self.facts, named(value), bins),))
-        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
+        reading = questions.counted(self.facts, where, question.by)
+        return self._sums(question, "count", reading, Pay(spend, within, beta, at_most, fresh, law))
 
     def mean(
         self,
@@ -195,18 +206,23 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         fresh: bool = False,
         law: LawName | None = None,
         bounds: Bounds | None = None,
+        sampling: bool = False,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18).
 
         `bounds`: "auto" searches for where the values lie, from the same spend; the mean is of values clipped to there.
+        `sampling`: the spread is asked along, which tells how far a population's mean is from such a sample's.
         """
-        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
-        notes: tuple[str, ...] = ()
+        fn, partition = named(value), self._keys(by)
+        pay = Pay(spend, within, beta, at_most, fresh, law, bounds, sampling)
+        samples, notes = pay.samples, tuple[str, ...]()
         if within is not None and bounds is None:
             pay, notes = prices.mean(self._oracle, fn, where, partition, pay)
         facts = self.facts
 
         def ask(item: RowFn, pay: Pay) -> Answer:
+            if samples:
+                return self._read(lambda _: questions.sampled_mean(facts, item, where, partition), pay, ("mean",))
             return self._read(lambda paid: questions.mean(facts, item, where, partition, paid), pay, ("mean",))
 
         answer = bounded_ask(self._oracle, (fn, where, partition), pay, ask, mean=True)
@@ -222,9 +238,14 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        sampling: bool = False,
     ) -> Answer:
-        """The variance of a bounded number over the rows where it is present."""
-        return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=False)
+        """The variance of a bounded number over the rows where it is present.
+
+        `sampling`: half of the spend buys moments up to the fourth, which tell its sampling error.
+        """
+        pay = Pay(spend, fresh=fresh, law=law, sampling=sampling)
+        return self._spread(value, where, by, ddof, pay, root=False)
 
     def std(
         self,
@@ -236,9 +257,11 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
+        sampling: bool = False,
     ) -> Answer:
-        """The standard deviation of a bounded number over the rows where it is present."""
-        return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=True)
+        """The standard deviation of a bounded number over the rows where it is present; `sampling` as of `variance`."""
+        pay = Pay(spend, fresh=fresh, law=law, sampling=sampling)
+        return self._spread(value, where, by, ddof, pay, root=True)
 
     def covariance(
         self,
@@ -278,18 +301,20 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         fresh: bool = False,
         law: LawName | None = None,
         interval: bool = True,
+        sampling: bool = False,
     ) -> Answer:
         """Quantiles of a bounded number, as PERCENTILE_CONT does; several share one spend.
 
         One to three are chosen among the values of a public grid by rank, many are read from one tree of counts.
-        `interval=False`: no part of the spend buys an interval, and what is chosen is nearer.
+        `interval=False`: no part of the spend buys an interval, and what is chosen is nearer. `sampling`: all are read
+        from a tree of counts, which tells how far a population's quantile may be too.
         """
         fn, wanted = named(value), parts(q)
         stats = [Stat("quantile_cont", (fn,), q=part) for part in wanted]
         names = tuple(f"{float(part):g}" for part in wanted)
         return quantiles(
             self._oracle, fn, stats, names,
-            where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
+            where=where, by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval, sampling=sampling,
         )  # fmt: skip
 
     def median(
@@ -302,9 +327,12 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         fresh: bool = False,
         law: LawName | None = None,
         interval: bool = True,
+        sampling: bool = False,
     ) -> Answer:
         """The median of a bounded number."""
-        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval)
+        return self.quantile(
+            value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval, sampling=sampling
+        )
 
     def min(
         self,
@@ -358,7 +386,7 @@ class NamedAsks(SqlAsks, WholeTableAsks):
 
     def _read(
         self,
-        asked: Callable[[Loss | None], tuple[Sums, Reading]],
+        asked: Callable[[Loss | None], tuple[Sums, AnyReading]],
         pay: Pay,
         names: tuple[str, ...],
         *,
@@ -378,6 +406,8 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         facts, fn, partition = self.facts, named(value), self._keys(by)
 
         def asked(paid: Loss | None) -> tuple[Sums, Reading]:
+            if pay.samples:
+                return questions.sampled_spread(facts, fn, where, partition, root=root, ddof=ddof)
             return questions.spread(facts, fn, where, partition, paid, root=root, ddof=ddof)
 
         return self._read(asked, pay, ("std" if root else "variance",))
@@ -386,10 +416,10 @@ class NamedAsks(SqlAsks, WholeTableAsks):
         """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""
         return tuple(or_missing(fn, self.facts.schema) for fn in questions.keys(by))
 
-    def _sums(self, question: Sums, column: str, pay: Pay) -> Answer:
+    def _sums(self, question: Sums, column: str, reading: RowSum, pay: Pay) -> Answer:
         if pay.within is not None:
             pay = prices.sums(self._oracle, question, pay)
-        return self._answer(question, pay).read(Plain(), (column,))
+        return self._answer(question, pay).read(reading, (column,))
 
     def _extreme(self, value: object, name: str, where: Where, by: By, pay: Pay, *, interval: bool) -> Answer:
         fn = named(value)

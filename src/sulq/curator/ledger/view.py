@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Final, cast
 
 from sulq.answers import wire
-from sulq.answers.answer import Receipt, SignedReceipt
+from sulq.answers.answer import Receipt
 from sulq.answers.budget import BudgetLeft
+from sulq.answers.receipt import SignedReceipt
 from sulq.curator.ledger import history, notes, shares
 from sulq.curator.ledger.checkpoints import DebitKind
 from sulq.curator.ledger.full_check import LedgerMoment, Read, Verification, looking, read_ledger

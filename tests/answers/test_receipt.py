@@ -6,7 +6,8 @@ import dataclasses
 from fractions import Fraction
 
 from sulq.answers import wire
-from sulq.answers.answer import DOMAIN, Receipt, SignedReceipt
+from sulq.answers.answer import Receipt
+from sulq.answers.receipt import DOMAIN, SignedReceipt
 
 
 def test_a_receipt_crosses_the_wire_without_the_stored_answer() -> None:
