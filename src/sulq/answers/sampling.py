@@ -23,6 +23,8 @@ from sulq.answers.joint import Correlation, PairCovariance, SpreadMean, Weighted
 from sulq.answers.noise_sums import least_total
 from sulq.answers.quantiles import Picked, Quantile, Quantiles
 from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
+from sulq.answers.regions import squared
+from sulq.answers.regression import Determination, Intercept, PairMean, PairProduct, Slope
 from sulq.answers.released import Released, ReportLaw
 from sulq.answers.sized import Average, SizedSpread
 from sulq.errors import QuestionError
@@ -145,6 +147,8 @@ def sampled(reading: object, released: Released, beta: float, *, factor: float) 
     match reading:
         case Correlation():
             return _fisher(reading, released, beta, factor)
+        case Determination():
+            return squared(*_fisher(reading.correlation(), released, beta, factor))
         case Quantile():
             return reading.interval(released, beta, sampling=factor)
         case Picked():
@@ -352,6 +356,7 @@ LAWS: Final[Mapping[type, Deviation]] = MappingProxyType({
     Covariance: _of_covariances,
     PairCovariance: _of_pair_covariance,
     Estimated: _of_reports,
+    **dict.fromkeys((Slope, Intercept, PairMean), lambda reading, released, at: reading.deviation(released, at)),
 })  # fmt: skip
 """How each statistic varies from sample to sample, but for quantiles and correlations."""
 
@@ -360,10 +365,12 @@ REFUSED: Final[Mapping[type, tuple[str, str]]] = MappingProxyType({
     ChosenExtreme: ("a minimum or maximum", "the law of the population's tail, which no sample tells"),
     ChosenQuantile: ("a quantile chosen by its rank", TREE),
     CountedFirst: ("a quantile chosen by its rank, or an extreme", TREE),
+    PairProduct: ("a sum of products", "how many rows a sample has, and moments that were not asked for"),
     Plain: ("this number", "rows that are summed, each once, within bounds that db.count, db.sum and SQL know"),
 })  # fmt: skip
 
 BOUND: Final = "its spread is not known: what the declared bounds allow at most is taken, which is too wide for most"
+NORMAL: Final = "of a correlation by Fisher's z, right for a population that is near bivariate normal"
 # Of readings: what is said, and what would tell more, in Python and in SQL.
 WORDS: Final[tuple[tuple[tuple[type, ...], str, tuple[str, str]], ...]] = (
     (
@@ -377,7 +384,8 @@ WORDS: Final[tuple[tuple[tuple[type, ...], str, tuple[str, str]], ...]] = (
         ("; asked with sampling=True it brings the fourth moment along", ""),
     ),
     ((Covariance, PairCovariance), f"of a covariance {BOUND}", ("", "")),
-    ((Correlation,), "of a correlation by Fisher's z, right for a population that is near bivariate normal", ("", "")),
+    ((Slope, Intercept), "of a line as of a linear model whose errors have one variance", ("", "")),
+    ((Correlation, Determination), NORMAL, ("", "")),
     (tuple(REFUSED), "no law of sampling is known for some: their interval is endless", ("", "")),
 )
 

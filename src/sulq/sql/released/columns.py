@@ -29,6 +29,7 @@ from sulq.answers.estimators import Plain, Reading
 from sulq.answers.joint import JointReading
 from sulq.answers.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
 from sulq.answers.plan import Plan
+from sulq.answers.regression import LineReading
 from sulq.answers.released import Noise, Released
 from sulq.answers.sampling import RowSum, Sampling, of_people, sampled
 from sulq.errors import QuestionError
@@ -79,7 +80,8 @@ def difference(total: Law, group: Law, number: int) -> Law | AddedLaw:
 
 
 T = TypeVar("T")
-ColumnReading = Reading | JointReading | RowSum  # what makes released columns one number a cell, with an interval
+# What makes released columns one number a cell, with an interval.
+ColumnReading = Reading | JointReading | LineReading | RowSum
 
 
 @dataclass(frozen=True, slots=True)

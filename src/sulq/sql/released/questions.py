@@ -17,6 +17,7 @@ from typing import Final
 from sulq.answers import wire
 from sulq.answers.estimators import CentredMean, Mean, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
+from sulq.answers.regression import Determination, Intercept, PairMean, PairProduct, Slope, X, Y
 from sulq.answers.sampling import RowSum, sum_reading
 from sulq.answers.sized import SPREAD_SHARES, Average, sized_spread
 from sulq.errors import QuestionError
@@ -328,7 +329,7 @@ def _centred(
 
 
 def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat]) -> list[StatColumn]:
-    """Covariances and the correlation of two values, over the rows where both are there."""
+    """Covariances, the correlation and the line of two values, over the rows where both are there."""
     schema = asking.schema(rows)
     middles, halves = [], []
     for fn in args:
@@ -349,4 +350,17 @@ def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wante
         "covar_samp": PairCovariance(two, 1, away),
         "corr": Correlation(two, away),
     }
-    return [StatColumn((slice_at(*places),), readings[stat.name]) for stat in wanted]
+    line = ((Fraction(middles[0]), Fraction(middles[1])), two, away)
+    readings |= {
+        "regr_slope": Slope(*line),
+        "regr_intercept": Intercept(*line),
+        "regr_r2": Determination(*line),
+        "regr_avgy": PairMean(*line, Y),
+        "regr_avgx": PairMean(*line, X),
+        "regr_syy": PairProduct(*line, (Y, Y)),
+        "regr_sxy": PairProduct(*line, (Y, X)),
+        "regr_sxx": PairProduct(*line, (X, X)),
+    }
+    count = StatColumn((slice_at(places[0]),), RowSum(), whole=True)
+    pairs = {name: StatColumn((slice_at(*places),), reading) for name, reading in readings.items()}
+    return [count if stat.name == "regr_count" else replace(pairs[stat.name]) for stat in wanted]
