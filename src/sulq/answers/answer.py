@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Final, cast
 import numpy as np
 
 from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
+from sulq.answers.joint import Correlation
 from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
 from sulq.answers.released import Released
 from sulq.answers.sampling import AnyReading, Sampling, deviation_of, sampled, words
-from sulq.errors import SetupError
+from sulq.errors import QuestionError, SetupError
 from sulq.kernel.ledger.chain import Receipt
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Event, Loss, Unit, probability
@@ -161,6 +162,19 @@ class Answer:
         upper = np.triu_indices(size)
         full[upper] = row
         full.T[upper] = row
+        return full
+
+    @property
+    def matrix(self) -> Floats:
+        """Of pairs of columns a symmetric matrix, 1 on the diagonal of correlations; of covariances theirs."""
+        if self.square and not self.keys:
+            return self._matrix(self._values()[0])
+        if not self.pairs:
+            raise QuestionError("bad-question", "This answer is no matrix.", "Its numbers are in .value.")
+        size = len(self.keys[0][1])
+        full = np.eye(size) if isinstance(self.reading, Correlation) else np.zeros((size, size))
+        above = np.triu_indices(size, 1)
+        full[above] = full.T[above] = self._values()[:, 0]
         return full
 
     def _labels(self) -> list[object]:

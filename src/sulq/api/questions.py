@@ -156,8 +156,11 @@ def covariance(
     *,
     norm: str | None = None,
     bound: float | None = None,
+    counted: bool = False,
 ) -> tuple[Sums, Covariance]:
     """Sums of centred values and of their products, with a count where the number of values is not public.
+
+    `counted`: with a count in any case.
 
     With a `norm` the values are about zero, in rows shortened to that norm: of L1 norm g the sums move by g and the
     products by g^2, each twice that under replace_one, however many columns there are.
@@ -171,7 +174,7 @@ def covariance(
     else:
         vector, halves = _shortened(facts, items, norm, bound)
     kind = grid_vector(vector, facts.schema)
-    size = _public_size(facts, where, by, nullable=kind.nullable)
+    size = None if counted else _public_size(facts, where, by, nullable=kind.nullable)
     count = () if size is not None else (Not(IsMissing(vector)),)
     shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
     question = Sums((*count, vector, Outer(vector)), where, by, shares)

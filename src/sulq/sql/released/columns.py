@@ -266,6 +266,7 @@ class SumCollector:
         self.interval = interval  # of chosen quantiles, whether one is bought
         self._laws = laws  # of choices, by the text of what is chosen from; None: not known yet
         self._keys = {} if keys is None else keys  # of bins, each made once: it keeps its labels
+        self.weight = Fraction(0)  # of all that is asked for
         self.shifted = False  # whether a rank was asked for that is shifted by what its law needs
         # The rows of each question in the making, and by its text each value with its part of the spend.
         self._asked: list[tuple[RowGroups, dict[str, tuple[RowFn, Fraction]]]] = []
@@ -297,6 +298,7 @@ class SumCollector:
         sums, text = self._asked[place][1], wire.encode(fn)
         _, before = sums.get(text, (fn, Fraction(0)))
         sums[text] = fn, max(before, Fraction(weight))
+        self.weight += sums[text][1] - before
         return place, list(sums).index(text) + rows.open  # of open keys the first block is the number of people
 
     def law(self, rows: RowGroups) -> Law | None:
