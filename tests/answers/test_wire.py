@@ -19,7 +19,7 @@ from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
-from sulq.answers.joint import SpreadMean, WeightedSum
+from sulq.answers.joint import Correlation, SpreadMean, WeightedSum
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
@@ -317,6 +317,7 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     RowSum: st.builds(RowSum, fractions, fractions, st.none() | st.integers(1, 9), st.booleans()),
     WeightedSum: st.builds(WeightedSum, st.tuples(fractions), st.tuples(fractions)),
     SampledTotal: st.builds(SampledTotal, st.builds(WeightedSum, st.tuples(fractions), st.tuples(fractions))),
+    Correlation: st.builds(Correlation, st.tuples(fractions, fractions), fractions),
     SpreadMean: st.builds(SpreadMean, fractions, fractions, fractions),
     SampledSpread: st.builds(SampledSpread, fractions, st.booleans()),
     Bed: beds,

@@ -182,8 +182,7 @@ def pair_sums(released: Released, width: int) -> Released:
     count, sums, products = released.noise
     places = {pair: 1 + width + i for i, pair in enumerate(itertools.combinations_with_replacement(range(width), 2))}
     rows = [
-        [0, 1 + i, 1 + j, places[i, i], places[i, j], places[j, j]]
-        for i, j in itertools.combinations(range(width), 2)
+        [0, 1 + i, 1 + j, places[i, i], places[i, j], places[j, j]] for i, j in itertools.combinations(range(width), 2)
     ]
     noise = (count, replace(sums, width=2), replace(products, width=3))
     return replace(released, units=released.units[0][np.array(rows)], noise=noise)

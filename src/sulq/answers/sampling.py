@@ -117,7 +117,7 @@ class SampledSpread(Spread):
         return _spread_unit(self, _root(np.minimum(found, variance * (most - variance)) / n), variance)
 
 
-SampledReading = RowSum | SampledTotal | SpreadMean | SampledSpread
+SampledReading = RowSum | SampledTotal | SpreadMean | SampledSpread | Correlation
 AnyReading = Reading | SampledReading
 Deviation = Callable[[Any, Released, Floats], Floats]
 

@@ -54,8 +54,8 @@ class DescriptionAsks(ABC):
         spend: Loss | None = None,
         fresh: bool = False,
         law: LawName | None = None,
-        interval: bool = True,
-        charts: bool = True,
+        interval: bool | None = None,
+        charts: bool | None = None,
     ) -> Description:
         """Counts, missing cells, means, deviations, quartiles and categories of columns, for one price at one debit.
 
@@ -65,8 +65,9 @@ class DescriptionAsks(ABC):
             spend: what to pay; it is divided over the columns from what is declared of them, and the answer says how.
             fresh: new noise although the same was answered before.
             law: "laplace" or "gaussian", where the spend leaves that open.
-            interval: whether intervals of quartiles are bought; without them the quartiles are nearer.
-            charts: whether a small histogram of each number is bought.
+            interval: whether intervals of quartiles are bought; without them the quartiles are nearer. Left out: of up
+                to 50 columns of numbers.
+            charts: whether a small histogram of each number is bought. Left out: likewise.
         """
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
@@ -74,9 +75,7 @@ class DescriptionAsks(ABC):
         answers = cast("Answers", self._oracle.ask(request.question, spend=paid, reuse=not fresh))
         one = answers[0]
         released = tuple(answer.released for answer in answers)
-        return Description(
-            request, released, one.spent, one.remaining, one.unit, one.receipt, one.reused, one.notes
-        )
+        return Description(request, released, one.spent, one.remaining, one.unit, one.receipt, one.reused, one.notes)
 
     def describe_plan(
         self,
@@ -85,8 +84,8 @@ class DescriptionAsks(ABC):
         where: Where = None,
         spend: Loss | None = None,
         law: LawName | None = None,
-        interval: bool = True,
-        charts: bool = True,
+        interval: bool | None = None,
+        charts: bool | None = None,
     ) -> DescriptionPlan:
         """What `describe` would ask, what it costs and how the spend is divided; spends nothing."""
         request, paid = self._described(columns, where, spend, law, interval=interval, charts=charts)
@@ -99,11 +98,11 @@ class DescriptionAsks(ABC):
         spend: Loss | None,
         law: LawName | None,
         *,
-        interval: bool,
-        charts: bool,
+        interval: bool | None,
+        charts: bool | None,
     ) -> tuple[DescriptionRequest, Loss | None]:
         """The question, and the spend that buys the law of noise of least error."""
-        if not isinstance(interval, bool) or not isinstance(charts, bool):
+        if not all(told is None or isinstance(told, bool) for told in (interval, charts)):
             raise QuestionError("bad-question", "interval and charts are True or False.")
         if where is not None and not isinstance(where, RowFn):
             raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0.")
@@ -149,4 +148,3 @@ class DescriptionAsks(ABC):
             columns=("correlation",),
             pairs=True,
         )
-

@@ -5,6 +5,7 @@ All at one debit. Which sums, choices and shares of the spend follows from the d
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,7 +16,7 @@ from sulq.answers.joint import SpreadMean, WeightedSum
 from sulq.answers.sampling import RowSum
 from sulq.errors import QuestionError
 from sulq.language import rowfn
-from sulq.language.domain import Bool, Category, Column, Schema
+from sulq.language.domain import Bool, Category, Column, Schema, Text
 from sulq.language.facts import Facts
 from sulq.language.kinds import Scalar
 from sulq.language.privacy import Loss, SubLinear
@@ -29,8 +30,10 @@ from sulq.sql.released.order_statistics import order_statistics
 QUARTILES: Final = (("q25", Fraction(1, 4)), ("median", Fraction(1, 2)), ("q75", Fraction(3, 4)))
 MAX_CATEGORIES: Final = 10_000  # of a column whose categories are counted
 CHART_BINS: Final = 12
+MAX_BOUGHT_COLUMNS: Final = 50  # numbers whose intervals and charts are bought where nobody says
 MOMENTS: Final = 2  # parts of the spend, a count having 1; quartiles have up to 6
 CATEGORIES: Final = 2
+COUNTS_ALONE: Final = "quartiles and charts are left out, as each of their numbers would be a query"
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +65,13 @@ class DescriptionWish:
 
     columns: tuple[str, ...]
     where: RowFn | None = None
-    interval: bool = True
-    charts: bool = True
+    interval: bool | None = None
+    charts: bool | None = None
+
+    def few(self, facts: Facts) -> bool:
+        """Whether there are so few numbers that their intervals and charts are bought where nobody says."""
+        declared = map(facts.schema.find, self.columns)
+        return sum(not isinstance(one, (Category, Bool, Text)) for one in declared) <= MAX_BOUGHT_COLUMNS
 
 
 def wished_columns(facts: Facts, columns: Sequence[str] | None) -> tuple[str, ...]:
@@ -76,26 +84,30 @@ def wished_columns(facts: Facts, columns: Sequence[str] | None) -> tuple[str, ..
     return names
 
 
-def description(
-    facts: Facts, wish: DescriptionWish, spend: Loss | None, foresee: Foresee | None
-) -> DescriptionRequest:
+def description(facts: Facts, wish: DescriptionWish, spend: Loss | None, foresee: Foresee | None) -> DescriptionRequest:
     """The question that describes these columns for a spend, and where each part of its answer is."""
-    few = isinstance(facts.budget, SubLinear)  # each number of a tree or chart would be a query of its own
+    counts_alone = isinstance(facts.budget, SubLinear)  # each number of a tree or chart would be a query of its own
+    few = wish.few(facts)
+    interval, charts = (few if told is None else told for told in (wish.interval, wish.charts))
 
     def ask(asking: SumCollector) -> tuple[StatColumn, tuple[DescribedColumn, ...], list[tuple[str, str, Fraction]]]:
         rows = RowGroups(WHOLE, wish.where, ())
-        made = _Description(asking, rows, wish, [])
+        made = _Description(asking, rows, charts, [])
         every = made.counted("rows", "count", rowfn.Lit(1))
-        found = tuple(made.column(name, quartiles=not few) for name in wish.columns)
+        found = tuple(made.column(name, quartiles=not counts_alone) for name in wish.columns)
         return every, found, made.spent
 
-    question, (every, columns, spent) = collect(facts, spend, ask, foresee, interval=wish.interval)
+    question, (every, columns, spent) = collect(facts, spend, ask, foresee, interval=interval)
     if question is None:  # pragma: no cover - the number of rows is always asked for
         raise QuestionError("bad-question", "Nothing is asked.")
     whole = sum((part for _, _, part in spent), Fraction(0))
     parts = tuple((name, what, float(part / whole)) for name, what, part in spent)
-    notes = ("quartiles and charts are left out: each of their numbers would be a query",) if few else ()
-    return DescriptionRequest(question, every, columns, parts, notes)
+    if counts_alone:
+        return DescriptionRequest(question, every, columns, (), (COUNTS_ALONE,))
+    notes = [f"no {what} bought for more than {MAX_BOUGHT_COLUMNS} numbers: say {word}=True" for what, word, told in (
+        ("intervals of quartiles are", "interval", wish.interval), ("charts are", "charts", wish.charts),
+    ) if told is None and not few]  # fmt: skip
+    return DescriptionRequest(question, every, columns, parts, tuple(notes))
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +116,7 @@ class _Description:
 
     asking: SumCollector
     rows: RowGroups
-    wish: DescriptionWish
+    charts: bool
     spent: list[tuple[str, str, Fraction]]
 
     def counted(self, name: str, what: str, fn: RowFn) -> StatColumn:
@@ -133,7 +145,7 @@ class _Description:
             self._moments(found, fn, schema)
         if isinstance(kind, Scalar) and kind.lo != kind.hi and quartiles:
             self._quartiles(found, fn)
-            if self.wish.charts and kind.clock is None:
+            if self.charts and kind.clock is None:
                 self._chart(found, fn, schema)
         return found
 
@@ -178,7 +190,7 @@ class _Description:
         """A histogram of a dozen equal bins."""
         lo, hi, _ = bounded(fn, schema)
         edges = sorted({exact(lo + (hi - lo) * i / CHART_BINS) for i in range(CHART_BINS + 1)})
-        found.ordered, found.labels = True, tuple(zip(edges, edges[1:], strict=False))
+        found.ordered, found.labels = True, tuple(itertools.pairwise(edges))
         key = self.asking.once(("chart", found.name), lambda: rowfn.Bins(fn, tuple(edges)))
         self._by(found, key, "chart", Fraction(1))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from types import NoneType
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
@@ -22,9 +23,10 @@ from sulq.sql.released.tables import GroupedColumn
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STATS: Final = ("count", "missing", "mean", "std", "q25", "median", "q75")
+STATS: Final[tuple[str, ...]] = ("count", "missing", "mean", "std", "q25", "median", "q75")
 MAX_TOP: Final = 5  # categories that are named
 MAX_TEXT_COLUMNS: Final = 40
 MAX_BARS: Final = 24
@@ -114,9 +116,7 @@ class Description:
         return tuple(self._summary(one, beta) for one in self.request.columns)
 
     def _summary(self, one: DescribedColumn, beta: float) -> ColumnSummary:
-        stats = {
-            name: _estimates(one.stats[name], self.released, beta)[0] for name in STATS if name in one.stats
-        }
+        stats = {name: _estimates(one.stats[name], self.released, beta)[0] for name in STATS if name in one.stats}
         counts = () if one.counts is None else zip(one.labels, _estimates(one.counts, self.released, beta), strict=True)
         return ColumnSummary(one.name, one.kind, stats, tuple(counts), one.ordered)
 
@@ -141,7 +141,10 @@ class Description:
 
     def to_pandas(self, level: float | None = None) -> pandas.DataFrame:
         """A pandas frame with a row for each column; with a level also `low_` and `high_` columns."""
-        return cast("pandas.DataFrame", extra("pandas", "pandas").DataFrame(self.to_dict(level)))
+        table = self.to_dict(level)
+        frame = extra("pandas", "pandas").DataFrame(table)
+        numbers = [name for name, cells in table.items() if all(isinstance(c, (int, float, NoneType)) for c in cells)]
+        return cast("pandas.DataFrame", frame.astype(dict.fromkeys(numbers, "float64")))
 
     def __repr__(self) -> str:
         summaries = self.summaries()
@@ -159,7 +162,7 @@ class Description:
     def _tail(self) -> Iterator[str]:
         tail = paid(self.spent, self.remaining, self.unit)
         yield f"reused: {tail}" if self.reused else tail
-        yield divided(self.shares)
+        yield from [divided(self.shares)] if self.shares else []
         yield from (*self.request.notes, *self.notes)
 
     def _repr_html_(self) -> str:
@@ -253,12 +256,18 @@ def _bars(one: ColumnSummary) -> str:
         return ""
     most = max(values) or 1.0
     bars = "".join(
-        f'<rect x="{BAR_WIDTH * i}" y="{CHART_HEIGHT * (1 - value / most):.1f}" width="{BAR_WIDTH - 1}" '
-        f'height="{CHART_HEIGHT * value / most:.1f}" fill="#4a7fb5"><title>{html.escape(_title(label, found))}</title></rect>'
+        _rect(i, value / most, _title(label, found))
         for i, (value, (label, found)) in enumerate(zip(values, drawn, strict=False))
     )
     size = f'width="{BAR_WIDTH * len(values)}" height="{CHART_HEIGHT}"'
     return f'<svg {size} role="img" aria-label="counts of {html.escape(one.name, quote=True)}">{bars}</svg>'
+
+
+def _rect(place: int, part: float, title: str) -> str:
+    """One bar of a small chart."""
+    top, tall = CHART_HEIGHT * (1 - part), CHART_HEIGHT * part
+    where = f'x="{BAR_WIDTH * place}" y="{top:.1f}" width="{BAR_WIDTH - 1}" height="{tall:.1f}"'
+    return f'<rect {where} fill="#4a7fb5"><title>{html.escape(title)}</title></rect>'
 
 
 def _title(label: object, found: Estimate) -> str:
@@ -269,14 +278,13 @@ def _label(label: object) -> str:
     return f"{label[0]:g} to {label[1]:g}" if isinstance(label, tuple) else str(label)
 
 
-def _draw(axes: object, one: ColumnSummary) -> None:
+def _draw(axes: Axes, one: ColumnSummary) -> None:
     """One column's counts with error bars."""
     drawn = list(one.counts) if one.ordered else list(one.top)
     ends = np.array([[number(end) for end in found] for _, found in drawn])
     away = np.nan_to_num(np.maximum([ends[:, 0] - ends[:, 1], ends[:, 2] - ends[:, 0]], 0.0), posinf=0.0)
-    plot = cast("object", axes)
     names = [f"{label[0]:g}" if isinstance(label, tuple) else str(label) for label, _ in drawn]
     places = np.arange(len(drawn))
-    plot.bar(places, ends[:, 0], yerr=away, capsize=2, color="#4a7fb5")  # type: ignore[attr-defined]
-    plot.set_xticks(places, names, rotation=45, fontsize="x-small")  # type: ignore[attr-defined]
-    plot.set_title(one.name, fontsize="medium")  # type: ignore[attr-defined]
+    axes.bar(places, ends[:, 0], yerr=away, capsize=2, color="#4a7fb5")
+    axes.set_xticks(places, names, rotation=45, fontsize="x-small")
+    axes.set_title(one.name, fontsize="medium")
