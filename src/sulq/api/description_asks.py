@@ -73,9 +73,7 @@ class DescriptionAsks(ABC):
             raise QuestionError("bad-question", "fresh is True or False.")
         request, paid = self._described(columns, where, spend, law, interval=interval, charts=charts)
         answers = cast("Answers", self._oracle.ask(request.question, spend=paid, reuse=not fresh))
-        one = answers[0]
-        released = tuple(answer.released for answer in answers)
-        return Description(request, released, one.spent, one.remaining, one.unit, one.receipt, one.reused, one.notes)
+        return Description(request, answers, answers[0].notes)
 
     def describe_plan(
         self,

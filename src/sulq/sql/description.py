@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
+from sulq.answers.answer import Answers
 from sulq.answers.estimators import Spread
 from sulq.answers.joint import SpreadMean, WeightedSum
+from sulq.answers.released import Released
 from sulq.answers.sampling import RowSum
 from sulq.errors import QuestionError
 from sulq.language import rowfn
@@ -57,6 +59,13 @@ class DescriptionRequest:
     columns: tuple[DescribedColumn, ...]
     parts: tuple[tuple[str, str, float], ...]  # column, what of it, and its part of the spend
     notes: tuple[str, ...] = ()
+    _kept: tuple[Answers, tuple[Released, ...]] | None = None
+
+    def released(self, answers: Answers) -> tuple[Released, ...]:
+        """The released numbers of answers; the same object each time, so that columns work each out once."""
+        if self._kept is None or self._kept[0] is not answers:
+            self._kept = answers, tuple(answer.released for answer in answers)
+        return self._kept[1]
 
 
 @dataclass(frozen=True, slots=True)

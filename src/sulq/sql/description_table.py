@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from sulq.answers.answer import Receipt, bar, beta_beside, extra, paid
+from sulq.answers.answer import Answers, Receipt, bar, beta_beside, extra, paid
 from sulq.answers.plan import Plan
 from sulq.answers.released import Released
 from sulq.answers.sampling import Sampling, words
@@ -61,13 +61,38 @@ class Description:
     """
 
     request: DescriptionRequest
-    released: tuple[Released, ...]
-    spent: Loss
-    remaining: Loss | None
-    unit: Unit
-    receipt: Receipt | None = None
-    reused: bool = False
+    answers: Answers
     notes: tuple[str, ...] = ()
+
+    @property
+    def released(self) -> tuple[Released, ...]:
+        """The released numbers, question by question."""
+        return self.request.released(self.answers)
+
+    @property
+    def spent(self) -> Loss:
+        """What all of it cost together."""
+        return self.answers.spent
+
+    @property
+    def remaining(self) -> Loss | None:
+        """What was left of the budget after it."""
+        return self.answers[0].remaining
+
+    @property
+    def unit(self) -> Unit:
+        """Who is protected."""
+        return self.answers[0].unit
+
+    @property
+    def receipt(self) -> Receipt:
+        """The one receipt."""
+        return self.answers.receipt
+
+    @property
+    def reused(self) -> bool:
+        """Whether a stored answer was given again, free."""
+        return self.answers[0].reused
 
     @property
     def columns(self) -> tuple[str, ...]:
