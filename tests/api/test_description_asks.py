@@ -149,8 +149,8 @@ def test_of_many_numbers_intervals_and_charts_are_bought_when_asked():
     frame = pd.DataFrame(dict.fromkeys(names, range(30)))
     with sulq.connect(frame, columns=dict.fromkeys(names, (0, 30)), budget=Rho(90)) as db:
         few, many = db.describe_plan(names[:3], spend=Rho(1)), db.describe_plan(spend=Rho(1))
-        assert [what for _, what, _ in few.shares].count("chart") == 3
-        assert [what for _, what, _ in many.shares].count("chart") == 0
+        assert [what for _, what, _ in few.shares].count("charts") == 3
+        assert [what for _, what, _ in many.shares].count("charts") == 0
         assert "interval=True" in repr(many)
         assert "interval=True" not in repr(db.describe_plan(spend=Rho(1), interval=False, charts=False))
 

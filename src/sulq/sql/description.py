@@ -31,7 +31,7 @@ from sulq.sql.released.order_statistics import order_statistics
 
 QUARTILES: Final = (("q25", Fraction(1, 4)), ("median", Fraction(1, 2)), ("q75", Fraction(3, 4)))
 MAX_CATEGORIES: Final = 10_000  # of a column whose categories are counted
-CHART_BINS: Final = 12
+CHART_BINS: Final = 10
 MAX_BOUGHT_COLUMNS: Final = 50  # numbers whose intervals and charts are bought where nobody says
 MOMENTS: Final = 2  # parts of the spend, a count having 1; quartiles have up to 6
 CATEGORIES: Final = 2
@@ -102,7 +102,7 @@ def description(facts: Facts, wish: DescriptionWish, spend: Loss | None, foresee
     def ask(asking: SumCollector) -> tuple[StatColumn, tuple[DescribedColumn, ...], list[tuple[str, str, Fraction]]]:
         rows = RowGroups(WHOLE, wish.where, ())
         made = _Description(asking, rows, charts, [])
-        every = made.counted("rows", "count", rowfn.Lit(1))
+        every = made.counted("all columns", "number of rows", rowfn.Lit(1))
         found = tuple(made.column(name, quartiles=not counts_alone) for name in wish.columns)
         return every, found, made.spent
 
@@ -161,10 +161,10 @@ class _Description:
     def _present(self, found: DescribedColumn, fn: RowFn, *, nullable: bool) -> None:
         """How many cells are there and how many are missing: both at the price of one count."""
         if not nullable:
-            found.stats["count"] = self.counted(found.name, "count", rowfn.Lit(1))
+            found.stats["count"] = self.counted(found.name, "present and missing", rowfn.Lit(1))
             return
         place = self.asking.put(self.rows, rowfn.Bernstein(rowfn.IsMissing(fn)))
-        self.spent.append((found.name, "counts", Fraction(1)))
+        self.spent.append((found.name, "present and missing", Fraction(1)))
         for name, at in (("count", 1), ("missing", 0)):
             found.stats[name] = self._stat(StatColumn((slice_at(place, picked=(at,)),), RowSum(), whole=True))
 
@@ -178,7 +178,7 @@ class _Description:
         step, low, high = terms.span(schema)
         a, b = low * step, high * step
         place, one, away = self.asking.put(self.rows, terms, MOMENTS), 1 / (b - a) ** 2, rounding(kind.step, step)
-        self.spent.append((found.name, "counts, mean, deviation", Fraction(MOMENTS)))
+        self.spent.append((found.name, "counts and moments", Fraction(MOMENTS)))
         part = slice_at(place, picked=(0, 1, 2))
         count = WeightedSum((one,) * 3, (one,) * 3)
         found.stats["count"] = self._stat(StatColumn((part,), count, whole=True))
@@ -196,12 +196,12 @@ class _Description:
         found.stats |= {name: self._stat(column) for (name, _), column in zip(QUARTILES, columns, strict=True)}
 
     def _chart(self, found: DescribedColumn, fn: RowFn, schema: Schema) -> None:
-        """A histogram of a dozen equal bins."""
+        """A histogram of ten equal bins."""
         lo, hi, _ = bounded(fn, schema)
         edges = sorted({exact(lo + (hi - lo) * i / CHART_BINS) for i in range(CHART_BINS + 1)})
         found.ordered, found.labels = True, tuple(itertools.pairwise(edges))
         key = self.asking.once(("chart", found.name), lambda: rowfn.Bins(fn, tuple(edges)))
-        self._by(found, key, "chart", Fraction(1))
+        self._by(found, key, "charts", Fraction(1))
 
     def _categories(self, found: DescribedColumn, fn: RowFn, schema: Schema) -> None:
         """The count of each category and, where a cell may be missing, of those: all for the price of one count."""

@@ -177,7 +177,7 @@ class Description:
         lines = [("column", "kind", *names, "top")]
         for one in summaries[:MAX_TEXT_COLUMNS]:
             cells = (_shown(one.stats.get(name)) for name in names)
-            lines.append((one.name, one.kind, *cells, ", ".join(str(label) for label, _ in one.top)))
+            lines.append((one.name, one.kind, *cells, _top(one)))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         text = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
         more = len(summaries) - MAX_TEXT_COLUMNS
@@ -268,9 +268,13 @@ def _shown(found: Estimate | None) -> str:
 
 def _html_row(one: ColumnSummary, names: Sequence[str]) -> str:
     cells = [one.name, one.kind, *(_shown(one.stats.get(name)) for name in names)]
-    top = ", ".join(str(label) for label, _ in one.top)
     made = "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-    return f"<tr>{made}<td>{_bars(one)}<div>{html.escape(top)}</div></td></tr>"
+    return f"<tr>{made}<td>{_bars(one)}<div>{html.escape(_top(one))}</div></td></tr>"
+
+
+def _top(one: ColumnSummary) -> str:
+    """The most frequent categories with their counts."""
+    return ", ".join(f"{label} {number(found[0]):,.0f}" for label, found in one.top)
 
 
 def _bars(one: ColumnSummary) -> str:
