@@ -53,6 +53,7 @@ class SqlAnswer:
     reused: bool = False
     notes: tuple[str, ...] = ()
     clips: Clips = ()
+    sampled: bool = False  # whether intervals count the sampling of a larger population
     again: Callable[[Sampling], tuple[SqlTable, tuple[str, ...]]] | None = None  # read with sampling, and words for it
     _bars: dict[float, Bars] = field(default_factory=dict)
 
@@ -73,14 +74,14 @@ class SqlAnswer:
 
     def with_sampling(self, sampling: Sampling = "people") -> SqlAnswer:
         """The same answer with intervals that count the sampling of a larger population beside the noise; free."""
-        if sampling is False:
+        if sampling is False or self.answers is None:  # what is public does not vary
             return self
         if self.again is None:
             raise QuestionError(
                 "bad-question", "Of this answer the interval of the noise alone is known.", "Ask it by db.sql."
             )
         table, notes = self.again(sampling)
-        return replace(self, table=table, notes=(*notes, *self.notes), _bars={})
+        return replace(self, table=table, notes=(*notes, *self.notes), sampled=True, _bars={})
 
     def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False, sampling: Sampling = False) -> Cell | Cells:
         """How far off: within this except with probability beta, for each cell or for all at once."""
