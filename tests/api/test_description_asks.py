@@ -144,15 +144,19 @@ def test_under_sublinear_it_counts_and_averages():
 
 
 def test_of_many_numbers_intervals_and_charts_are_bought_when_asked():
-    """Past 50 columns neither is bought where nobody says so; the answer says how to have them."""
+    """Past 50 columns neither these nor quartiles are bought where nobody says so; the answer says how to have them."""
     names = [f"x{i}" for i in range(MAX_BOUGHT_COLUMNS + 2)]
     frame = pd.DataFrame(dict.fromkeys(names, range(30)))
     with sulq.connect(frame, columns=dict.fromkeys(names, (0, 30)), budget=Rho(90)) as db:
         few, many = db.describe_plan(names[:3], spend=Rho(1)), db.describe_plan(spend=Rho(1))
         assert [what for _, what, _ in few.shares].count("charts") == 3
         assert [what for _, what, _ in many.shares].count("charts") == 0
-        assert "interval=True" in repr(many)
-        assert "interval=True" not in repr(db.describe_plan(spend=Rho(1), interval=False, charts=False))
+        assert [what for _, what, _ in many.shares].count("quartiles") == 0
+        assert "say interval=False" in repr(many)
+        assert "median" not in db.describe(spend=Rho(1)).value["x0"]
+        told = db.describe_plan(spend=Rho(1), interval=False, charts=False)
+        assert [what for _, what, _ in told.shares].count("quartiles") == len(names)
+        assert "say interval" not in repr(told)
 
 
 def test_what_cannot_be_described_is_refused_free_of_charge(db):

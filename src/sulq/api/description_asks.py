@@ -65,8 +65,8 @@ class DescriptionAsks(ABC):
             spend: what to pay; it is divided over the columns from what is declared of them, and the answer says how.
             fresh: new noise although the same was answered before.
             law: "laplace" or "gaussian", where the spend leaves that open.
-            interval: whether intervals of quartiles are bought; without them the quartiles are nearer. Left out: of up
-                to 50 columns of numbers.
+            interval: whether intervals of quartiles are bought; without them the quartiles are nearer. Left out: they
+                are, and of more than 50 columns of numbers there are no quartiles.
             charts: whether a small histogram of each number is bought. Left out: likewise.
         """
         if not isinstance(fresh, bool):

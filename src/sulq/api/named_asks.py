@@ -14,11 +14,11 @@ from typing import Literal, cast
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
-from sulq.answers.estimators import Reading
+from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
 from sulq.answers.oracle import ColumnChoice, Oracle, chosen
 from sulq.answers.plan import Plan
-from sulq.answers.sampling import AnyReading, RowSum
+from sulq.answers.sampling import AnyReading
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
 from sulq.api.description_asks import DescriptionAsks
@@ -417,7 +417,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, DescriptionAsks):
         """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""
         return tuple(or_missing(fn, self.facts.schema) for fn in questions.keys(by))
 
-    def _sums(self, question: Sums, column: str, reading: RowSum, pay: Pay) -> Answer:
+    def _sums(self, question: Sums, column: str, reading: Plain, pay: Pay) -> Answer:
         if pay.within is not None:
             pay = prices.sums(self._oracle, question, pay)
         return self._answer(question, pay).read(reading, (column,))

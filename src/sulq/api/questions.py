@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Final
 
 from sulq.answers.auto_bounds import Bounds
-from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
+from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
 from sulq.answers.joint import SpreadMean, WeightedSum
 from sulq.answers.law_choice import LawName
 from sulq.answers.sampling import RowSum, SampledSpread, SampledTotal, sum_reading
@@ -74,8 +74,10 @@ def counted(facts: Facts, where: Where, by: Keys) -> RowSum:
     return sum_reading(Fraction(1), Fraction(1), facts.fixed_size, every=where is None and not by)
 
 
-def summed(facts: Facts, fn: RowFn, where: Where, by: Keys) -> RowSum:
+def summed(facts: Facts, fn: RowFn, where: Where, by: Keys) -> Plain:
     """How a sum is read: its values lie in their bounds, and rows that are not summed add nothing."""
+    if isinstance(fn.kind(facts.schema), Grid):  # the one coordinate of a vector, of whose bounds nothing is made
+        return Plain()
     lo, hi, kind = bounded(fn, facts.schema)
     return sum_reading(lo, hi, facts.fixed_size, every=where is None and not by and not kind.nullable)
 

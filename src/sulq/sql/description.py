@@ -32,7 +32,7 @@ from sulq.sql.released.order_statistics import order_statistics
 QUARTILES: Final = (("q25", Fraction(1, 4)), ("median", Fraction(1, 2)), ("q75", Fraction(3, 4)))
 MAX_CATEGORIES: Final = 10_000  # of a column whose categories are counted
 CHART_BINS: Final = 10
-MAX_BOUGHT_COLUMNS: Final = 50  # numbers whose intervals and charts are bought where nobody says
+MAX_BOUGHT_COLUMNS: Final = 50  # numbers whose quartiles and charts are bought where nobody says
 MOMENTS: Final = 2  # parts of the spend, a count having 1; quartiles have up to 6
 CATEGORIES: Final = 2
 COUNTS_ALONE: Final = "quartiles and charts are left out, as each of their numbers would be a query"
@@ -78,7 +78,7 @@ class DescriptionWish:
     charts: bool | None = None
 
     def few(self, facts: Facts) -> bool:
-        """Whether there are so few numbers that their intervals and charts are bought where nobody says."""
+        """Whether there are so few numbers that their quartiles and charts are bought where nobody says."""
         declared = map(facts.schema.find, self.columns)
         return sum(not isinstance(one, (Category, Bool, Text)) for one in declared) <= MAX_BOUGHT_COLUMNS
 
@@ -98,12 +98,13 @@ def description(facts: Facts, wish: DescriptionWish, spend: Loss | None, foresee
     counts_alone = isinstance(facts.budget, SubLinear)  # each number of a tree or chart would be a query of its own
     few = wish.few(facts)
     interval, charts = (few if told is None else told for told in (wish.interval, wish.charts))
+    quartiles = not counts_alone and (few or wish.interval is not None)
 
     def ask(asking: SumCollector) -> tuple[StatColumn, tuple[DescribedColumn, ...], list[tuple[str, str, Fraction]]]:
         rows = RowGroups(WHOLE, wish.where, ())
         made = _Description(asking, rows, charts, [])
         every = made.counted("all columns", "number of rows", rowfn.Lit(1))
-        found = tuple(made.column(name, quartiles=not counts_alone) for name in wish.columns)
+        found = tuple(made.column(name, quartiles=quartiles) for name in wish.columns)
         return every, found, made.spent
 
     question, (every, columns, spent) = collect(facts, spend, ask, foresee, interval=interval)
@@ -113,9 +114,11 @@ def description(facts: Facts, wish: DescriptionWish, spend: Loss | None, foresee
     parts = tuple((name, what, float(part / whole)) for name, what, part in spent)
     if counts_alone:
         return DescriptionRequest(question, every, columns, (), (COUNTS_ALONE,))
-    notes = [f"no {what} bought for more than {MAX_BOUGHT_COLUMNS} numbers: say {word}=True" for what, word, told in (
-        ("intervals of quartiles are", "interval", wish.interval), ("charts are", "charts", wish.charts),
-    ) if told is None and not few]  # fmt: skip
+    notes = []
+    if not few and wish.interval is None:
+        notes.append(f"no quartiles are bought of more than {MAX_BOUGHT_COLUMNS} numbers: say interval=False, or True")
+    if not few and wish.charts is None:
+        notes.append(f"no charts are bought of more than {MAX_BOUGHT_COLUMNS} numbers: say charts=True")
     return DescriptionRequest(question, every, columns, parts, tuple(notes))
 
 
