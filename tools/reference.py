@@ -41,7 +41,8 @@ KEY: Final = re.compile(r"\b(?!SR\d)([A-Z][A-Za-z]+\d{2}[a-z]?)\b")
 
 AGGREGATES: Final = (
     "COUNT(*)", "COUNT(x)", "COUNT(DISTINCT x)", "SUM", "AVG", "VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV_SAMP",
-    "COVAR_POP", "COVAR_SAMP", "CORR", "MIN", "MAX", "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC",
+    "COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2", "REGR_COUNT", "REGR_AVGX",
+    "REGR_AVGY", "REGR_SXX", "REGR_SYY", "REGR_SXY", "MIN", "MAX", "MEDIAN", "PERCENTILE_CONT", "PERCENTILE_DISC",
 )  # fmt: skip
 
 OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
@@ -50,7 +51,7 @@ OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
 HELD: Final = (
     "sulq.api.database.Database", "sulq.answers.answer.Answer", "sulq.sql.answer.SqlAnswer",
     "sulq.sql.explain.Explanation", "sulq.sql.workload.Workload", "sulq.answers.oracle.GraphTable",
-    "sulq.testing.exact",
+    "sulq.sql.description_table.Description", "sulq.sql.description_table.DescriptionPlan", "sulq.testing.exact",
 )  # fmt: skip
 
 

@@ -19,11 +19,13 @@ from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
+from sulq.answers.joint import Correlation, SpreadMean, WeightedSum
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
 from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
+from sulq.answers.sampling import RowSum, SampledSpread, SampledTotal
 from sulq.answers.signed_receipt import SignedReceipt
 from sulq.answers.sized import Average, SizedSpread
 from sulq.compile.plan import draw
@@ -326,6 +328,12 @@ VALUES: dict[type, st.SearchStrategy[object]] = {
     Mean: st.builds(Mean, fractions, fractions),
     Noise: noises,
     Plain: st.just(Plain()),
+    RowSum: st.builds(RowSum, fractions, fractions, st.none() | st.integers(1, 9), st.booleans()),
+    WeightedSum: st.builds(WeightedSum, st.tuples(fractions), st.tuples(fractions)),
+    SampledTotal: st.builds(SampledTotal, st.builds(WeightedSum, st.tuples(fractions), st.tuples(fractions))),
+    Correlation: st.builds(Correlation, st.tuples(fractions, fractions), fractions),
+    SpreadMean: st.builds(SpreadMean, fractions, fractions, fractions),
+    SampledSpread: st.builds(SampledSpread, fractions, st.booleans()),
     Bed: beds,
     BudgetLeft: st.builds(BudgetLeft, st.builds(Epsilon, st.fractions(1, 2)), st.none() | st.fractions(0, 1)),
     Quantile: trees,

@@ -78,6 +78,18 @@ PROGRAMS: dict[str, Program] = {
     "median, no interval": lambda db: db.median("income", spend=PAY, interval=False),
     "sql, no interval": lambda db: db.sql("SELECT MEDIAN(income) FROM survey", spend=PAY, interval=False),
     "count_distinct": lambda db: db.count_distinct("age", spend=PAY),
+    "mean, with its spread": lambda db: db.mean("income", by="city", sampling=True, spend=PAY).with_sampling(),
+    "sum, with its squares": lambda db: db.sum("income", sampling=True, spend=PAY).with_sampling("rows"),
+    "variance, with fourth moments": lambda db: db.variance("income", sampling=True, spend=PAY).with_sampling(),
+    "count, of a population": lambda db: db.count(OLD, by="city", spend=PAY).with_sampling(),
+    "median, of a population": lambda db: db.median("age", sampling=True, spend=PAY).with_sampling(),
+    "max, of a population": lambda db: db.max("age", spend=PAY).with_sampling(),
+    "corr": lambda db: db.corr(["age", "income"], spend=PAY).with_sampling(),
+    "describe": lambda db: repr(db.describe(spend=PAY)),
+    "describe_plan": lambda db: repr(db.describe_plan(["age", "city"], spend=PAY)),
+    "sql, a line of a population": lambda db: db.sql(
+        "SELECT city, REGR_SLOPE(income, age), AVG(age) FROM survey GROUP BY city", spend=PAY
+    ).with_sampling(),
     "heavy_persons": lambda db: db.heavy_persons(spend=PAY),
     "sql": lambda db: db.sql("SELECT city, COUNT(*), AVG(income) FROM survey GROUP BY city", spend=PAY),
     "sql, priced by accuracy": lambda db: db.sql("SELECT AVG(age) FROM survey", within=3, at_most=Epsilon(5)),

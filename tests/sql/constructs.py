@@ -58,6 +58,7 @@ CONSTRUCTS = (
     Construct("MEDIAN", "SELECT MEDIAN(age) FROM people"),
     Construct("PERCENTILE_CONT", "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY income) FROM people"),
     Construct("CORR", "SELECT CORR(age, income) FROM people"),
+    Construct("REGR_SLOPE", "SELECT REGR_SLOPE(income, age), REGR_INTERCEPT(income, age) FROM people"),
     Construct("arithmetic on aggregates", "SELECT SUM(income) / COUNT(*) + 1 FROM people"),
     Construct("SUM of an expression", "SELECT SUM(age + income) FROM people"),
     Construct("SUM(CASE ...)", "SELECT SUM(CASE WHEN age > 40 THEN 1 ELSE 0 END) FROM people"),

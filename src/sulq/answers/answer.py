@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain, Reading
+from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
+from sulq.answers.joint import Correlation
 from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
 from sulq.answers.released import Released
+from sulq.answers.sampling import AnyReading, Sampling, deviation_of, sampled, words
 from sulq.display import moments, tables
 from sulq.display.columns import Kind, ShownColumn, as_arrow, as_pandas, as_whole, table_html, table_text, text_rows
 from sulq.display.labels import interval, label
@@ -57,7 +59,7 @@ class Answer:
     """
 
     released: Released
-    reading: Reading
+    reading: AnyReading
     keys: tuple[tuple[str, tuple[object, ...]], ...]  # name and labels of each key
     columns: tuple[str, ...]
     spent: Loss
@@ -75,13 +77,16 @@ class Answer:
     # Which keys are counted in days or microseconds from 1970, and whether the values are: "date" or "timestamp".
     clocks: tuple[tuple[str, str], ...] = field(default=(), metadata={"wire": "set"})
     clock: str | None = field(default=None, metadata={"wire": "set"})
+    sampling: float = field(
+        default=0.0, metadata={"wire": "set"}
+    )  # 0: intervals count noise alone; else `deviation_of`
 
     @property
     def bounds(self) -> dict[str, tuple[float | int, float | int]]:
         """To where each value was clipped that `bounds="auto"` searched for; empty for any other ask."""
         return {name: (low, high) for name, low, high in self.clips}
 
-    def read(self, reading: Reading, columns: tuple[str, ...], *, square: bool = False) -> Answer:
+    def read(self, reading: AnyReading, columns: tuple[str, ...], *, square: bool = False) -> Answer:
         """The same release read as another statistic; free."""
         return replace(self, reading=reading, columns=columns, square=square)
 
@@ -104,8 +109,21 @@ class Answer:
         """Which groups may have no rows, and so not the statistic."""
         return unknown(self.reading if self.keys else None, self.released)
 
-    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Value:
-        """How far off: within this except with probability beta, for each cell or for all at once."""
+    def with_sampling(self, sampling: Sampling = "people") -> Answer:
+        """The same answer with intervals that count the sampling of a larger population beside the noise; free."""
+        if sampling is False:
+            return self
+        factor = deviation_of(sampling, self.unit)
+        sampled(self.reading, self.released, 0.05, factor=factor)  # or it is refused
+        return replace(self, sampling=factor, notes=(*words([self.reading], sampling, self.unit), *self.notes))
+
+    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False, sampling: Sampling = False) -> Value:
+        """How far off: within this except with probability beta, for each cell or for all at once.
+
+        `sampling`: off the statistic of a larger population, as `interval` has it.
+        """
+        if sampling is not False:
+            return self.with_sampling(sampling).accuracy(beta, simultaneous=simultaneous)
         low, high = self._interval(beta, simultaneous=simultaneous)
         if isinstance(self.reading, (FirstAbove, Placed)):
             return self.reading.reach(self.released, beta)
@@ -113,8 +131,16 @@ class Answer:
         away = np.where(np.isnan(value), high - low, np.maximum(high - value, value - low))
         return self._shape(away, whole=False)
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Value, Value]:
-        """From where to where, at a level of confidence."""
+    def interval(
+        self, level: float = 0.95, *, simultaneous: bool = False, sampling: Sampling = False
+    ) -> tuple[Value, Value]:
+        """From where to where, at a level of confidence.
+
+        `sampling`: False: the statistic of the declared table, so noise alone. True: that of a larger population of
+        which the people are an independent sample; "rows": of which the rows are.
+        """
+        if sampling is not False:
+            return self.with_sampling(sampling).interval(level, simultaneous=simultaneous)
         low, high = self._interval(beta_beside(level), simultaneous=simultaneous)
         return self._shape(low, whole=False), self._shape(high, whole=False)
 
@@ -123,9 +149,12 @@ class Answer:
         if simultaneous:
             # Noise is independent over cells and columns: (1 - b)^draws = 1 - beta.
             draws = self.released.draws if isinstance(self.reading, Plain) else self.released.cells * len(self.columns)
-            exact = isinstance(self.reading, Plain)
+            exact = isinstance(self.reading, Plain) and not self.sampling
             beta = float(-np.expm1(np.log1p(-beta) / draws)) if exact else beta / draws
-        low, high = self.reading.interval(self.released, beta)
+        if self.sampling:
+            low, high = sampled(self.reading, self.released, beta, factor=self.sampling)
+        else:
+            low, high = self.reading.interval(self.released, beta)
         nothing = self._unknown()[:, None]
         if isinstance(self.reading, Counted) and nothing.any():
             least, most = self.reading.bounds()
@@ -150,6 +179,19 @@ class Answer:
         upper = np.triu_indices(size)
         full[upper] = row
         full.T[upper] = row
+        return full
+
+    @property
+    def matrix(self) -> Floats:
+        """Of pairs of columns a symmetric matrix, 1 on the diagonal of correlations; of covariances theirs."""
+        if self.square and not self.keys:
+            return self._matrix(self._values()[0])
+        if not self.pairs:
+            raise QuestionError("bad-question", "This answer is no matrix.", "Its numbers are in .value.")
+        size = len(self.keys[0][1])
+        full = np.eye(size) if isinstance(self.reading, Correlation) else np.zeros((size, size))
+        above = np.triu_indices(size, 1)
+        full[above] = full.T[above] = self._values()[:, 0]
         return full
 
     def _labels(self) -> list[object]:
@@ -385,3 +427,6 @@ def extra(module: str, name: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError:
         raise SetupError("missing-extra", f"This needs the extra {name!r}.", f"pip install 'sulq[{name}]'") from None
+
+
+__all__ = ["Receipt"]  # the kernel's, passed on

@@ -7,6 +7,7 @@ with probability beta. Proofs: docs/theory/means.md and docs/theory/intervals.md
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -38,9 +39,13 @@ def _radius(columns: tuple[Noise, ...], weights: tuple[float, ...], beta: float)
 
 @dataclass(frozen=True, slots=True)
 class WeightedSum:
-    """A weighted sum of a cell's columns: a count or a sum from the parts a mean was asked in."""
+    """A weighted sum of a cell's columns: a count or a sum from the parts a mean was asked in.
+
+    `squares`: the weights of the sum of squares of what is summed, or of a bound on it; none where it is not known.
+    """
 
     weights: tuple[Fraction, ...]
+    squares: tuple[Fraction, ...] = ()
 
     def value(self, released: Released) -> Floats:
         """The weighted sum of the released columns."""
@@ -170,6 +175,17 @@ class Correlation(OfCountedRows):
         low, high = correlations(*_sums(released), beta, slip=float(self.rounding * (2 + self.rounding)))
         value = self.value(released)
         return np.minimum(low[:, None], value), np.maximum(high[:, None], value)
+
+
+def pair_sums(released: Released, width: int) -> Released:
+    """Of the one cell of a covariance's sums a row for each pair of values: count, two sums and three products."""
+    count, sums, products = released.noise
+    places = {pair: 1 + width + i for i, pair in enumerate(itertools.combinations_with_replacement(range(width), 2))}
+    rows = [
+        [0, 1 + i, 1 + j, places[i, i], places[i, j], places[j, j]] for i, j in itertools.combinations(range(width), 2)
+    ]
+    noise = (count, replace(sums, width=2), replace(products, width=3))
+    return replace(released, units=released.units[0][np.array(rows)], noise=noise)
 
 
 JointReading = WeightedSum | PublicNumber | SpreadMean | PairCovariance | Correlation

@@ -11,6 +11,7 @@ import functools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -187,8 +188,12 @@ class Quantile:
         """From the first bin to the last."""
         return self.bed.bounds()
 
-    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
-        """From the first bin that could hold it to the last; the whole range where the counts come to nothing."""
+    def interval(self, released: Released, beta: float, *, sampling: float = 0.0) -> tuple[Floats, Floats]:
+        """From the first bin that could hold it to the last; the whole range where the counts come to nothing.
+
+        `sampling`: of a larger population of which the values are a sample, times this deviation: D(c) at the
+        population's quantile is a sum of n independent terms, each of variance q(1 - q) at most.
+        """
         contrast, q = self._contrast(released), float(self.q)
         law, number = released.noise[0].law, 1
         if isinstance(law, AddedLaw):
@@ -196,6 +201,9 @@ class Quantile:
         pairs, place = draws_of(self.sizes, self.branch)
         reaches = [reach(law, a * number, b * number, q, beta / 2) for a, b in pairs]
         far = np.array(reaches)[place] * float(released.noise[0].step) + NEAR
+        if sampling:
+            total = np.maximum(released.values()[:, : self.sizes[0]].sum(axis=1, keepdims=True), 1.0)
+            far = np.hypot(far, sampling * -NormalDist().inv_cdf(beta / 2) * np.sqrt(total * q * (1 - q)))
         least, most = {"disc": (0.0, 0.0), "cont": (-q, 2 - q), "min": (1.0, 0.0), "max": (0.0, -1.0)}[self.how]
         before = np.pad(contrast <= most + far, ((0, 0), (1, 0)), constant_values=True)
         low = self.bed.low(_first(contrast >= least - far))

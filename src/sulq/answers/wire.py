@@ -27,9 +27,11 @@ import numpy.typing as npt
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.estimators import Estimated, Reading
+from sulq.answers.joint import WeightedSum
 from sulq.answers.plan import Part, Plan, Whole
 from sulq.answers.quantiles import Bed
 from sulq.answers.released import Noise, Released
+from sulq.answers.sampling import READINGS as SAMPLED
 from sulq.answers.signed_receipt import SignedReceipt
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema
@@ -347,7 +349,7 @@ HOLISTIC: Final = (*DECLARATIONS, Estimator, Graph, Whole, *SPACES, *STATISTICS)
 TABLES: Final = (DerivedTable, Facts, Heavy, Schema, Shape, TableFacts)
 PLANS: Final = (*TABLES, Block, Key, Part, Plan, Tally, *RELATIONS, *SCORES, *HOLISTIC)
 # Estimates from reports are read where the reports are, and travel in no answer.
-READINGS: Final = tuple(cls for cls in typing.get_args(Reading) if cls is not Estimated)
+READINGS: Final = (*(cls for cls in typing.get_args(Reading) if cls is not Estimated), *SAMPLED, WeightedSum)
 ANSWERS: Final = (Answer, Answers, Bed, BudgetLeft, Noise, Released, *READINGS)
 
 KINDS: Final[dict[str, type]] = {

@@ -20,8 +20,11 @@ from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
 from sulq.answers.oracle import Oracle, chosen
 from sulq.answers.plan import Plan
+from sulq.answers.sampling import AnyReading
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
+from sulq.api.description_asks import DescriptionAsks
+from sulq.api.order_asks import OrderAsks
 from sulq.api.questions import By, Keys, Pay, Where
 from sulq.api.relations import RelationAsks, of_table
 from sulq.api.run_forecast import run_forecast
@@ -36,8 +39,7 @@ from sulq.language.rowfn.base import several
 from sulq.sql.explain import Explanation
 from sulq.sql.forecast import reading_widths
 from sulq.sql.joint import Designs
-from sulq.sql.named_asks import count_distinct, or_missing, parts, quantiles
-from sulq.sql.released.program import Stat
+from sulq.sql.named_asks import or_missing
 from sulq.sql.session import Sql
 from sulq.sql.workload import Workload
 
@@ -49,7 +51,7 @@ def _joint_designs(questions: Mapping[int, Sums], weights: Mapping[int, float], 
 
 
 @timed_asks
-class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
+class NamedAsks(SqlAsks, WholeTableAsks, OrderAsks, RelationAsks, DescriptionAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer
@@ -149,7 +151,8 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
     ) -> Answer:
         """How many rows satisfy a condition: `db.count("age > 40")`, `db.count(db["age"] > 40)`."""
         question = Sums((Lit(1),), self._rows(where), self._keys(by))
-        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
+        reading = questions.counted(self.facts, question.where, question.by)
+        return self._sums(question, "count", reading, Pay(spend, within, beta, at_most, fresh, law))
 
     @of_table
     def sum(
@@ -167,17 +170,25 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         law: LawName | None = None,
         timeout: float | None = None,
         bounds: Bounds | None = None,
+        sampling: bool = False,
     ) -> Answer:
         """The sum of a bounded number; missing values add nothing.
 
         `bounds`: "auto" searches for where the values lie, from the same spend, and sums values clipped to there.
+        `sampling`: the sum of squares is asked along, for what a population's sum is from such a sample.
         """
-        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
+        fn, partition, facts = named(value), self._keys(by), self.facts
         rows = self._rows(where)
-        return bounded_ask(
-            self._oracle, (fn, rows, partition), pay,
-            lambda item, paid: self._sums(questions.total(self.facts, item, rows, partition), "sum", paid),
-        )  # fmt: skip
+        pay = Pay(spend, within, beta, at_most, fresh, law, bounds, sampling)
+        samples = pay.samples
+
+        def ask(item: RowFn, paid: Pay) -> Answer:
+            if samples:
+                return self._read(lambda _: questions.sampled_total(facts, item, rows, partition), paid, ("sum",))
+            question = questions.total(facts, item, rows, partition)
+            return self._sums(question, "sum", questions.summed(facts, item, rows, partition), paid)
+
+        return bounded_ask(self._oracle, (fn, rows, partition), pay, ask)
 
     @of_table
     def histogram(
@@ -197,7 +208,8 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
     ) -> Answer:
         """How many rows fall into each bin: edges, a number of equal bins, or every declared value."""
         question = Sums((Lit(1),), self._rows(where), (questions.binned(self.facts, named(value), bins),))
-        return self._sums(question, "count", Pay(spend, within, beta, at_most, fresh, law))
+        reading = questions.counted(self.facts, question.where, question.by)
+        return self._sums(question, "count", reading, Pay(spend, within, beta, at_most, fresh, law))
 
     @of_table
     def mean(
@@ -215,19 +227,24 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         law: LawName | None = None,
         timeout: float | None = None,
         bounds: Bounds | None = None,
+        sampling: bool = False,
     ) -> Answer:
         """The mean of a bounded number over the rows where it is present (SR18).
 
         `bounds`: "auto" searches for where the values lie, from the same spend; the mean is of values clipped to there.
+        `sampling`: the spread is asked along, which tells how far a population's mean is from such a sample's.
         """
-        fn, partition, pay = named(value), self._keys(by), Pay(spend, within, beta, at_most, fresh, law, bounds)
-        notes: tuple[str, ...] = ()
+        fn, partition = named(value), self._keys(by)
+        pay = Pay(spend, within, beta, at_most, fresh, law, bounds, sampling)
+        samples, notes = pay.samples, tuple[str, ...]()
         facts = self.facts
         rows = self._rows(where)
         if within is not None and bounds is None:
             pay, notes = prices.mean(self._oracle, fn, rows, partition, pay)
 
         def ask(item: RowFn, pay: Pay) -> Answer:
+            if samples:
+                return self._read(lambda _: questions.sampled_mean(facts, item, rows, partition), pay, ("mean",))
             return self._read(lambda paid: questions.mean(facts, item, rows, partition, paid), pay, ("mean",))
 
         answer = bounded_ask(self._oracle, (fn, rows, partition), pay, ask, mean=True)
@@ -246,9 +263,14 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         fresh: bool = False,
         law: LawName | None = None,
         timeout: float | None = None,
+        sampling: bool = False,
     ) -> Answer:
-        """The variance of a bounded number over the rows where it is present."""
-        return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=False)
+        """The variance of a bounded number over the rows where it is present.
+
+        `sampling`: half of the spend buys moments up to the fourth, which tell its sampling error.
+        """
+        pay = Pay(spend, fresh=fresh, law=law, sampling=sampling)
+        return self._spread(value, where, by, ddof, pay, root=False)
 
     @of_table
     def std(
@@ -263,9 +285,11 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         fresh: bool = False,
         law: LawName | None = None,
         timeout: float | None = None,
+        sampling: bool = False,
     ) -> Answer:
-        """The standard deviation of a bounded number over the rows where it is present."""
-        return self._spread(value, where, by, ddof, Pay(spend, fresh=fresh, law=law), root=True)
+        """The standard deviation of a bounded number over the rows where it is present; `sampling` as of `variance`."""
+        pay = Pay(spend, fresh=fresh, law=law, sampling=sampling)
+        return self._spread(value, where, by, ddof, pay, root=True)
 
     @of_table
     def covariance(
@@ -298,104 +322,6 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         pairs = tuple(f"{a}*{b}" for i, a in enumerate(names) for b in names[i:])
         return self._read(lambda _: found, Pay(spend, fresh=fresh, law=law), pairs, square=True)
 
-    @of_table
-    def quantile(
-        self,
-        value: object,
-        q: float | Sequence[float],
-        *,
-        where: Where = None,
-        by: By = None,
-        table: str | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
-        law: LawName | None = None,
-        timeout: float | None = None,
-        interval: bool = True,
-    ) -> Answer:
-        """Quantiles of a bounded number, as PERCENTILE_CONT does; several share one spend.
-
-        One to three are chosen among the values of a public grid by rank, many are read from one tree of counts.
-        `interval=False`: no part of the spend buys an interval, and what is chosen is nearer.
-        """
-        fn, wanted = named(value), parts(q)
-        stats = [Stat("quantile_cont", (fn,), q=part) for part in wanted]
-        names = tuple(f"{float(part):g}" for part in wanted)
-        return quantiles(
-            self._oracle, fn, stats, names,
-            where=self._rows(where), by=self._keys(by), spend=spend, fresh=fresh, law=law, interval=interval,
-        )  # fmt: skip
-
-    @of_table
-    def median(
-        self,
-        value: object,
-        *,
-        where: Where = None,
-        by: By = None,
-        table: str | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
-        law: LawName | None = None,
-        timeout: float | None = None,
-        interval: bool = True,
-    ) -> Answer:
-        """The median of a bounded number."""
-        return self.quantile(value, 0.5, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval)
-
-    @of_table
-    def min(
-        self,
-        value: object,
-        *,
-        where: Where = None,
-        by: By = None,
-        table: str | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
-        law: LawName | None = None,
-        timeout: float | None = None,
-        interval: bool = True,
-    ) -> Answer:
-        """The smallest value of a bounded number."""
-        return self._extreme(value, "min", where, by, Pay(spend, fresh=fresh, law=law), interval=interval)
-
-    @of_table
-    def max(
-        self,
-        value: object,
-        *,
-        where: Where = None,
-        by: By = None,
-        table: str | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
-        law: LawName | None = None,
-        timeout: float | None = None,
-        interval: bool = True,
-    ) -> Answer:
-        """The largest value of a bounded number."""
-        return self._extreme(value, "max", where, by, Pay(spend, fresh=fresh, law=law), interval=interval)
-
-    @of_table
-    def count_distinct(
-        self,
-        value: object,
-        *,
-        where: Where = None,
-        by: By = None,
-        table: str | None = None,
-        spend: Loss | None = None,
-        fresh: bool = False,
-        law: LawName | None = None,
-        timeout: float | None = None,
-    ) -> Answer:
-        """How many different values there are; of the person's column, how many people."""
-        rows = self._rows(where)
-        return count_distinct(
-            self._oracle, named(value), where=rows, by=self._keys(by), spend=spend, fresh=fresh, law=law
-        )
-
     # -- how the asks become questions
 
     def _answer(self, question: Question, pay: Pay) -> Answer:
@@ -405,7 +331,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
 
     def _read(
         self,
-        asked: Callable[[Loss | None], tuple[Sums, Reading]],
+        asked: Callable[[Loss | None], tuple[Sums, AnyReading]],
         pay: Pay,
         names: tuple[str, ...],
         *,
@@ -426,6 +352,8 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         rows = self._rows(where)
 
         def asked(paid: Loss | None) -> tuple[Sums, Reading]:
+            if pay.samples:
+                return questions.sampled_spread(facts, fn, rows, partition, root=root, ddof=ddof)
             return questions.spread(facts, fn, rows, partition, paid, root=root, ddof=ddof)
 
         return self._read(asked, pay, ("std" if root else "variance",))
@@ -434,15 +362,7 @@ class NamedAsks(SqlAsks, WholeTableAsks, RelationAsks):
         """Names or row functions of a partition; where a key can be missing, that is a group too, as in SQL."""
         return tuple(or_missing(fn, self.facts.schema) for fn in questions.keys(by))
 
-    def _sums(self, question: Sums, column: str, pay: Pay) -> Answer:
+    def _sums(self, question: Sums, column: str, reading: Plain, pay: Pay) -> Answer:
         if pay.within is not None:
             pay = prices.sums(self._oracle, question, pay)
-        return self._answer(question, pay).read(Plain(), (column,))
-
-    def _extreme(self, value: object, name: str, where: Where, by: By, pay: Pay, *, interval: bool) -> Answer:
-        fn = named(value)
-        return quantiles(
-            self._oracle, fn, [Stat(name, (fn,))], (name,),
-            where=self._rows(where), by=self._keys(by), spend=pay.spend, fresh=pay.fresh, law=pay.law,
-            interval=interval,
-        )  # fmt: skip
+        return self._answer(question, pay).read(reading, (column,))

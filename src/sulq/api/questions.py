@@ -10,9 +10,11 @@ from numbers import Integral
 from typing import Final
 
 from sulq.answers.auto_bounds import Bounds
-from sulq.answers.estimators import CentredMean, Covariance, Mean, Spread
+from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
+from sulq.answers.joint import SpreadMean, WeightedSum
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import ColumnChoice
+from sulq.answers.sampling import RowSum, SampledSpread, SampledTotal, sum_reading
 from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
 from sulq.errors import QuestionError
 from sulq.language.domain import INT_LIMIT
@@ -47,6 +49,7 @@ Keys = tuple[RowFn, ...]
 # the middle; averaged over d in [-h, h] the best share is 1/(1 + sqrt 3).
 COUNT_SHARE: Final = (Fraction(366, 1000), Fraction(634, 1000))
 MAX_BINS: Final = 10**6
+FOURTH_SHARES: Final = (Fraction(1, 2), Fraction(1, 2))  # a variance, and how it varies
 
 
 def keys(by: By) -> Keys:
@@ -69,6 +72,50 @@ def total(facts: Facts, fn: RowFn, where: Filter, by: Keys) -> Sums:
             "Ask for the sums of all, db.ask(Sums((value,))), or sum one column at a time.",
         )
     return Sums((fn,), where, by)
+
+
+def counted(facts: Facts, where: Filter, by: Keys) -> RowSum:
+    """How a count is read: it varies by sampling as a Poisson number, or among a public number of rows."""
+    return sum_reading(Fraction(1), Fraction(1), facts.fixed_size, every=where is None and not by)
+
+
+def summed(facts: Facts, fn: RowFn, where: Filter, by: Keys) -> Plain:
+    """How a sum is read: its values lie in their bounds, and rows that are not summed add nothing."""
+    if isinstance(fn.kind(facts.schema), Grid):  # the one coordinate of a vector, of whose bounds nothing is made
+        return Plain()
+    lo, hi, kind = bounded(fn, facts.schema)
+    return sum_reading(lo, hi, facts.fixed_size, every=where is None and not by and not kind.nullable)
+
+
+def sampled_mean(facts: Facts, fn: RowFn, where: Filter, by: Keys) -> tuple[Sums, SpreadMean]:
+    """A mean beside the spread, which tells its sampling error: terms of degree two, for the price of one sum."""
+    lo, hi, _ = bounded(fn, facts.schema)
+    if lo == hi:
+        raise QuestionError("bad-question", f"{title(fn)} is constant by its bounds: its mean is known.")
+    terms = Bernstein(fn, 2)
+    step, low, high = terms.span(facts.schema)
+    away = rounding(bounded(fn, facts.schema)[2].step, step)
+    return Sums((terms,), where, by), SpreadMean(low * step, high * step, away)
+
+
+def sampled_total(facts: Facts, fn: RowFn, where: Filter, by: Keys) -> tuple[Sums, SampledTotal]:
+    """A sum beside the sum of squares, which tells its sampling error."""
+    question, mean = sampled_mean(facts, fn, where, by)
+    a, b, one = mean.lo, mean.hi, 1 / (mean.hi - mean.lo) ** 2
+    weights = (one * b, one * (a + b) / 2, one * a)
+    return question, SampledTotal(WeightedSum(weights, (one * b * b, one * a * b, one * a * a)))
+
+
+def sampled_spread(
+    facts: Facts, fn: RowFn, where: Filter, by: Keys, *, root: bool, ddof: int
+) -> tuple[Sums, SampledSpread]:
+    """A variance beside Bernstein's terms of degree four, for which half of the spend tells its sampling error."""
+    question, mean = sampled_mean(facts, fn, where, by)
+    part = ((fn - exact(mean.lo)) / exact(mean.hi - mean.lo)).clip(0, 1)
+    rest = 1 - part
+    fourths = Vector(tuple(math.comb(4, i) * part**i * rest ** (4 - i) for i in range(5)), MAX_BITS)
+    values = (*question.values, WithinL1(fourths, 1))
+    return Sums(values, where, by, FOURTH_SHARES), SampledSpread(mean.hi - mean.lo, root, ddof, mean.rounding)
 
 
 def mean(
@@ -116,8 +163,11 @@ def covariance(
     *,
     norm: str | None = None,
     bound: float | None = None,
+    counted: bool = False,
 ) -> tuple[Sums, Covariance]:
     """Sums of centred values and of their products, with a count where the number of values is not public.
+
+    `counted`: with a count in any case.
 
     With a `norm` the values are about zero, in rows shortened to that norm: of L1 norm g the sums move by g and the
     products by g^2, each twice that under replace_one, however many columns there are.
@@ -131,7 +181,7 @@ def covariance(
     else:
         vector, halves = _shortened(facts, items, norm, bound)
     kind = grid_vector(vector, facts.schema)
-    size = _public_size(facts, where, by, nullable=kind.nullable)
+    size = None if counted else _public_size(facts, where, by, nullable=kind.nullable)
     count = () if size is not None else (Not(IsMissing(vector)),)
     shares = (*(Fraction(1) for _ in count), Fraction(1), Fraction(2))
     question = Sums((*count, vector, Outer(vector)), where, by, shares)
@@ -204,6 +254,11 @@ def _centre(facts: Facts, fn: RowFn) -> tuple[Fraction, Fraction]:
     return Fraction(float((lo + hi) / 2)), Fraction(float((hi - lo) / 2))
 
 
+def exact(value: Fraction) -> float | int:
+    """A number as a row function takes it."""
+    return _edge(value)
+
+
 def _edge(value: Fraction) -> float | int:
     return int(value) if value.denominator == 1 and abs(value) <= INT_LIMIT else float(value)
 
@@ -216,6 +271,7 @@ class Pay:
     `fresh`: new noise at full price, although a stored answer would do (SR12).
     `law`: "laplace" or "gaussian", where the price leaves that open; by default the one of least foreseen error.
     `bounds`: "auto": where the values lie is searched for first, from the same spend.
+    `sampling`: what tells the sampling error is asked along.
     """
 
     spend: Loss | None = None
@@ -225,6 +281,17 @@ class Pay:
     fresh: bool = False
     law: LawName | None = None
     bounds: Bounds | None = None
+    sampling: bool = False
+
+    @property
+    def samples(self) -> bool:
+        """Whether what tells the sampling error is asked along."""
+        if not isinstance(self.sampling, bool):
+            raise QuestionError("bad-question", "sampling is True or False: whether the spread is asked along.")
+        if self.sampling and (self.within is not None or self.bounds is not None):
+            why = "What tells the sampling error is asked for a spend, within the declared bounds."
+            raise QuestionError("bad-question", why, "Name spend=, and neither within= nor bounds=.")
+        return self.sampling
 
     def price_once(self) -> None:
         """Refuse a spend beside an accuracy."""

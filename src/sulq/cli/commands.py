@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "plan": "sulq.cli.query:plan",
     "afford": "sulq.cli.query:afford",
     "heavy": "sulq.cli.query:heavy",
+    "describe": "sulq.cli.describe:describe",
     "serve": "sulq.cli.serve:serve",
     "audit": "sulq.cli.audit:audit",
     "learn": "sulq.cli.learn:learn",

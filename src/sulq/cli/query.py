@@ -57,6 +57,9 @@ ViewOf = Annotated[
     str | None,
     typer.Option("--view", metavar="SQL", help="In place of a table, a SELECT of rows: a join, for example."),
 ]
+SamplingOf = Annotated[
+    bool, typer.Option("--sampling", help="Intervals count the sampling of a larger population beside the noise.")
+]
 ConfigOf = Annotated[Path | None, typer.Option("--config", help="The sulq.toml to read.")]
 
 FormatOf = Annotated[Literal["table", "csv", "json"], typer.Option("--format", help="How answers are printed.")]
@@ -77,6 +80,7 @@ def query(
     law: LawOf = None,
     bounds: BoundsOf = None,
     interval: IntervalOf = True,
+    sampling: SamplingOf = False,
     format: FormatOf = "table",  # noqa: A002 - the option is called so
     config: ConfigOf = None,
 ) -> None:
@@ -87,7 +91,7 @@ def query(
         if isinstance(answer, Explanation):
             console.print(str(answer), markup=False)
         else:
-            PRINTED[format](answer)
+            PRINTED[format](answer.with_sampling() if sampling else answer)
 
 
 def explain(
@@ -273,13 +277,14 @@ def _json(answer: SqlAnswer) -> None:
         "notes": list(answer.notes),
         "bounds": answer.bounds,
     }
-    print(json.dumps(found, default=_moment, ensure_ascii=False))
+    print(json.dumps(found, default=moment, ensure_ascii=False))
 
 
 PRINTED: Final = {"table": _table, "csv": _csv, "json": _json}
 
 
-def _moment(value: object) -> str:
+def moment(value: object) -> str:
+    """A day or a moment as JSON has it."""
     if isinstance(value, (datetime.date, datetime.datetime)):
         return value.isoformat()
     return str(value)

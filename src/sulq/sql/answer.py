@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import importlib
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sulq.answers.answer import Answers, Clips, Receipt, beta_beside, column_at, extra, new_axes, paid
+from sulq.answers.sampling import Sampling
 from sulq.display.columns import ShownColumn, as_arrow, as_pandas, as_whole, kind, table_html, table_text
 from sulq.display.labels import label
 from sulq.display.plots import PlotSeries, draw
@@ -51,6 +52,8 @@ class SqlAnswer:
     reused: bool = False
     notes: tuple[str, ...] = ()
     clips: Clips = ()
+    sampled: bool = False  # whether intervals count the sampling of a larger population
+    again: Callable[[Sampling], tuple[SqlTable, tuple[str, ...]]] | None = None  # read with sampling, and words for it
     _bars: dict[float, Bars] = field(default_factory=dict)
 
     @property
@@ -68,13 +71,34 @@ class SqlAnswer:
         """The only cell, or all rows."""
         return self._whole([column.values for column in self.table.columns])
 
-    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False) -> Cell | Cells:
+    def with_sampling(self, sampling: Sampling = "people") -> SqlAnswer:
+        """The same answer with intervals that count the sampling of a larger population beside the noise; free."""
+        if sampling is False or self.answers is None:  # what is public does not vary
+            return self
+        if self.again is None:
+            raise QuestionError(
+                "bad-question", "Of this answer the interval of the noise alone is known.", "Ask it by db.sql."
+            )
+        table, notes = self.again(sampling)
+        return replace(self, table=table, notes=(*notes, *self.notes), sampled=True, _bars={})
+
+    def accuracy(self, beta: float = 0.05, *, simultaneous: bool = False, sampling: Sampling = False) -> Cell | Cells:
         """How far off: within this except with probability beta, for each cell or for all at once."""
+        if sampling is not False:
+            return self.with_sampling(sampling).accuracy(beta, simultaneous=simultaneous)
         bars = self._intervals(beta, simultaneous=simultaneous)
         return self._whole([list(map(_radius, *column)) for column in self._beside(bars)])
 
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> tuple[Cell | Cells, Cell | Cells]:
-        """From where to where, at a level of confidence; a cell without error bar stands for itself."""
+    def interval(
+        self, level: float = 0.95, *, simultaneous: bool = False, sampling: Sampling = False
+    ) -> tuple[Cell | Cells, Cell | Cells]:
+        """From where to where, at a level of confidence; a cell without error bar stands for itself.
+
+        `sampling`: False: of the declared table, so noise alone. True: of a larger population of which the people are
+        an independent sample; "rows": of which the rows are.
+        """
+        if sampling is not False:
+            return self.with_sampling(sampling).interval(level, simultaneous=simultaneous)
         found = list(self._beside(self._intervals(beta_beside(level), simultaneous=simultaneous)))
         low = [_ends(values, low) for values, low, _ in found]
         return self._whole(low), self._whole([_ends(values, high) for values, _, high in found])

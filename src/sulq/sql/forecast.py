@@ -18,12 +18,12 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.estimators import Reading
 from sulq.answers.law_choice import BETA, Foreseen, LawName, foreseen_of, nearest
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Part, Plan
 from sulq.answers.rank_choice import rank_within, value_reach
 from sulq.answers.released import Released, kept_rows
+from sulq.answers.sampling import AnyReading
 from sulq.errors import QuestionError
 from sulq.kernel.scores import Rank
 from sulq.language.domain import Schema, Text
@@ -97,7 +97,7 @@ def supposed(
     return tuple(found)
 
 
-def reading_widths(oracle: Oracle, question: Sums, reading: Reading, spend: Loss | None) -> list[float]:
+def reading_widths(oracle: Oracle, question: Sums, reading: AnyReading, spend: Loss | None) -> list[float]:
     """How far off what is read of a question's sums would be for a spend, for as many rows as are declared."""
     plan, facts = oracle.foresee(question, spend=spend), oracle.facts
     (released,) = supposed(plan, facts, facts.size or UNDECLARED_SIZE_ROWS, whole=True)

@@ -42,12 +42,19 @@ def quantiles(
     fresh: bool,
     law: LawName | None = None,
     interval: bool = True,
+    sampling: bool = False,
 ) -> Answer:
-    """Order statistics of a bounded number; without an `interval` what is chosen has all of the spend."""
+    """Order statistics of a bounded number; without an `interval` what is chosen has all of the spend.
+
+    `sampling`: none is chosen, as counts alone tell the sampling error.
+    """
     kind = fn.kind(oracle.facts.schema)
     if isinstance(kind, Scalar) and kind.clock is not None:
         raise QuestionError("wrong-kind", "Quantiles of dates are asked in SQL.", "db.sql('SELECT MAX(visit) ...')")
-    return _asked(oracle, list(wanted), names, where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval)
+    return _asked(
+        oracle, list(wanted), names,
+        where=where, by=by, spend=spend, fresh=fresh, law=law, interval=interval, counted=sampling,
+    )  # fmt: skip
 
 
 def count_distinct(
@@ -78,10 +85,11 @@ def _asked(
     fresh: bool,
     law: LawName | None = None,
     interval: bool = True,
+    counted: bool = False,
 ) -> Answer:
     facts: Facts = oracle.facts
-    if not isinstance(fresh, bool) or not isinstance(interval, bool):
-        raise QuestionError("bad-question", "fresh and interval are True or False.")
+    if not all(isinstance(one, bool) for one in (fresh, interval, counted)):
+        raise QuestionError("bad-question", "fresh, interval and sampling are True or False.")
     if where is not None and not isinstance(where, RowFn):
         raise QuestionError("bad-question", "where is a condition, sulq.col(...) > 0.")
     rows = RowGroups(WHOLE, where, tuple(labels(key, facts.schema)[0] for key in by))
@@ -92,7 +100,7 @@ def _asked(
     def asked(paid: Loss | None) -> tuple[Together, StatColumn, Reading]:
         """The question, all its columns as one and how they are read; all follow the law of the noise."""
         question, columns = collect(
-            facts, paid, lambda asking: columns_of(asking, rows, stats), foresee, interval=interval
+            facts, paid, lambda asking: columns_of(asking, rows, stats), foresee, interval=interval, counted=counted
         )
         if question is None:  # pragma: no cover - every statistic asks for something
             raise QuestionError("bad-question", "Nothing is asked.")

@@ -120,10 +120,12 @@ class Sql:
             return SqlAnswer(table, None, nothing(facts.remaining), facts.remaining, facts.unit, "dp")
         answers = cast("Answers", self._oracle.ask(asked.question, spend=spend, reuse=not fresh))
         one = answers[0]
-        table = asked.read([answer.released for answer in answers])
+        released = [answer.released for answer in answers]
+        table = asked.read(released)
         return SqlAnswer(
             table, answers, one.spent, one.remaining, one.unit,
             one.guarantee, one.receipt, one.reused, (*table.notes, *paid, *one.notes),
+            again=asked.sampled(released, one.unit),
         )  # fmt: skip
 
     def explain(

@@ -83,6 +83,20 @@ def test_intervals_of_quantiles_may_be_left_out() -> None:
         assert ["question 1 of" in text for text in texts] == [False, True]
 
 
+def test_intervals_count_sampling_where_the_body_says_so() -> None:
+    """They are wider, the reply says it, and what has no law of sampling has no interval; else they are of noise."""
+    asked = {"sql": "SELECT COUNT(*) AS n, MAX(age) AS m FROM survey", "spend": {"epsilon": 1}}
+    with survey() as db:
+        wide, alone = (answered(db._oracle, SqlBody(**asked, **more)) for more in ({"sampling": True}, {}))
+        assert wide["rows"] == alone["rows"]
+        assert wide["low"][0][0] < alone["low"][0][0]
+        assert (wide["sampling"], alone["sampling"]) == (True, False)
+        assert "larger population" in wide["notes"][0]
+        assert json.dumps(wide, allow_nan=False)
+        public = answered(db._oracle, SqlBody(sql="SELECT city FROM survey GROUP BY city", sampling=True))
+        assert public["spent"] == sql_json(db.sql("SELECT city FROM survey GROUP BY city"))["spent"]
+
+
 def test_explain_select_is_answered_by_its_lines() -> None:
     """As PostgreSQL answers it: one column of text, nothing spent."""
     with survey() as db:

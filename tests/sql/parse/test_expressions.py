@@ -20,6 +20,7 @@ from sulq.sql.parse.syntax import (
     SelectQuery,
 )
 from sulq.sql.parse.text import parse
+from sulq.sql.parse.whitelist import REGRESSIONS
 
 
 def read(text: str) -> Node:
@@ -70,6 +71,7 @@ X = ColumnRef(Name("x"))
         ("VAR(x)", Aggregate("var_samp", (X,))),
         ("STDDEV_POP(x)", Aggregate("std_pop", (X,))),
         ("CORR(x, x)", Aggregate("corr", (X, X))),
+        *((f"{name.upper()}(x, 2)", Aggregate(name, (X, Literal(2, "int")))) for name in REGRESSIONS),
     ],
 )  # fmt: skip
 def test_expressions_are_read(text: str, expected: Node) -> None:

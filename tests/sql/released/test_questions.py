@@ -11,6 +11,7 @@ import pytest
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import WHOLE, Sums
 from sulq.language.rowfn import Arith, Bernstein, Col, Lit
+from sulq.sql.parse.whitelist import REGRESSIONS
 from sulq.sql.released.columns import RowGroups, SumCollector
 from sulq.sql.released.program import Stat
 from sulq.sql.released.questions import columns_of
@@ -42,6 +43,7 @@ WANTED: list[tuple[Stat, str]] = [
     (Stat("covar_pop", (AGE, INCOME)), "covar_pop(age, income)"),
     (Stat("covar_samp", (AGE, INCOME)), "covar_samp(age, income)"),
     (Stat("corr", (AGE, INCOME)), "corr(age, income)"),
+    *((Stat(name, (INCOME, AGE)), f"{name}(income, age)") for name in REGRESSIONS),
     (Stat("min", (AGE,)), "min(age)"),
     (Stat("max", (AGE,)), "max(age)"),
     (Stat("quantile_disc", (AGE,), q=Fraction(1, 4)), "quantile_disc(age, 0.25)"),
@@ -52,6 +54,7 @@ WANTED: list[tuple[Stat, str]] = [
     (Stat("quantile_disc", (VISIT,), q=HALF), "quantile_disc(visit, 0.5)"),
 ]
 # A spread is worked out on a grid of 2^15 units, and so is what shares its sums; a covariance too.
+REGR_NEAR = {"regr_slop": 0.1, "regr_inte": 3.0, "regr_sxy(": 3_000.0, "regr_r2(i": 1e-4}
 LOOSE = {"var_samp(income)", "avg(income)", "sum(income)", "covar_pop(age, income)", "covar_samp(age, income)"}
 
 
@@ -76,8 +79,8 @@ def test_without_noise_every_statistic_is_that_of_duckdb(spend, grouped):
             if isinstance(expected, datetime.date):
                 assert figure.value == expected
                 continue
-            loose = 5e-4 if name in LOOSE else 16 / 7e4 if "income, 0.9" in name else 1e-9
-            near = 1e-9 + 40 * (name in LOOSE) + 1e-4 * ("corr" in name)
+            loose = 5e-4 if name in LOOSE or "regr" in name else 16 / 7e4 if "income, 0.9" in name else 1e-9
+            near = 1e-9 + 40 * (name in LOOSE) + 1e-4 * ("corr" in name) + REGR_NEAR.get(name[:9], 0.0)
             assert figure.value == pytest.approx(float(expected), rel=loose, abs=near), name
 
 
@@ -91,9 +94,15 @@ def test_without_noise_a_statistic_asked_alone_is_that_of_duckdb(stat, name, spe
     if isinstance(expected, datetime.date):
         assert figure.value == expected
         return
-    loose = 5e-4 if name.startswith(("var_samp(income", "covar")) else 16 / 7e4 if "income, 0.9" in name else 1e-4
-    assert figure.value == pytest.approx(float(expected), rel=loose, abs=1e-9 + 40 * ("covar" in name))
-    whole = name.startswith(("count", "sum(age", "sum(distinct age", "min(age", "max(age", "quantile_disc(age"))
+    loose = (
+        5e-4 if name.startswith(("var_samp(income", "covar", "regr")) else 16 / 7e4 if "income, 0.9" in name else 1e-4
+    )
+    assert figure.value == pytest.approx(
+        float(expected), rel=loose, abs=1e-9 + 40 * ("covar" in name) + REGR_NEAR.get(name[:9], 0.0)
+    )
+    whole = name.startswith(
+        ("count", "regr_count", "sum(age", "sum(distinct age", "min(age", "max(age", "quantile_disc(age")
+    )
     assert isinstance(figure.value, int) == whole
 
 

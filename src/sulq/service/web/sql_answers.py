@@ -33,6 +33,8 @@ from sulq.sql.workload import Workload
 def answered(oracle: Oracle, body: SqlBody) -> dict[str, object]:
     """The answer to one query."""
     found = NamedAsks(oracle).sql(body.sql, **body.price(), beta=body.beta, fresh=body.fresh, other=body.other)
+    if body.sampling and isinstance(found, SqlAnswer):
+        found = found.with_sampling()
     return sql_json(found, body.level)
 
 
@@ -103,7 +105,8 @@ def sql_json(answer: SqlAnswer | Explanation, level: float = LEVEL) -> dict[str,
         list(answer.columns), _rows(columns), level, answer.spent, answer.remaining,
         low=_rows(low), high=_rows(high), unit=str(answer.unit), guarantee=answer.guarantee, reused=answer.reused,
         receipt=wire.to_json(answer.receipt), notes=list(answer.notes),
-        bounds={name: list(ends) for name, ends in answer.bounds.items()}, answer=wire.to_json(answer.answers),
+        bounds={name: list(ends) for name, ends in answer.bounds.items()}, sampling=answer.sampled,
+        answer=wire.to_json(answer.answers),
     )  # fmt: skip
 
 
@@ -113,7 +116,7 @@ def _told(
     empty: list[list[object]] = [] if "low" in more else [[None] * len(columns) for _ in rows]
     usual = {
         "low": empty, "high": empty, "unit": "", "guarantee": "dp", "reused": False, "receipt": None, "notes": [],
-        "bounds": {}, "answer": None,
+        "bounds": {}, "sampling": False, "answer": None,
     }  # fmt: skip
     told = {"columns": columns, "rows": rows, "level": level}
     return told | usual | more | {"spent": wire.to_json(spent), "remaining": wire.to_json(remaining)}

@@ -67,6 +67,11 @@ CLOCK_PARTS: Final = (
 )
 AGGREGATES: Final[dict[type[exp.Expr], str]] = {
     **{kind: kind.sql_name().lower() for kind in (exp.Sum, exp.Min, exp.Max, exp.CovarPop, exp.CovarSamp, exp.Corr)},
+    **{
+        kind: kind.sql_name().lower()
+        for kind in (exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx, exp.RegrAvgy)
+    },
+    **{kind: kind.sql_name().lower() for kind in (exp.RegrSxx, exp.RegrSyy, exp.RegrSxy)},
     exp.Avg: "mean",
     exp.Variance: "var_samp",
     exp.VariancePop: "var_pop",
@@ -76,7 +81,10 @@ AGGREGATES: Final[dict[type[exp.Expr], str]] = {
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
 }
-PAIRS: Final = ("covar_pop", "covar_samp", "corr")
+REGRESSIONS: Final = tuple(
+    f"regr_{name}" for name in ("slope", "intercept", "r2", "count", "avgx", "avgy", "sxx", "syy", "sxy")
+)
+PAIRS: Final = ("covar_pop", "covar_samp", "corr", *REGRESSIONS)
 ANONYMOUS_AGGREGATES: Final = {
     "var": "var_samp",
     "varp": "var_pop",

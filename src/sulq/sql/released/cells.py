@@ -11,11 +11,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 
 from sulq.answers.noise_sums import added, beta_of
 from sulq.answers.released import Released
+from sulq.answers.sampling import sampled_sum
 from sulq.display.moments import first, last
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node
@@ -84,6 +86,11 @@ class GroupCells(CellOrigin):
         noise = self.column.released(answers).noise[0]
         total = float(np.sum(self.column.values(answers)[list(self.rows)]))
         away = float(added(noise.law, len(self.rows)).accuracy(beta) * noise.step)
+        if self.column.sampling:
+            spread = sampled_sum(
+                self.column.reading, self.column.released(answers), list(self.rows), self.column.sampling
+            )
+            away = math.hypot(away, -NormalDist().inv_cdf(beta / 2) * spread)
         return NumberRange(total - away, total + away)
 
 

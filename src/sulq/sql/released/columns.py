@@ -29,7 +29,9 @@ from sulq.answers.estimators import Plain, Reading
 from sulq.answers.joint import JointReading
 from sulq.answers.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
 from sulq.answers.plan import Plan
+from sulq.answers.regression import LineReading
 from sulq.answers.released import Noise, Released
+from sulq.answers.sampling import RowSum, Sampling, of_people, sampled
 from sulq.errors import QuestionError
 from sulq.kernel.scores import Rank
 from sulq.language import rowfn
@@ -78,7 +80,8 @@ def difference(total: Law, group: Law, number: int) -> Law | AddedLaw:
 
 
 T = TypeVar("T")
-ColumnReading = Reading | JointReading  # what makes released columns one number a cell, with an interval
+# What makes released columns one number a cell, with an interval.
+ColumnReading = Reading | JointReading | LineReading | RowSum
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ class StatColumn:
     `whole`: its values are whole numbers. `clock`: they are moments. `summed`: how the
     groups asked are added up to those shown: the sizes of the asked keys and which of
     them stay. `less`: groups of which this is the rest (SR14). `counted`: the rows it is a count of, where it is one.
+    Without a known law of sampling an interval that counts it is endless.
     """
 
     slices: tuple[AnswerSlice, ...]
@@ -133,6 +137,8 @@ class StatColumn:
     summed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
     less: StatColumn | None = None
     counted: CountedRows | None = None
+    rows_each: int = 0  # rows of one person it is over; 0: no sampling of a population is known of it
+    sampling: float = 0.0  # 0: intervals count noise alone; else by what a deviation of independent rows is multiplied
     _kept: dict[object, object] = field(default_factory=dict)
     _of: object = None  # the answers that what is kept was worked out from
 
@@ -189,8 +195,23 @@ class StatColumn:
 
     def interval(self, answers: Sequence[Released], beta: float) -> tuple[Floats, Floats]:
         """From where to where, except with probability beta a group."""
-        low, high = self.once(answers, beta, lambda: self.reading.interval(self.released(answers), beta))
+        low, high = self.once(answers, beta, lambda: self._interval(self.released(answers), beta))
         return low[:, 0], high[:, 0]
+
+    def _interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        if not self.sampling:
+            return self.reading.interval(released, beta)
+        try:
+            if self.sampling > 0:
+                return sampled(self.reading, released, beta, factor=self.sampling)
+        except QuestionError:  # no law of its sampling is known
+            pass
+        return np.full((released.cells, 1), -np.inf), np.full((released.cells, 1), np.inf)
+
+    def with_sampling(self, sampling: Sampling) -> StatColumn:
+        """The same column with intervals that count the sampling of a larger population."""
+        factor = (math.sqrt(self.rows_each) if of_people(sampling) else 1.0) if self.rows_each else math.nan
+        return replace(self, sampling=factor, _kept={}, _of=None)
 
 
 def coarser(released: Released, sizes: tuple[int, ...], kept: tuple[int, ...]) -> Released:
@@ -245,6 +266,7 @@ class SumCollector:
         self.interval = interval  # of chosen quantiles, whether one is bought
         self._laws = laws  # of choices, by the text of what is chosen from; None: not known yet
         self._keys = {} if keys is None else keys  # of bins, each made once: it keeps its labels
+        self.weight = Fraction(0)  # of all that is asked for
         self.shifted = False  # whether a rank was asked for that is shifted by what its law needs
         # The rows of each question in the making, and by its text each value with its part of the spend.
         self._asked: list[tuple[RowGroups, dict[str, tuple[RowFn, Fraction]]]] = []
@@ -276,6 +298,7 @@ class SumCollector:
         sums, text = self._asked[place][1], wire.encode(fn)
         _, before = sums.get(text, (fn, Fraction(0)))
         sums[text] = fn, max(before, Fraction(weight))
+        self.weight += sums[text][1] - before
         return place, list(sums).index(text) + rows.open  # of open keys the first block is the number of people
 
     def law(self, rows: RowGroups) -> Law | None:

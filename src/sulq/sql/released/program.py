@@ -19,7 +19,7 @@ from typing import Final, NoReturn
 from sulq.language.relation import Distinct, Join, PerPerson, Relation, Select, Table, Union, Where
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import walk
-from sulq.sql.parse import syntax
+from sulq.sql.parse import syntax, whitelist
 from sulq.sql.parse.syntax import Call, Literal, Node, changed, moved, unsupported
 from sulq.sql.released.functions import KNOWN
 from sulq.sql.released.kinds import ReleasedKinds
@@ -29,7 +29,7 @@ from sulq.sql.rows.values import read_moment
 # The families of statistics beside "rows" and "persons": each is asked for in its own way.
 SPREADS: Final = ("var_pop", "var_samp", "std_pop", "std_samp")
 MOMENTS: Final = ("count", "sum", "mean", *SPREADS)
-PAIRS: Final = ("covar_pop", "covar_samp", "corr")
+PAIRS: Final = whitelist.PAIRS
 ORDERS: Final = ("min", "max", "quantile_cont", "quantile_disc")
 
 MAX_LISTED_GROUPS: Final = 2**16  # groups that are all returned where the spend may have a delta

@@ -10,12 +10,15 @@ Nothing here sees a row; a mistake costs accuracy, never privacy.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.estimators import CentredMean, Mean, Plain, Spread
+from sulq.answers.estimators import CentredMean, Mean, Spread
 from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
+from sulq.answers.regression import Determination, Intercept, PairMean, PairProduct, Slope, X, Y
+from sulq.answers.sampling import RowSum, sum_reading
 from sulq.answers.sized import SPREAD_SHARES, Average, sized_spread
 from sulq.errors import QuestionError
 from sulq.language import rowfn
@@ -24,6 +27,7 @@ from sulq.language.kinds import Code, Scalar, Truth
 from sulq.language.relation import Distinct, PerPerson, Relation, Select, Where
 from sulq.language.rowfn import RowFn
 from sulq.language.rowfn.vectors import MAX_BITS, bounded, rounding, scalar_grid
+from sulq.language.shape import shape
 from sulq.sql.released.columns import (
     DECLARE,
     AnswerSlice,
@@ -73,6 +77,7 @@ def columns_of(asking: SumCollector, rows: RowGroups, stats: Sequence[Stat]) -> 
         if i not in found:  # COUNT(*), with or without a filter, that nothing else has brought along
             found[i] = _summed(asking, rows, rowfn.Lit(1) if stat.where is None else stat.where, whole=True)
         found[i].counted = _counted(asking, rows, stat)
+        found[i].rows_each = 0 if stat.distinct or rows.open else shape(rows.over, asking.facts).rows
     return [found[i] for i in range(len(stats))]
 
 
@@ -97,7 +102,9 @@ def _counted(asking: SumCollector, rows: RowGroups, stat: Stat) -> CountedRows |
 
 def _summed(asking: SumCollector, rows: RowGroups, fn: RowFn, *, whole: bool) -> StatColumn:
     """One sum as it is released."""
-    return StatColumn((slice_at(asking.put(rows, fn)),), Plain(), whole=whole)
+    lo, hi, kind = bounded(fn, asking.schema(rows))
+    reading = sum_reading(lo, hi, asking.size(rows), every=not kind.nullable)
+    return StatColumn((slice_at(asking.put(rows, fn)),), reading, whole=whole)
 
 
 def _bundle(stat: Stat) -> tuple[str, ...]:
@@ -131,12 +138,12 @@ def _persons(asking: SumCollector, rows: RowGroups, where: RowFn | None) -> Stat
             raise QuestionError(
                 "open-keys", "People are counted with a filter only in groups known in advance.", DECLARE
             )
-        return StatColumn((AnswerSlice(asking.place(rows), (0,)),), Plain(), whole=True)
+        return StatColumn((AnswerSlice(asking.place(rows), (0,)),), RowSum(persons=True), whole=True)
     source, columns = _derived(rows, asking.schema(rows), where)
     names = tuple(name for name, _ in columns)
     people = PerPerson(Select(source, tuple(columns)) if columns else source, names, ())
     groups = RowGroups(people, None, tuple(map(rowfn.Col, names)))
-    return _summed(asking, groups, rowfn.Lit(1), whole=True)
+    return replace(_summed(asking, groups, rowfn.Lit(1), whole=True), reading=RowSum(persons=True))
 
 
 def _over(asking: SumCollector, rows: RowGroups, stat: Stat) -> tuple[RowGroups, tuple[RowFn, ...]]:
@@ -226,7 +233,9 @@ def _constant(
 ) -> dict[str, StatColumn]:
     """Of a value that is constant by its bounds only the count is not known."""
     part = slice_at(asking.put(rows, rowfn.Not(rowfn.IsMissing(fn))))
-    given: dict[str, ColumnReading] = {"count": Plain(), "sum": WeightedSum((value,)), "mean": PublicNumber(value)}
+    given: dict[str, ColumnReading] = {
+        "count": RowSum(), "sum": WeightedSum((value,), (value**2,)), "mean": PublicNumber(value),
+    }  # fmt: skip
     zero = PublicNumber(Fraction(0))  # a spread
     return {name: StatColumn((part,), given.get(name, zero), whole=name == "count") for name in names}
 
@@ -243,8 +252,9 @@ def _average(
     total = slice_at(asking.put(rows, fn))
     count = slice_at(asking.put(rows, rowfn.Lit(1), KNOWN_COUNT_WEIGHT)) if counted else total
     mean = Average(size, lo, hi, rounding(lattice, scalar_grid(lo, hi, lattice)[0]))
-    readings: dict[str, ColumnReading] = {"count": Plain(), "sum": Plain(), "mean": mean}
-    return readings, {"count": count, "sum": total, "mean": total, "rows": count}, Plain()
+    rows_read = RowSum(size=size)
+    readings: dict[str, ColumnReading] = {"count": rows_read, "sum": RowSum(lo, hi, size), "mean": mean}
+    return readings, {"count": count, "sum": total, "mean": total, "rows": count}, rows_read
 
 
 def _spreads(asking: SumCollector, rows: RowGroups, fn: RowFn, names: set[str], size: int) -> dict[str, StatColumn]:
@@ -274,14 +284,17 @@ def _bernstein(
     width = degree + 1
     part = slice_at(place, picked=tuple(range(width))) if split else slice_at(place)
     one = 1 / w**degree
+    # The square of a value in [a, b] is at most (a + b) x - a b, which is what degree 1 can tell.
+    squares = (b * b / w, a * a / w) if degree == 1 else (one * b * b, one * a * b, one * a * a)
     readings: dict[str, ColumnReading] = {
-        "count": WeightedSum((one,) * width),
-        "sum": WeightedSum((b / w, a / w) if degree == 1 else (one * (a + w), one * (a + w / 2), one * a)),
+        "count": WeightedSum((one,) * width, (one,) * width),
+        "sum": WeightedSum((b / w, a / w) if degree == 1 else (one * b, one * (a + w / 2), one * a), squares),
         "mean": Mean(a, b, away) if degree == 1 else SpreadMean(a, b, away),
     }
     for name in SPREADS:
         readings[name] = Spread(w, root=name.startswith("std"), ddof=int(name.endswith("samp")), rounding=away)
-    return readings, dict.fromkeys(readings, part) | {"rows": slice_at(place)}, WeightedSum((one,) * (width + split))
+    every = (one,) * (width + split)
+    return readings, dict.fromkeys(readings, part) | {"rows": slice_at(place)}, WeightedSum(every, every)
 
 
 def _centred(
@@ -302,20 +315,21 @@ def _centred(
     grain = rounding(kind.step, scalar_grid(least, most, kind.step)[0])
     alone = slice_at(count, picked=(1,) if split else None)
     pair = slice_at(count, total, picked=(1, 2) if split else None)
+    centre, every = Fraction(middle), (Fraction(1),) * (1 + split)
     readings: dict[str, ColumnReading] = {
-        "count": Plain(),
-        "sum": WeightedSum((Fraction(middle), Fraction(1))),
+        "count": RowSum(),
+        "sum": WeightedSum((centre, Fraction(1)), ((lo + hi) * centre - lo * hi, lo + hi)),
         "mean": CentredMean(lo, hi, Fraction(middle), grain),
     }
     slices = {"count": alone, "sum": pair, "mean": pair, "rows": slice_at(count)}
-    return readings, slices, WeightedSum((Fraction(1),) * (1 + split))
+    return readings, slices, WeightedSum(every, every)
 
 
 # -- statistics of two values
 
 
 def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wanted: list[Stat]) -> list[StatColumn]:
-    """Covariances and the correlation of two values, over the rows where both are there."""
+    """Covariances, the correlation and the line of two values, over the rows where both are there."""
     schema = asking.schema(rows)
     middles, halves = [], []
     for fn in args:
@@ -336,4 +350,17 @@ def _pairs(asking: SumCollector, rows: RowGroups, args: tuple[RowFn, ...], wante
         "covar_samp": PairCovariance(two, 1, away),
         "corr": Correlation(two, away),
     }
-    return [StatColumn((slice_at(*places),), readings[stat.name]) for stat in wanted]
+    line = ((Fraction(middles[0]), Fraction(middles[1])), two, away)
+    readings |= {
+        "regr_slope": Slope(*line),
+        "regr_intercept": Intercept(*line),
+        "regr_r2": Determination(*line),
+        "regr_avgy": PairMean(*line, Y),
+        "regr_avgx": PairMean(*line, X),
+        "regr_syy": PairProduct(*line, (Y, Y)),
+        "regr_sxy": PairProduct(*line, (Y, X)),
+        "regr_sxx": PairProduct(*line, (X, X)),
+    }
+    count = StatColumn((slice_at(places[0]),), RowSum(), whole=True)
+    pairs = {name: StatColumn((slice_at(*places),), reading) for name, reading in readings.items()}
+    return [count if stat.name == "regr_count" else replace(pairs[stat.name]) for stat in wanted]

@@ -8,8 +8,10 @@ Source: docs/theory/intervals.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -19,6 +21,7 @@ from sulq.answers.joint import WeightedSum
 from sulq.answers.noise_sums import AddedLaw
 from sulq.answers.regions import ratios
 from sulq.answers.released import Noise, Released
+from sulq.answers.sampling import ROUNDS
 from sulq.language.kinds import Floats, Truths
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.sql.released.cells import Applied, GroupCells, NoisyValue, Unknown, applied, groups_of, may_be_zero
@@ -88,13 +91,32 @@ class JointRatio:
     weights: Floats
     noises: tuple[Noise, ...]
     bounds: tuple[float, float] | None
+    counted: Floats | None = None  # of a share: how many rows its divisor counts
+    sampling: float = 0.0  # as of `StatColumn`
     kept: dict[float, tuple[Floats, Floats, Truths]] = field(default_factory=dict)
 
     def interval(self, beta: float) -> tuple[Floats, Floats, Truths]:
         """From where to where each lies, except with probability beta; and whether it may have no value."""
         if beta not in self.kept:
-            self.kept[beta] = ratios(self.above, self.below, self.weights, self.noises, beta, bounds=self.bounds)
+            found = ratios(self.above, self.below, self.weights, self.noises, beta, bounds=self.bounds)
+            self.kept[beta] = self._sampled(found, beta) if self.sampling else found
         return self.kept[beta]
+
+    def _sampled(self, found: tuple[Floats, Floats, Truths], beta: float) -> tuple[Floats, Floats, Truths]:
+        """A share of n rows varies as the mean of n values of 0 and 1 does: by r(1 - r)/n at the share r."""
+        low, high, null = found
+        if self.bounds is None or self.counted is None or math.isnan(self.sampling):
+            return np.full_like(low, -np.inf), np.full_like(high, np.inf), null
+        least, most = self.bounds
+        with np.errstate(all="ignore"):
+            middle = np.where(self.below != 0, np.clip(self.above / self.below, least, most), (least + most) / 2)
+        z = -NormalDist().inv_cdf(beta / 2) * self.sampling / np.sqrt(np.maximum(self.counted, 1.0))
+        below, above = np.maximum(middle - low, 0.0), np.maximum(high - middle, 0.0)
+        a, b = low, high
+        for _ in range(ROUNDS):
+            ends = (z * np.sqrt(np.maximum((end - least) * (most - end), 0.0)) for end in (a, b))
+            a, b = middle - np.hypot(below, next(ends)), middle + np.hypot(above, next(ends))
+        return np.minimum(np.clip(a, least, most), low), np.maximum(np.clip(b, least, most), high), null
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +133,8 @@ class Ratio(Applied):
 
     def range(self, answers: Sequence[Released], beta: float) -> Outcome:
         """Every ratio the released sums do not contradict, and what is shown."""
+        if self.joint.sampling and self.joint.bounds is None:  # of other ratios both sides vary by themselves
+            return Applied.range(self, answers, beta / len(self.args))
         low, high, null = (end[self.at] for end in self.joint.interval(beta))
         seen = [] if self.value is None else [number(self.value)]
         found = NumberRange(min([float(low), *seen]), max([float(high), *seen]), null=bool(null) or not seen)
@@ -181,7 +205,11 @@ def _joint(above: LinearForm, below: LinearForm, answers: Sequence[Released]) ->
     parts = np.stack(np.broadcast_arrays(*(values for values, _, _ in sums.values())), axis=-1)
     both = np.array([weights for _, _, weights in sums.values()]).T
     one, other = (parts @ weights + form.constant for weights, form in zip(both, (above, below), strict=True))
-    return JointRatio(one, other, both, tuple(noise for _, noise, _ in sums.values()), share(above, below))
+    bounds, independent = share(above, below), tuple(noise for _, noise, _ in sums.values())
+    divisors = [abs(weight) for _, weight in below.terms]
+    factors = [cell.column.sampling for cell, _ in (*above.terms, *below.terms)]
+    counted = None if bounds is None else np.abs(other) / max(divisors)
+    return JointRatio(one, other, both, independent, bounds, counted, float(np.max(factors)))
 
 
 def share(above: LinearForm, below: LinearForm) -> tuple[float, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,9 +11,10 @@ import numpy as np
 from sulq.answers.noise_sums import UNKNOWN
 from sulq.answers.rank_choice import notes as chosen_notes
 from sulq.answers.released import Released
+from sulq.answers.sampling import Sampling, words
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
-from sulq.language.privacy import Loss
+from sulq.language.privacy import Loss, Unit
 from sulq.language.question import Together
 from sulq.language.rowfn import RowFn
 from sulq.sql.parse.syntax import Call, Literal, Node, Place, branches, parts
@@ -73,6 +74,26 @@ class PreparedQuery:
         notes = (*notes, *chosen_notes([(one.reading, one.released(answers)) for _, _, one in self.columns()]))
         hidden = any(one.groups is None for several in self.sets.values() for one in several)
         return replace(found, notes=(*notes, HIDDEN) if hidden and _regroups(self.program) else notes)
+
+    def with_sampling(self, sampling: Sampling) -> PreparedQuery:
+        """The same query, read with intervals that count the sampling of a larger population."""
+
+        def counted(one: GroupingSet) -> GroupingSet:
+            columns, rest = (tuple(item.with_sampling(sampling) for item in own) for own in (one.columns, one.rest))
+            return replace(one, columns=columns, rest=rest)
+
+        return replace(self, sets={key: list(map(counted, several)) for key, several in self.sets.items()})
+
+    def sampled(
+        self, answers: Sequence[Released], unit: Unit
+    ) -> Callable[[Sampling], tuple[SqlTable, tuple[str, ...]]]:
+        """What reads the answers once more with intervals that count sampling, and says so."""
+
+        def again(sampling: Sampling) -> tuple[SqlTable, tuple[str, ...]]:
+            readings: list[object] = [column.reading for _, _, column in self.columns()]
+            return self.with_sampling(sampling).read(answers), words(readings, sampling, unit, sql=True)
+
+        return again
 
     def columns(self) -> list[tuple[GroupStatistics, Stat, StatColumn]]:
         """Every statistic that is asked for, with where it is read (for explanations)."""

@@ -56,6 +56,8 @@ def test_a_single_estimate_is_a_sentence() -> None:
     """One number is read out with its interval and level."""
     alone = table(columns=["count"], rows=[[10]], low=[[8]], high=[[12]], level=0.95)
     assert alone.sentence() == "With 95% confidence the true count lies between 8 and 12."
+    whole = table(columns=["count"], rows=[[10]], low=[[8]], high=[[12]], level=0.95, sampling=True)
+    assert "the count of the larger population lies between 8 and 12" in whole.sentence()
     assert "no noise" in table(rows=[["a", 1]], low=[[None, None]], high=[[None, None]]).sentence()
     assert "No group" in table(rows=[], low=[], high=[]).sentence()
 

@@ -49,7 +49,7 @@ async def answer(visit: Visit) -> Response:
     fields = await visit.form()
     known = await visit.facts()
     try:
-        body = _body(fields, known.budget) | {"fresh": fields.text("fresh") == "yes"}
+        body = _body(fields, known.budget) | {name: fields.text(name) == "yes" for name in ("fresh", "sampling")}
         if "beta" in body:
             body["level"] = 1 - float(str(body["beta"]))  # the bars are of the accuracy that was wished for
         told = await visit.api.post(visit.at("sql"), body)
@@ -99,6 +99,7 @@ def _page(
         law=fields.text("law"),
         bounds=fields.text("bounds"),
         bare=fields.text("bare") == "yes",
+        sampling=fields.text("sampling") == "yes",
         groups=isinstance(known.budget, EpsilonDelta),
         examples=examples(known),
         answered=answered,

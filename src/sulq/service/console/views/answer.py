@@ -57,6 +57,7 @@ class AnswerTable:
     low: tuple[Row, ...]
     high: tuple[Row, ...]
     level: float = 0.95
+    sampling: bool = False  # whether intervals are of a larger population
     noisy: tuple[bool, ...] = field(init=False)  # which columns are estimates: found once, as all rows are looked at
 
     def __post_init__(self) -> None:
@@ -72,7 +73,7 @@ class AnswerTable:
         level = tree.get("level", 0.95)
         if not len(rows) == len(low) == len(high) or not isinstance(level, (int, float)):
             raise _unreadable()
-        return cls(columns, rows, low, high, float(level))
+        return cls(columns, rows, low, high, float(level), tree.get("sampling") is True)
 
     def kept(self) -> str | None:
         """The same as a text that a form can carry to the download; None where it is longer than a form may be."""
@@ -115,8 +116,10 @@ class AnswerTable:
         if len(noisy) == 1 and len(self.rows) == 1:
             cell, what = self._cell(0, noisy[0], self._style(noisy[0])), self.columns[noisy[0]]
             low, high = cell.ends
-            return f"With {sure} confidence the true {what} lies between {low} and {high}."
-        each = "Each true value lies within its own interval"
+            whose = f"{what} of the larger population" if self.sampling else f"true {what}"
+            return f"With {sure} confidence the {whose} lies between {low} and {high}."
+        each = "Each value of the larger population" if self.sampling else "Each true value"
+        each += " lies within its own interval"
         return f"{each} with {sure} confidence: about one in {round(1 / max(1 - self.level, 1e-9)):,} may lie outside."
 
     @property

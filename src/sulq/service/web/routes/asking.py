@@ -84,10 +84,14 @@ class ExplainBody(Body):
 
 
 class SqlBody(ExplainBody):
-    """Likewise. `fresh`: new noise at full price instead of a stored answer. `level`: of the error bars."""
+    """Likewise. `fresh`: new noise at full price instead of a stored answer. `level`: of the error bars.
+
+    `sampling`: they count the sampling of a larger population beside the noise.
+    """
 
     fresh: bool = False
     level: Level = LEVEL
+    sampling: bool = False
 
 
 class PlanBody(Body):
@@ -157,6 +161,7 @@ class SqlReply(BaseModel):
     reused: bool
     receipt: Tree | None
     notes: list[str]
+    sampling: bool
     answer: Tree | None
 
 
