@@ -11,12 +11,14 @@ import numpy as np
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
-from sulq.language.attribute import Attribute
+from sulq.language.attribute import MAX_CELLS, Attribute
+from sulq.language.domain import Column, Int
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
-from sulq.language.rowfn import Lit
+from sulq.language.rowfn import Lit, Lookup, OrMissing, RowFn
 from sulq.learn.base import ScoreClassifier
-from sulq.learn.features import Array, Attributes, Labels, cells, numbers_of
+from sulq.learn.evaluation.prediction import ClassPrediction, added
+from sulq.learn.features import Array, Attributes, Labels, cells, codes_of, numbers_of
 from sulq.learn.noisy_sums import apart, deviations, divided, sizes
 
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
@@ -92,6 +94,38 @@ class NaiveBayes(ScoreClassifier):
                     scores[known] += _within(attribute, found[attribute.name], mean, variance)[known]
                 number += 1
         return scores
+
+    def _prediction(self) -> ClassPrediction:
+        scores: list[list[RowFn]] = [[Lit(float(prior))] for prior in np.log(self.class_prior_)]
+        number = 0
+        for attribute, log in zip(self._attributes.items, self.feature_log_prob_, strict=True):
+            cut, table = attribute, log.T
+            if attribute.ordered:
+                if attribute.edges is not None:
+                    cut, table = _finer(attribute, log, self.theta_[:, number], self.var_[:, number])
+                number += 1
+            key = OrMissing(cut.row)
+            for score, entries in zip(scores, table.T.tolist(), strict=True):
+                score.append(Lookup((key,), (*((entry,) for entry in entries), (0.0,))))
+        if len(scores) == 2:
+            return ClassPrediction.of_odds(added(scores[1]) - added(scores[0]))
+        return ClassPrediction.of_scores([added(score) for score in scores])
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._attributes.learned
+
+
+def _finer(attribute: Attribute, log: Floats, mean: Floats, variance: Floats) -> tuple[Attribute, Floats]:
+    """A number in the finest cells there are, and each class's score in the middle of each of them."""
+    fine = Attribute(attribute.name, attribute.domain, MAX_CELLS)
+    edges = _edges(fine)
+    whole = isinstance(attribute.domain, Int) or attribute.domain.clock is not None
+    at = (edges[1:] + edges[:-1]) / 2
+    if whole:  # the values themselves lie from an edge up to just before the next one
+        at = np.floor(at) if fine.edges is None else np.minimum(at, edges[:-1] + (np.diff(edges) - 1) / 2)
+        at = np.clip(at, edges[0] if fine.edges else edges[0] + 0.5, edges[-1])
+    codes = codes_of(attribute, at)
+    return fine, log.T[codes] + _within(attribute, at, mean, variance)
 
 
 def tables(attributes: Attributes, labels: Labels, spending: SpendPlan) -> Together:

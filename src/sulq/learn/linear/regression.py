@@ -18,6 +18,7 @@ from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.language.rowfn.keys import OrMissing
 from sulq.learn.base import Regressor
+from sulq.learn.evaluation.prediction import NumberPrediction
 from sulq.learn.linear.backfitting import Backfitting
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noisy_sums import deviations, symmetric
@@ -92,6 +93,13 @@ class LinearRegression(Regressor):
     @property
     def _predicts(self) -> Column:
         return self._y.domain
+
+    def _prediction(self) -> NumberPrediction:
+        (score,) = self._design.rows(self.coef_[None], np.array([self.intercept_]))
+        return NumberPrediction(score.clip(self._y.low, self._y.high))
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._design.learned
 
 
 @dataclass(slots=True)

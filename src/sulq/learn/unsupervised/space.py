@@ -21,7 +21,8 @@ from sulq.answers.released import Released
 from sulq.language.domain import Bool
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
-from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, WithinL1, case, lit
+from sulq.language.rowfn import Col, Dot, Least, Nearest, Power, RowFn, Vector, WithinBall, WithinL1, case, lit
+from sulq.learn.evaluation.prediction import ClusterPrediction
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations, divisor_of
 
@@ -183,6 +184,19 @@ def present(vector: Vector) -> RowFn:
 def squared(space: ColumnSpace, centre: Floats) -> Dot:
     """The squared distance from a centre."""
     return Dot(Vector(tuple(Power(row, 2) for row in space.rows(centre)), 15), (1,) * len(space))
+
+
+def to_centres(space: ColumnSpace, centres: Floats) -> ClusterPrediction:
+    """The nearest centre of a row, and its squared distance from there; a missing coordinate lies in the middle."""
+    middle = tuple(row.fill(0.0) for row in space.rows(space.middle))
+    away = centres - space.middle
+    key = Nearest(Vector(middle, BITS), tuple(map(tuple, away.tolist())))
+    ones = (1,) * len(space)
+    distances = tuple(
+        Dot(Vector(tuple(Power(row - float(at), 2) for row, at in zip(middle, centre, strict=True)), 15), ones)
+        for centre in away
+    )
+    return ClusterPrediction(key, Least(distances))
 
 
 def locate(space: ColumnSpace, spending: SpendPlan, part: Fraction) -> Location:
