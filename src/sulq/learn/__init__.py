@@ -16,7 +16,7 @@ from sulq.errors import QuestionError, SetupError
 from sulq.learn import vertical
 from sulq.learn.additive import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.base import Learner
-from sulq.learn.evaluation.folds import cross_validate
+from sulq.learn.evaluation.folds import cross_validate, folds_of
 from sulq.learn.evaluation.scores import evaluate
 from sulq.learn.linear.logistic import LogisticRegression
 from sulq.learn.linear.naive_bayes import NaiveBayes
@@ -52,6 +52,7 @@ __all__ = [
     "StatisticalQueries",
     "cross_validate",
     "evaluate",
+    "folds_of",
     "load",
     "min_n",
     "plan",

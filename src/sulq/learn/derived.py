@@ -1,8 +1,8 @@
 """Oracles on which columns are others, or rows fewer: what is asked of them is asked of the database in other words.
 
-A learner reads a column's bounds in its declaration and nowhere else. So a column that was clipped or scaled is declared
-anew, and every question is asked of the expression that it is; rows are left out by a condition of every question. No
-learner need know of either.
+A learner reads a column's bounds in its declaration and nowhere else. So a column that was clipped or scaled is
+declared anew, and every question is asked of the expression that it is; rows are left out by a condition of every
+question. No learner need know of either.
 """
 
 from __future__ import annotations
@@ -72,26 +72,29 @@ class DerivedOracle(ReworkedOracle):
         return Schema(schema.table, tuple((name, known.get(name, column)) for name, column in schema.columns))
 
     def _of(self, question: Question) -> Question:
-        found = self._changed(question, {})
+        found = substituted(question, {name: row for name, (row, _) in self.derived.items()})
         assert isinstance(found, Question)  # noqa: S101 - for the type checker
         return found
 
-    def _changed(self, value: object, known: dict[int, object]) -> object:
-        """The same value with derived columns; what occurs twice stays one object."""
-        if isinstance(value, tuple):
-            if not value or isinstance(value[0], (int, float, str)):
-                return value
-            items = tuple(self._changed(item, known) for item in value)
-            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-        if not isinstance(value, (RowFn, Question)):
+
+def substituted(value: object, columns: Mapping[str, RowFn], known: dict[int, object] | None = None) -> object:
+    """A question or row function with expressions in the place of columns; what occurs twice stays one object."""
+    known = {} if known is None else known
+    if isinstance(value, tuple):
+        if not value or isinstance(value[0], (int, float, str)):
             return value
-        if isinstance(value, Col):
-            return self.derived[value.name][0] if value.name in self.derived else value
-        if id(value) not in known:
-            held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
-            others = {name: new for name, old in held.items() if (new := self._changed(old, known)) is not old}
-            known[id(value)] = replace(value, **others) if others else value  # type: ignore[type-var]
-        return known[id(value)]
+        items = tuple(substituted(item, columns, known) for item in value)
+        return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
+    if not isinstance(value, (RowFn, Question)):
+        return value
+    if isinstance(value, Col):
+        return columns.get(value.name, value)
+    if id(value) not in known:
+        held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
+        changed = {name: substituted(old, columns, known) for name, old in held.items()}
+        others = {name: new for name, new in changed.items() if new is not held[name]}
+        known[id(value)] = replace(value, **others) if others else value  # type: ignore[type-var]
+    return known[id(value)]
 
 
 class RestrictedOracle(ReworkedOracle):

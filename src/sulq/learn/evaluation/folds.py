@@ -79,7 +79,7 @@ def cross_validate(
     for fold in range(count):
         if progress is not None:
             progress(fold, count + 1)
-        oracle = RestrictedOracle(X.oracle, Compare("!=", bucket, Lit(fold)))
+        oracle = _part(X, bucket, "!=", fold)
         one = type(model)(**model.get_params())
         label = None if y is None else ColumnChoice(y.names, oracle)
         one.fit(ColumnChoice(X.names, oracle), label, spend=spending.share(each))
@@ -92,6 +92,26 @@ def cross_validate(
     costs = (*((f"fit without fold {i}", one.spent_) for i, one in enumerate(models)), ("scores", answer.spent))
     total = functools.reduce(total_spent, [cost for _, cost in costs])
     return CrossValidation(type(model).__name__, scores, _pooled(rows[0], answer), tuple(models), costs, total)
+
+
+def folds_of(X: ColumnChoice, *, folds: int = 5, salt: int = 0) -> list[tuple[ColumnChoice, ColumnChoice]]:
+    """For each part of the people, handles on the same columns of all others and of that part; free.
+
+    Sizes of parts are secret, whatever was declared of the whole (SR11).
+
+    Raises:
+        QuestionError: `bad-parameter`, `bad-literal`: these are no whole numbers. Rows without people are refused when
+            something is asked of them (`needs-position`).
+    """
+    bucket = Bucket(whole(folds, "folds", 2, MAX_FOLDS), salt)
+    return [
+        (ColumnChoice(X.names, _part(X, bucket, "!=", fold)), ColumnChoice(X.names, _part(X, bucket, "==", fold)))
+        for fold in range(folds)
+    ]
+
+
+def _part(X: ColumnChoice, bucket: Bucket, op: str, fold: int) -> RestrictedOracle:
+    return RestrictedOracle(X.oracle, Compare(op, bucket, Lit(fold)))
 
 
 def _checked(model: object, X: object, folds: object, score_part: object) -> tuple[int, Fraction]:
@@ -110,9 +130,11 @@ def _checked(model: object, X: object, folds: object, score_part: object) -> tup
 
 def _question(rows: list[JudgedRows], bucket: Bucket) -> Sums:
     """Each row judged by the model that did not learn from it, by fold."""
-    judged: list[RowFn] = [each.judged for each in rows]
-    branches = tuple((Compare("==", bucket, Lit(i)), fn) for i, fn in enumerate(judged[:-1]))
-    return rows[0].question(Case(branches, judged[-1]), (bucket,))
+    judged: list[RowFn] = []
+    for several in zip(*(each.judged for each in rows), strict=True):
+        branches = tuple((Compare("==", bucket, Lit(i)), fn) for i, fn in enumerate(several[:-1]))
+        judged.append(Case(branches, several[-1]))
+    return rows[0].question(tuple(judged), (bucket,))
 
 
 def _read(rows: JudgedRows, answer: Answer) -> Answer:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from sulq.answers.answer import Answer
+from sulq.answers.auto_bounds import Clip
 from sulq.answers.oracle import ColumnChoice
 from sulq.errors import QuestionError
 from sulq.language.domain import Column
 from sulq.language.privacy import Loss
-from sulq.language.rowfn import RowFn
+from sulq.language.rowfn import Col, RowFn
+from sulq.learn.derived import substituted
 from sulq.learn.evaluation import scores
-from sulq.learn.evaluation.prediction import ClassPrediction, NumberPrediction, Prediction
-from sulq.learn.evaluation.results import Calibration, Confusion, RocCurve
+from sulq.learn.evaluation.prediction import ClassPrediction, ClusterPrediction, HeldPart, NumberPrediction, Prediction
+from sulq.learn.evaluation.results import CalibrationCurve, Confusion, RocCurve
 
 
 class Judged:
@@ -35,16 +37,22 @@ class Judged:
     def prediction_row(self) -> RowFn:
         """The prediction as a row function: the class as a key, the number, or the number of the nearest centre.
 
-        `db.count(by=model.prediction_row())`, `db.mean(model.prediction_row())`. It is of the database's own columns;
-        after a fit with bounds="auto" numbers beyond `bounds_` are told as if they were missing.
+        `db.count(by=model.prediction_row())`, `db.mean(model.prediction_row())`. After a fit with bounds="auto" it
+        clips each column to `bounds_`, as the fit did.
         """
         found = self.prediction()
+        if isinstance(found, HeldPart):
+            raise _predicts_nothing(self)
+        row = found.key if isinstance(found, ClusterPrediction) else None
         if isinstance(found, ClassPrediction):
-            return found.named(getattr(self, "classes_", ()))
-        return found.value if isinstance(found, NumberPrediction) else found.key
+            row = found.named(getattr(self, "classes_", ()))
+        if isinstance(found, NumberPrediction):
+            row = found.value
+        clips: dict[str, Clip] = getattr(self, "bounds_", {})
+        return cast("RowFn", substituted(row, {name: Col(name).clip(*clip) for name, clip in clips.items()}))
 
     def _prediction(self) -> Prediction:
-        raise QuestionError("wrong-kind", f"A {type(self).__name__} predicts nothing of a row.")
+        raise _predicts_nothing(self)
 
     def _learned_columns(self) -> Sequence[tuple[str, Column]]:
         raise NotImplementedError
@@ -75,7 +83,11 @@ class JudgedClassifier(Judged):
         self._ready()
         return scores.roc(self, X, y, spend=spend)
 
-    def calibration(self, X: ColumnChoice, y: ColumnChoice, *, spend: Loss | None = None) -> Calibration:
+    def calibration(self, X: ColumnChoice, y: ColumnChoice, *, spend: Loss | None = None) -> CalibrationCurve:
         """How often the second of two classes is there, for each tenth of the probability that the model gives it."""
         self._ready()
         return scores.calibration(self, X, y, spend=spend)
+
+
+def _predicts_nothing(model: Judged) -> QuestionError:
+    return QuestionError("wrong-kind", f"A {type(model).__name__} predicts nothing of a row.")

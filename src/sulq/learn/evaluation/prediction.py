@@ -125,7 +125,15 @@ class ClusterPrediction:
     distance: RowFn
 
 
-Prediction = ClassPrediction | NumberPrediction | ClusterPrediction
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldPart:
+    """Of a row's squared distance from a point what some directions hold, and what they do not."""
+
+    held: RowFn
+    rest: RowFn
+
+
+Prediction = ClassPrediction | NumberPrediction | ClusterPrediction | HeldPart
 
 
 def two_classes(prediction: ClassPrediction, classes: Sequence[object], what: str) -> None:

@@ -27,7 +27,7 @@ from sulq.answers.regions import (
     squared,
 )
 from sulq.answers.released import Noise, Released
-from sulq.language.kinds import Floats
+from sulq.language.kinds import Floats, Truths
 
 AREA_STEPS: Final = 2001  # areas that are looked at
 FAR: Final = 1e12  # a share of unexplained variance past which nothing is claimed
@@ -103,6 +103,32 @@ def _in_units(noise: Noise, unit: float) -> Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What part the first of two sums of numbers from 0 on is of both."""
+
+    def value(self, released: Released) -> Floats:
+        """The quotient within [0, 1]; a half where the noisy whole is not positive."""
+        one, whole = released.values()[:, 0], released.values().sum(axis=1)
+        return np.where(whole > 0, np.clip(one / positive(whole), 0.0, 1.0), 0.5)[:, None]
+
+    def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
+        """Every part that the sums allow."""
+        one, whole = released.values()[:, 0], released.values().sum(axis=1)
+        noises = [noise for noise in released.noise for _ in range(noise.width)]
+        return _within(*ratios(one, whole, _OF_BOTH, noises, beta, bounds=(0.0, 1.0)), self.value(released))
+
+
+_OF_BOTH: Final = np.array([[1.0, 0.0], [1.0, 1.0]])
+
+
+def _within(low: Floats, high: Floats, nothing: Truths, value: Floats) -> tuple[Floats, Floats]:
+    """The ends within [0, 1], and beside the value; all of it where the whole may be nothing."""
+    low = np.where(nothing, 0.0, np.clip(low, 0.0, 1.0))
+    high = np.where(nothing, 1.0, np.clip(high, 0.0, 1.0))
+    return np.minimum(low[:, None], value), np.maximum(high[:, None], value)
+
+
+@dataclass(frozen=True, slots=True)
 class PartOfCounts:
     """What part some of an answer's counts are of others: accuracy, precision and recall of a confusion matrix.
 
@@ -120,6 +146,8 @@ class PartOfCounts:
 
     def least(self, released: Released, beta: float) -> Floats:
         """The lower end of the whole."""
+        if not self.below:  # of a class that is never predicted
+            return np.zeros(1)
         counts, noise = released.values().ravel()[list(self.below)], released.noise[0]
         away = 0.0 if released.exact else float(added(noise.law, len(self.below)).accuracy(beta) * noise.step)
         return np.array([counts.sum() - max(away, 0.5)])
@@ -130,17 +158,16 @@ class PartOfCounts:
 
     def interval(self, released: Released, beta: float) -> tuple[Floats, Floats]:
         """Every part that the counts allow."""
+        if not self.below:
+            return np.zeros((1, 1)), np.ones((1, 1))
         counts, noise = released.values().ravel(), released.noise[0]
         rest = [cell for cell in self.below if cell not in self.above]
         sums = np.array([[counts[list(self.above)].sum()], [counts[rest].sum()]])
         groups = [(len(self.above), 0), (len(rest), 1)]
         noises = [Noise(added(noise.law, many), noise.step, 1) for many, _ in groups if many]  # type: ignore[arg-type]
         weights = np.array([[float(i == 0) for many, i in groups if many], [1.0 for many, _ in groups if many]])
-        low, high, nothing = ratios(sums[0], sums.sum(axis=0), weights, noises, beta, bounds=(0.0, 1.0))
-        value = self.value(released)
-        low = np.where(nothing, 0.0, np.clip(low, 0.0, 1.0))
-        high = np.where(nothing, 1.0, np.clip(high, 0.0, 1.0))
-        return np.minimum(low[:, None], value), np.maximum(high[:, None], value)
+        found = ratios(sums[0], sums.sum(axis=0), weights, noises, beta, bounds=(0.0, 1.0))
+        return _within(*found, self.value(released))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +217,20 @@ class AreaUnderCurve:
         wins = _wins(self.grades)
         above, beside = wins @ other, one @ wins
         off = one @ above - areas * one.sum() * other.sum()
-        squares = ((above - areas[:, None] * other.sum()) ** 2).sum(axis=1)
-        squares += ((beside - areas[:, None] * one.sum()) ** 2).sum(axis=1)
-        both = variance * ((wins - areas[:, None, None]) ** 2).sum(axis=(1, 2))
+        squares = _squares(above, areas * other.sum()) + _squares(beside, areas * one.sum())
+        both = variance * _squares(wins.ravel(), areas)
         reach = -NormalDist().inv_cdf(beta / 2) * np.sqrt(variance * (squares + both))
         held = areas[np.abs(off) <= reach]
         step = 1 / (AREA_STEPS - 1)
         ends = (held.min() - step, held.max() + step) if len(held) else (float(value[0, 0]),) * 2
         low, high = (np.clip(np.array([[end]]), 0.0, 1.0) for end in ends)
         return np.minimum(low, value), np.maximum(high, value)
+
+
+def _squares(values: Floats, less: Floats) -> Floats:
+    """The sum of the squares of some values less a number, for each of several numbers."""
+    found: Floats = (values**2).sum() - 2 * less * values.sum() + len(values) * less**2
+    return np.maximum(found, 0.0)
 
 
 def _wins(grades: int) -> Floats:

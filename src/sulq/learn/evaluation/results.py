@@ -162,7 +162,7 @@ class RocCurve(_Told):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration(_Told):
+class CalibrationCurve(_Told):
     """How often the second of two classes is there, by the probability that the model gives it.
 
     `predicted`: the middle of each part of the probability; what is observed there is the answer's, with its interval.
@@ -200,7 +200,7 @@ class Evaluation:
     score: Answer
     confusion: Confusion | None = None
     roc: RocCurve | None = None
-    calibration: Calibration | None = None
+    calibration: CalibrationCurve | None = None
 
     @property
     def spent(self) -> Loss:
@@ -292,7 +292,7 @@ class CrossValidation:
     def _repr_html_(self) -> str:
         table = self.scores.to_dict()
         rows = zip(*(table[column] for column in ("fold", "value", "low", "high")), strict=True)
-        body = [["unknown" if cell is None else f"{cell:,.4g}" for cell in row] for row in rows]  # type: ignore[str-format]
+        body = [["unknown" if cell is None else f"{cell:,.4g}" for cell in row] for row in rows]
         body.append(["all", *(f"{end:,.4g}" for end in _ends(self.score, 0.95))])
         costs = "; ".join(f"{what}: {cost}" for what, cost in self.costs)
         tail = f"{costs}; {paid(self.spent, self.score.remaining, self.score.unit)}"

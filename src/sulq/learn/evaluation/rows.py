@@ -19,8 +19,8 @@ from sulq.language.question import Sums
 from sulq.language.rowfn import Bernstein, Col, Power, RowFn
 from sulq.learn.clipped import ClippedOracle
 from sulq.learn.derived import beside
-from sulq.learn.evaluation.prediction import ClassPrediction, NumberPrediction, Prediction
-from sulq.learn.evaluation.readings import Determination
+from sulq.learn.evaluation.prediction import ClassPrediction, ClusterPrediction, NumberPrediction, Prediction
+from sulq.learn.evaluation.readings import Determination, Part
 from sulq.learn.features import Array, Labels
 
 RESIDUAL_SHARES: Final = (Fraction(7, 10), Fraction(3, 10))  # squared residuals, and the moments of y
@@ -41,7 +41,7 @@ class Model(Protocol):
         ...
 
 
-ScoreReading = Mean | Determination | WeightedSum
+ScoreReading = Mean | Determination | WeightedSum | Part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,12 +84,14 @@ class JudgedRows:
         return Labels(self.label).row
 
     @property
-    def judged(self) -> RowFn:
+    def judged(self) -> tuple[RowFn, ...]:
         """What is summed of a row: whether it is told rightly, how far off, or how far it lies from a centre."""
         found = self.prediction
         if isinstance(found, ClassPrediction):
-            return found.right(self.truth, len(self.classes))
-        return self.y - found.value if isinstance(found, NumberPrediction) else found.distance
+            return (found.right(self.truth, len(self.classes)),)
+        if isinstance(found, NumberPrediction):
+            return (self.y - found.value,)
+        return (found.distance,) if isinstance(found, ClusterPrediction) else (found.held, found.rest)
 
     @property
     def y(self) -> RowFn:
@@ -97,13 +99,13 @@ class JudgedRows:
         assert self.label is not None  # noqa: S101 - a supervised model's rows have one
         return Col(self.label.names[0])
 
-    def question(self, judged: RowFn, by: tuple[RowFn, ...] = ()) -> Sums:
+    def question(self, judged: tuple[RowFn, ...], by: tuple[RowFn, ...] = ()) -> Sums:
         """The question for the model's score, over all rows or by a key."""
         if isinstance(self.prediction, ClassPrediction):
-            return Sums((Bernstein(judged),), by=by)
+            return Sums((Bernstein(judged[0]),), by=by)
         if isinstance(self.prediction, NumberPrediction):
-            return Sums((Power(judged, 2), Bernstein(self.y, 2)), by=by, shares=RESIDUAL_SHARES)
-        return Sums((judged,), by=by)
+            return Sums((Power(judged[0], 2), Bernstein(self.y, 2)), by=by, shares=RESIDUAL_SHARES)
+        return Sums(judged, by=by)
 
     @property
     def reading(self) -> tuple[ScoreReading, str]:
@@ -112,7 +114,11 @@ class JudgedRows:
             return Mean(Fraction(0), Fraction(1)), "accuracy"
         if isinstance(self.prediction, NumberPrediction):
             return Determination(self.width), "r2"
-        return WeightedSum((Fraction(-1),)), "score"
+        return (
+            (WeightedSum((Fraction(-1),)), "score")
+            if isinstance(self.prediction, ClusterPrediction)
+            else (Part(), "held")
+        )
 
     @property
     def width(self) -> float:

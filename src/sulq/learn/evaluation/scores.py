@@ -20,7 +20,7 @@ from sulq.language.privacy import Loss
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Lit, Lookup
 from sulq.learn.evaluation.prediction import CALIBRATED, ClassPrediction, two_classes
-from sulq.learn.evaluation.results import Calibration, Confusion, Evaluation, RocCurve
+from sulq.learn.evaluation.results import CalibrationCurve, Confusion, Evaluation, RocCurve
 from sulq.learn.evaluation.rows import JudgedRows, Model
 
 EVALUATED: Final = (Fraction(1, 5), Fraction(1, 5), Fraction(2, 5), Fraction(1, 5))  # score, matrix, ROC, calibration
@@ -44,7 +44,7 @@ def roc(model: Model, X: object, y: object, *, spend: Loss | None) -> RocCurve:
     return _roc_of(rows, _spending(rows, spend).one(_roc_question(rows)))
 
 
-def calibration(model: Model, X: object, y: object, *, spend: Loss | None) -> Calibration:
+def calibration(model: Model, X: object, y: object, *, spend: Loss | None) -> CalibrationCurve:
     """How often the second of two classes is there where the model gives it each probability."""
     rows = JudgedRows.of(model, X, y)
     return _calibration_of(rows, _spending(rows, spend).one(_calibration_question(rows)))
@@ -151,11 +151,11 @@ def _calibration_question(rows: JudgedRows) -> Sums:
     return Sums((Bernstein(Lookup((rows.truth,), ((0,), (1,)))),), by=(key,))
 
 
-def _calibration_of(rows: JudgedRows, answer: Answer) -> Calibration:
+def _calibration_of(rows: JudgedRows, answer: Answer) -> CalibrationCurve:
     _, chance = _classified(rows, "A calibration curve", two=True).grades("parts")
     parts = _parts(np.rint(chance * CALIBRATED - 0.5).astype(int).tolist())
     read = answer.read(Mean(Fraction(0), Fraction(1)), ("observed",))
-    return Calibration(replace(read, keys=(("predicted", parts),)), tuple(chance.tolist()), _labels(rows)[1])
+    return CalibrationCurve(replace(read, keys=(("predicted", parts),)), tuple(chance.tolist()), _labels(rows)[1])
 
 
 def _parts(numbers: Sequence[int]) -> tuple[tuple[float, float], ...]:
