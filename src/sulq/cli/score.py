@@ -44,5 +44,7 @@ def score(
     told = {}
     for name, answer in found.measures().items():
         ends = (answer.value, *answer.interval(0.95))
-        told[name] = {what: cell(float(cast("float", end))) for what, end in zip(("value", "low", "high"), ends, strict=True)}
+        told[name] = {
+            what: cell(float(cast("float", end))) for what, end in zip(("value", "low", "high"), ends, strict=True)
+        }
     typer.echo(json.dumps({"model": found.model, "measures": told, "spent": str(found.spent)}))

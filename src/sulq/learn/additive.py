@@ -41,6 +41,7 @@ LEAST_SPREAD: Final = 0.05  # of a number to predict, in halves of its width
 PRIOR: Final = 0.3  # of a curve's values, in deviations of the number to predict
 PRIOR_ODDS: Final = 0.4  # of a curve's values, in log-odds
 CLIP: Final = 1.25  # of residuals, in deviations of the number to predict
+WINDOW: Final = 5.0  # deviations of y about its mean, within which predictions of it are judged
 STEPS: Final = 16  # of that curve, to one unit of score
 
 
@@ -388,8 +389,10 @@ class AdditiveRegressor(Additive, Regressor):
         return scores * float(self._target.half) + float(self._target.middle)
 
     def _prediction(self) -> NumberPrediction:
-        score = Clip(self._told()[0], -1, 1)
-        return NumberPrediction(score * float(self._target.half) + float(self._target.middle))
+        half, middle = float(self._target.half), float(self._target.middle)
+        mean, away = float(self.intercept_[0]), WINDOW * self.spread_
+        ends = np.clip([mean - away, mean + away], -1.0, 1.0) * half + middle
+        return NumberPrediction(Clip(self._told()[0], -1, 1) * half + middle, (float(ends[0]), float(ends[1])))
 
     @property
     def _predicts(self) -> Column:

@@ -26,7 +26,7 @@ def people(unit: Unit = PERSON, budget: object = None, rows: int = 1200) -> sulq
     [
         (LogisticRegression(max_iter=0), "yes", "accuracy"),
         (ID3(max_depth=2), "kind", "accuracy"),
-        (LinearRegression(), "n", "r2"),
+        (LinearRegression(narrow=False), "n", "r2"),
     ],
     ids=["two classes", "three", "a number"],
 )

@@ -37,7 +37,7 @@ MODELS: list[tuple[Learner, list[str], str | None]] = [
     (AdditiveClassifier(), X, "yes"),
     (AdditiveRegressor(), X, "n"),
     (ID3(), X, "kind"),
-    (LinearRegression(), X, "n"),
+    (LinearRegression(narrow=False), X, "n"),
     (LogisticRegression(), X, "yes"),
     (LogisticRegression(max_iter=0), X, "kind"),
     (NaiveBayes(), X, "kind"),
@@ -67,6 +67,29 @@ def test_without_noise_a_score_is_that_of_the_rows(model: Learner, names: list[s
     told = model.score(frame[names]) if label is None else model.score(frame[names], frame[label])
     assert isinstance(told, float)
     assert float(found.value) == pytest.approx(told, abs=1e-3 * max(1, abs(told)))
+
+
+def test_a_number_is_judged_where_the_model_knows_it_to_lie() -> None:
+    """Bounds far wider than the rows do not drown the score: y is clipped, and the answer says to where."""
+    frame, declared, _ = rows_of(Unit(), 4000)
+    data = {name: frame[name].to_numpy() for name in declared}
+    frame.loc[0, "n"] = 900.0
+    with opened(declared | {"n": sulq.Real(0, 1000)}, data | {"n": frame["n"].to_numpy()}) as db:
+        held = exact(db)
+        for model in (AdditiveRegressor(), LinearRegression()):
+            model.fit(held[X], held["n"], spend=Epsilon(100))
+            low, high = model.prediction().window
+            assert (low, high < 500) == (0, True)
+            found = model.score(db[X], db["n"], spend=Epsilon(1))
+            truth, said = np.clip(frame["n"], low, high), np.clip(model.predict(frame[X]), low, high)
+            ends = found.interval()
+            assert ends[0] <= 1 - ((truth - said) ** 2).sum() / ((truth - truth.mean()) ** 2).sum() <= ends[1]
+            assert any("judged is n clipped to [0, " in note for note in found.notes)
+        searched = LinearRegression().fit(db[X], db["n"], spend=Epsilon(20), bounds="auto")
+        assert searched.prediction().window[1] <= searched.bounds_["n"][1] < 100
+    with opened(declared, data) as db:
+        plain = LinearRegression(narrow=False).fit(db[X], db["n"], spend=Epsilon(1))
+        assert not any("judged" in note for note in plain.score(db[X], db["n"], spend=Epsilon(1)).notes)
 
 
 def test_every_part_of_an_evaluation_is_the_textbooks() -> None:

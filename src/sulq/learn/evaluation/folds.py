@@ -85,6 +85,7 @@ def cross_validate(
         one.fit(ColumnChoice(X.names, oracle), label, spend=spending.share(each))
         models.append(one)
         rows.append(JudgedRows.of(one, X, y))
+    rows = _alike(rows)
     answer = spending.one(_question(rows, bucket), part)
     if progress is not None:
         progress(count + 1, count + 1)
@@ -128,6 +129,15 @@ def _checked(model: object, X: object, folds: object, score_part: object) -> tup
     return whole(folds, "folds", 2, MAX_FOLDS), Fraction(between(score_part, "score_part"))
 
 
+def _alike(rows: list[JudgedRows]) -> list[JudgedRows]:
+    """Rows whose y is clipped in every fold as in the others: to what any of the models knows of it."""
+    windows = [each.window for each in rows if each.window is not None]
+    if not windows:
+        return rows
+    widest = min(low for low, _ in windows), max(high for _, high in windows)
+    return [replace(each, window=widest) for each in rows]
+
+
 def _question(rows: list[JudgedRows], bucket: Bucket) -> Sums:
     """Each row judged by the model that did not learn from it, by fold."""
     judged: list[RowFn] = []
@@ -139,7 +149,7 @@ def _question(rows: list[JudgedRows], bucket: Bucket) -> Sums:
 
 def _read(rows: JudgedRows, answer: Answer) -> Answer:
     reading, name = rows.reading
-    return answer.read(cast("Reading", reading), (name,))
+    return replace(answer.read(cast("Reading", reading), (name,)), notes=(*answer.notes, *rows.notes))
 
 
 def _together(answer: Answer) -> Answer:

@@ -112,9 +112,14 @@ class ClassPrediction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberPrediction:
-    """The number that a row is told to have, within public bounds."""
+    """The number that a row is told to have, within public bounds; and from where to where the model knows y to lie.
+
+    Judged is y as far as it lies there: what is beyond counts as the end, so that bounds far wider than the rows do
+    not drown a score in noise.
+    """
 
     value: RowFn
+    window: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,6 +17,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Category, Column, Int, Real, Text
 from sulq.language.question import Sums
 from sulq.language.rowfn import Bernstein, Col, Power, RowFn
+from sulq.language.rowfn.base import as_number
 from sulq.learn.clipped import ClippedOracle
 from sulq.learn.derived import beside
 from sulq.learn.evaluation.prediction import ClassPrediction, ClusterPrediction, NumberPrediction, Prediction
@@ -52,6 +53,7 @@ class JudgedRows:
     prediction: Prediction
     classes: Array
     label: ColumnChoice | None
+    window: tuple[float, float] | None = None  # of a number: y beyond its ends counts as these
 
     @classmethod
     def of(cls, model: Model, X: object, y: object) -> JudgedRows:
@@ -75,7 +77,8 @@ class JudgedRows:
             raise QuestionError("bad-question", "There is nothing to compare with what the model predicts: y.", HANDLES)
         if isinstance(prediction, ClassPrediction) and label is not None:
             _same_classes(label, classes)
-        return cls(_as_learned(model, X.oracle), prediction, classes, label)
+        window = prediction.window if isinstance(prediction, NumberPrediction) else None
+        return cls(_as_learned(model, X.oracle), prediction, classes, label, window)
 
     @property
     def truth(self) -> RowFn:
@@ -90,14 +93,28 @@ class JudgedRows:
         if isinstance(found, ClassPrediction):
             return (found.right(self.truth, len(self.classes)),)
         if isinstance(found, NumberPrediction):
-            return (self.y - found.value,)
+            return (self.y - self._clipped(found.value),)
         return (found.distance,) if isinstance(found, ClusterPrediction) else (found.held, found.rest)
 
     @property
     def y(self) -> RowFn:
         """The number that a row has."""
         assert self.label is not None  # noqa: S101 - a supervised model's rows have one
-        return Col(self.label.names[0])
+        return self._clipped(Col(self.label.names[0]))
+
+    def _clipped(self, row: RowFn) -> RowFn:
+        return row if self.window is None else row.clip(*self.window)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the score must know: that y was clipped, where it was."""
+        if self.window is None or self.label is None:
+            return ()
+        (low, high), name = self.window, self.label.names[0]
+        kind = as_number(Col(name).kind(self.oracle.facts.schema), Col(name))
+        if kind.lo is not None and kind.hi is not None and low <= kind.lo and kind.hi <= high:
+            return ()
+        return (f"judged is {name} clipped to [{low:,.6g}, {high:,.6g}], where the model knows it to lie",)
 
     def question(self, judged: tuple[RowFn, ...], by: tuple[RowFn, ...] = ()) -> Sums:
         """The question for the model's score, over all rows or by a key."""

@@ -105,7 +105,7 @@ def _spending(rows: JudgedRows, spend: Loss | None) -> SpendPlan:
 
 def _score_of(rows: JudgedRows, answer: Answer) -> Answer:
     reading, name = rows.reading
-    return answer.read(cast("Reading", reading), (name,))
+    return replace(answer.read(cast("Reading", reading), (name,)), notes=(*answer.notes, *rows.notes))
 
 
 def _labels(rows: JudgedRows) -> tuple[object, ...]:

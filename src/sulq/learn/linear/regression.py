@@ -78,7 +78,7 @@ class LinearRegression(Regressor):
         self._y = task.y
         task.look(narrow=narrow)
         weights, intercept = task.learn()
-        self._design = task.design
+        self._design, self._y_seen = task.design, task.y
         self.windows_ = np.array([(window.low, window.high) for window in task.design.numbers]).reshape(-1, 2)
         self.coef_names_ = task.design.names
         coef, constant = task.design.told(weights[None], np.array([intercept]))
@@ -96,7 +96,8 @@ class LinearRegression(Regressor):
 
     def _prediction(self) -> NumberPrediction:
         (score,) = self._design.rows(self.coef_[None], np.array([self.intercept_]))
-        return NumberPrediction(score.clip(self._y.low, self._y.high))
+        seen: Window = getattr(self, "_y_seen", self._y)  # models that were saved before have none
+        return NumberPrediction(score.clip(self._y.low, self._y.high), (seen.low, seen.high))
 
     def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
         return self._design.learned
