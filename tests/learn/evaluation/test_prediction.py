@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sulq
+from sulq import Epsilon
 from sulq.errors import QuestionError
 from sulq.language.kinds import Code, Scalar
 from sulq.language.rowfn import Col, Lit
@@ -27,8 +29,9 @@ from sulq.learn.base import Learner
 from sulq.learn.evaluation.prediction import ClassPrediction, ClusterPrediction, NumberPrediction, added, two_classes
 from tests.counts import count
 from tests.frames import Frame
-from tests.learn.cases import refused
+from tests.learn.cases import opened, refused
 from tests.learn.evaluation.cases import SCHEMA, fitted, table
+from tests.learn.programs import people
 
 EXACT = (AdditiveClassifier, DecisionList, HillClimbing, ID3, MonotoneConjunction)
 NEARLY = {LogisticRegression: 1e-3, Perceptron: 1e-3, NaiveBayes: 4e-3, KMeans: 1e-3}  # rows that may differ
@@ -66,6 +69,26 @@ def test_rows_are_told_as_predict_tells_them(learner: type[Learner]) -> None:
             assert np.array_equal(said, found)
         else:
             assert np.mean(said != found) <= NEARLY.get(learner, 0.0)
+
+
+@pytest.mark.parametrize("bins", [2, 100, 1000])
+def test_naive_bayes_is_told_by_tables_no_coarser_than_its_own(bins: int) -> None:
+    """However finely a number is divided by the model itself."""
+    with people() as db:
+        model = NaiveBayes(bins=bins).fit(db[["age", "income"]], db["ill"], spend=Epsilon(50))
+    ordinary, frame = table(3000, bins)
+    assert np.mean(model.predict(ordinary[["age", "income"]]) != told(model, frame)) <= 0.01
+
+
+def test_many_classes_and_columns_make_a_question_that_can_be_asked() -> None:
+    """Twenty-six classes by sixteen columns: one score, at its price."""
+    rng = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(16)]
+    data = {name: rng.random(200) for name in names} | {"y": rng.integers(0, 26, 200)}
+    with opened(dict.fromkeys(names, sulq.Real(0, 1)) | {"y": sulq.Int(0, 25)}, data) as db:
+        for learner in (NaiveBayes(), LogisticRegression(max_iter=0)):
+            many = learner.fit(db[names], db["y"], spend=Epsilon(50))
+            assert many.score(db[names], db["y"], spend=Epsilon(1)).spent == Epsilon(1)
 
 
 def test_control_other_weights_tell_other_rows() -> None:

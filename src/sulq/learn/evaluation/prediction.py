@@ -15,7 +15,7 @@ import numpy as np
 
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
-from sulq.language.rowfn import Bins, Choice, Compare, Lit, Logic, Lookup, Relabel, RowFn
+from sulq.language.rowfn import Bins, Choice, Compare, Greatest, Lit, Lookup, Relabel, RowFn
 
 # Log-odds that grades are cut at, on either side of 0: fine where most scores lie, coarse in the tails.
 STEPS: Final = (*(i / 5 for i in range(1, 16)), *(3 + i / 2 for i in range(1, 7)), 8.0, 11.0, 16.0, 24.0)
@@ -53,10 +53,7 @@ class ClassPrediction:
         """The class of the highest score, the first of equal ones."""
         several = len(scores)
         # Where no class before is the highest, one that no later score passes is.
-        branches = tuple(
-            (Logic("and", tuple(Compare(">=", one, other) for other in scores[i + 1 :])), i)
-            for i, one in enumerate(scores[:-1])
-        )
+        branches = tuple((Compare(">=", one, Greatest(tuple(scores[i + 1 :]))), i) for i, one in enumerate(scores[:-1]))
         key = Choice(branches or ((Lit(True), 0),), tuple(range(several)), several - 1)
         return cls(key, tuple(range(several)))
 

@@ -24,6 +24,7 @@ from sulq.learn.noisy_sums import apart, deviations, divided, sizes
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
 FLOOR: Final = 0.3  # deviations of noise that a cell is never taken to be below
 FEWEST_BINS, FEW_BINS, MANY_BINS = 8, 16, 32  # intervals of a number
+MAX_TABLE_CELLS, MIN_CELLS = 2**16, 64  # of all numbers' tables in a prediction, and of one
 NOISY, CLEAR = 0.05, 0.003  # noise of a cell as a part of a class, above which there are the fewest, below which many
 
 
@@ -96,28 +97,36 @@ class NaiveBayes(ScoreClassifier):
         return scores
 
     def _prediction(self) -> ClassPrediction:
-        scores: list[list[RowFn]] = [[Lit(float(prior))] for prior in np.log(self.class_prior_)]
-        number = 0
+        prior = np.log(self.class_prior_)
+        gap = (
+            np.array([[-1.0, 1.0]]) if len(prior) == 2 else np.eye(len(prior))
+        )  # of two classes their difference alone
+        scores: list[list[RowFn]] = [[Lit(float(start))] for start in gap @ prior]
+        number, fine = 0, _cells(len(gap) * len(self._attributes))
         for attribute, log in zip(self._attributes.items, self.feature_log_prob_, strict=True):
             cut, table = attribute, log.T
             if attribute.ordered:
                 if attribute.edges is not None:
-                    cut, table = _finer(attribute, log, self.theta_[:, number], self.var_[:, number])
+                    moments = self.theta_[:, number], self.var_[:, number]
+                    cut, table = _finer(attribute, log, moments, fine)
                 number += 1
             key = OrMissing(cut.row)
-            for score, entries in zip(scores, table.T.tolist(), strict=True):
+            for score, entries in zip(scores, (table @ gap.T).T.tolist(), strict=True):
                 score.append(Lookup((key,), (*((entry,) for entry in entries), (0.0,))))
-        if len(scores) == 2:
-            return ClassPrediction.of_odds(added(scores[1]) - added(scores[0]))
-        return ClassPrediction.of_scores([added(score) for score in scores])
+        return ClassPrediction.of([added(score) for score in scores], len(prior))
 
     def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
         return self._attributes.learned
 
 
-def _finer(attribute: Attribute, log: Floats, mean: Floats, variance: Floats) -> tuple[Attribute, Floats]:
-    """A number in the finest cells there are, and each class's score in the middle of each of them."""
-    fine = Attribute(attribute.name, attribute.domain, MAX_CELLS)
+def _cells(tables: int) -> int:
+    """How many cells a number's tables have, where there are so many of them: a question must not grow too large."""
+    return int(np.clip(2 ** int(np.log2(MAX_TABLE_CELLS / max(tables, 1))), MIN_CELLS, MAX_CELLS))
+
+
+def _finer(attribute: Attribute, log: Floats, moments: tuple[Floats, Floats], many: int) -> tuple[Attribute, Floats]:
+    """A number in many fine cells, and each class's score in the middle of each of them."""
+    fine = Attribute(attribute.name, attribute.domain, attribute.bins * max(many // attribute.bins, 1))
     edges = _edges(fine)
     whole = isinstance(attribute.domain, Int) or attribute.domain.clock is not None
     at = (edges[1:] + edges[:-1]) / 2
@@ -125,7 +134,7 @@ def _finer(attribute: Attribute, log: Floats, mean: Floats, variance: Floats) ->
         at = np.floor(at) if fine.edges is None else np.minimum(at, edges[:-1] + (np.diff(edges) - 1) / 2)
         at = np.clip(at, edges[0] if fine.edges else edges[0] + 0.5, edges[-1])
     codes = codes_of(attribute, at)
-    return fine, log.T[codes] + _within(attribute, at, mean, variance)
+    return fine, log.T[codes] + _within(attribute, at, *moments)
 
 
 def tables(attributes: Attributes, labels: Labels, spending: SpendPlan) -> Together:
