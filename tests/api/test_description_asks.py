@@ -167,7 +167,7 @@ def test_what_cannot_be_described_is_refused_free_of_charge(db):
         lambda: db.describe(["x", "x"], spend=Epsilon(1)),
         lambda: db.describe(interval=1, spend=Epsilon(1)),
         lambda: db.describe(fresh=1, spend=Epsilon(1)),
-        lambda: db.describe(where="x > 1", spend=Epsilon(1)),
+        lambda: db.describe(where="x >", spend=Epsilon(1)),
         db.describe,
         lambda: db.describe(spend=Epsilon(1000)),
         lambda: db.corr(["x"], spend=Epsilon(1)),

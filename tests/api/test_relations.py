@@ -202,7 +202,7 @@ REFUSED = {
     "a table": (lambda db: db.table("bills"), "No table 'bills' is registered here"),
     "no name": (lambda db: db.table(3), "by name"),
     "a view's name": (lambda db: db.view(JOIN, name=""), "named by a text"),
-    "no condition": (lambda db: db.where(True), "where is a condition"),
+    "no condition": (lambda db: db.where(True), "A condition is a text or built from columns"),
     "a number as a condition": (lambda db: db["age"].where(col("age") + 1), "is not a condition"),
     "another table in SQL": (lambda db: db.table("visits").sql(OTHER, spend=PAY), "people"),
     "a part": (lambda db: db.split(test=1.5), "between 0 and 1"),

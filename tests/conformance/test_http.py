@@ -20,7 +20,7 @@ import pytest
 
 import sulq
 import sulq.testing
-from sulq import Epsilon, Rho, col
+from sulq import Epsilon, Rho, col, learn
 from sulq.answers import wire
 from sulq.answers.plan import Plan
 from sulq.api.client import Client
@@ -256,6 +256,30 @@ def test_a_learner_learns_over_http_as_here(far_people: tuple[NamedAsks, Client,
     assert written(program(learner).fit(there)) == wanted
     assert learned(door, program(learner).job()) == wanted
     assert written(program(learner).fit(here, spend=Epsilon(3))) != wanted
+
+
+def test_a_model_is_judged_over_http_as_here(far_people: tuple[NamedAsks, Client, Door]) -> None:
+    """The same scores, tables and curves, question by question; a scaled column and its handles too."""
+    here, there, _ = far_people
+    names, label = ["age", "income", "city", "smoker"], "ill"
+    model = learn.LogisticRegression(max_iter=0).fit(here[names], here[label], spend=PAY)
+
+    def told(db: NamedAsks) -> list[object]:
+        found = learn.evaluate(model, db[names], db[label], spend=PAY)
+        scaled = learn.StandardScaler().fit(db[["age", "income"]], spend=PAY).transform(db[["age", "income"]])
+        groups = learn.KMeans(2).fit(scaled, spend=PAY)
+        return [
+            model.score(db[names], db[label], spend=PAY).value,
+            found.confusion.counts.tolist(),
+            {name: answer.value for name, answer in found.measures().items()},
+            found.calibration.answer.value,
+            groups.score(scaled, spend=PAY).value,
+            db.count(by=model.prediction_row(), spend=PAY).value,
+        ]
+
+    assert repr(told(there)) == repr(told(here))
+    other = learn.LogisticRegression(max_iter=0).fit(here[["age"]], here[label], spend=PAY)
+    assert other.score(there[["age"]], there[label], spend=PAY).value != told(there)[0]  # control
 
 
 def test_the_comparison_sees_a_difference(pair: tuple[NamedAsks, Client]) -> None:

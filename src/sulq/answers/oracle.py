@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol, cast, runtime_checkable
+from typing import Final, NoReturn, Protocol, cast, runtime_checkable
 
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
@@ -134,6 +134,12 @@ class KeepingOracle(Protocol):
         ...
 
 
+NO_ARRAY: Final = (
+    "In place of scikit-learn's StandardScaler take sulq.learn.StandardScaler; of cross_val_score, GridSearchCV and "
+    "train_test_split, sulq.learn.cross_validate; of metrics, model.score(X, y, spend=...) and sulq.learn.evaluate."
+)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnChoice(Operators):
     """Some declared columns of a database, as learners take them: X or y; one of them stands for its value too."""
@@ -167,6 +173,10 @@ class ColumnChoice(Operators):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:  # noqa: FBT001 - NumPy's own
+        """NumPy, and so scikit-learn's transformers, searches and splits, would have the rows themselves."""
+        raise QuestionError("raw-rows", "Private columns are no array: nobody is given their rows.", NO_ARRAY)
 
     def __repr__(self) -> str:
         return f"Columns({', '.join(self.names)} of {self.oracle.facts.table}; private)"

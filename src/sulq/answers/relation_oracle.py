@@ -13,7 +13,7 @@ from typing import Final, Self, cast
 
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.budget import BudgetLeft
-from sulq.answers.oracle import ColumnChoice, ForecastingOracle, KeepingOracle, Oracle
+from sulq.answers.oracle import ForecastingOracle, KeepingOracle, Oracle
 from sulq.answers.plan import Part, Plan
 from sulq.answers.reuse import name_of
 from sulq.errors import QuestionError
@@ -275,7 +275,7 @@ def base_of(oracle: Oracle) -> Oracle:
     return oracle.base if isinstance(oracle, RowsOracle) else oracle
 
 
-def same_rows(one: ColumnChoice, other: ColumnChoice) -> bool:
-    """Whether two choices of columns are of the same rows of one database."""
-    scopes = [item.oracle.scope if isinstance(item.oracle, RowsOracle) else () for item in (one, other)]
-    return base_of(one.oracle) is base_of(other.oracle) and scopes[0] == scopes[1]
+def same_rows(one: Oracle, other: Oracle) -> bool:
+    """Whether two Oracles are of the same rows of one database."""
+    scopes = [item.scope if isinstance(item, RowsOracle) else () for item in (one, other)]
+    return base_of(one) is base_of(other) and scopes[0] == scopes[1]

@@ -27,6 +27,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "sulq.cli.serve:serve",
     "audit": "sulq.cli.audit:audit",
     "learn": "sulq.cli.learn:learn",
+    "score": "sulq.cli.score:score",
     "release": "sulq.cli.release:release",
     "report": "sulq.cli.report:report",
     "ledger": "sulq.cli.ledger:ledger",

@@ -16,11 +16,14 @@ from sulq.errors import QuestionError, SetupError
 from sulq.learn import vertical
 from sulq.learn.additive import AdditiveClassifier, AdditiveRegressor
 from sulq.learn.base import Learner
+from sulq.learn.evaluation.folds import cross_validate, folds_of
+from sulq.learn.evaluation.scores import evaluate
 from sulq.learn.linear.logistic import LogisticRegression
 from sulq.learn.linear.naive_bayes import NaiveBayes
 from sulq.learn.linear.perceptron import Perceptron
 from sulq.learn.linear.regression import LinearRegression
 from sulq.learn.model_json import unreadable
+from sulq.learn.scaling import StandardScaler
 from sulq.learn.sq.backends import StatisticalQueries
 from sulq.learn.sq.boolean import DecisionList, MonotoneConjunction
 from sulq.learn.sq.local_search import HillClimbing
@@ -45,7 +48,11 @@ __all__ = [
     "MonotoneConjunction",
     "NaiveBayes",
     "Perceptron",
+    "StandardScaler",
     "StatisticalQueries",
+    "cross_validate",
+    "evaluate",
+    "folds_of",
     "load",
     "min_n",
     "plan",
@@ -66,6 +73,7 @@ LEARNERS: Final[tuple[type[Learner], ...]] = (
     PCA,
     Perceptron,
     SVD,
+    StandardScaler,
 )
 
 

@@ -19,6 +19,7 @@ from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Bins, Clip, Col, Lit, OrMissing, RowFn, lit, lookup
 from sulq.learn.base import Classifier, Learner, Regressor
+from sulq.learn.evaluation.prediction import ClassPrediction, NumberPrediction, added
 from sulq.learn.features import Attributes, Feature, Labels
 from sulq.learn.noisy_sums import deviations
 from sulq.learn.shapes import GRID, Shape
@@ -40,6 +41,7 @@ LEAST_SPREAD: Final = 0.05  # of a number to predict, in halves of its width
 PRIOR: Final = 0.3  # of a curve's values, in deviations of the number to predict
 PRIOR_ODDS: Final = 0.4  # of a curve's values, in log-odds
 CLIP: Final = 1.25  # of residuals, in deviations of the number to predict
+WINDOW: Final = 5.0  # deviations of y about its mean, within which predictions of it are judged
 STEPS: Final = 16  # of that curve, to one unit of score
 
 
@@ -146,7 +148,7 @@ class Additive(Learner):
         found = []
         for intercept, each in zip(self.intercept_, zip(*terms, strict=True), strict=True):
             flat = sum(float(term.value) for term in each if isinstance(term, Lit))
-            found.append(_sum([lit(float(intercept) + flat), *(term for term in each if not isinstance(term, Lit))]))
+            found.append(added([lit(float(intercept) + flat), *(term for term in each if not isinstance(term, Lit))]))
         return found
 
     def _step(self, shape: Shape, sums: Released, weights: Floats, prior: float) -> None:
@@ -163,6 +165,13 @@ class Additive(Learner):
             spread = weight[:, None] * likely * weight + np.eye(len(weight)) * max(noise**2, 1e-12)
             change[:, i] = likely @ (weight * np.linalg.solve(spread, seen))
         shape.add(np.clip(change, -FARTHEST, FARTHEST))
+
+    def _told(self) -> list[RowFn]:
+        """A row's scores, exactly as they are told of ordinary rows."""
+        return self._rows([shape.rows() for shape in self.shapes_])
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return Attributes(tuple(shape.attribute for shape in self.shapes_)).learned
 
     def _decided(self, X: object) -> Floats:
         """The scores of ordinary rows: the intercept and what each column adds."""
@@ -292,6 +301,10 @@ class AdditiveClassifier(Additive, Classifier):
         """The scores of ordinary rows: the intercept and what each column adds."""
         return self._decided(X)
 
+    def _prediction(self) -> ClassPrediction:
+        scores = self._told()
+        return ClassPrediction.of(scores, len(self.classes_))
+
     def predict_proba(self, X: object) -> Floats:
         """The probability of each class."""
         scores = self.decision_function(X)
@@ -375,16 +388,15 @@ class AdditiveRegressor(Additive, Regressor):
         scores = np.clip(self._decided(X), -1, 1)
         return scores * float(self._target.half) + float(self._target.middle)
 
+    def _prediction(self) -> NumberPrediction:
+        half, middle = float(self._target.half), float(self._target.middle)
+        mean, away = float(self.intercept_[0]), WINDOW * self.spread_
+        ends = np.clip([mean - away, mean + away], -1.0, 1.0) * half + middle
+        return NumberPrediction(Clip(self._told()[0], -1, 1) * half + middle, (float(ends[0]), float(ends[1])))
+
     @property
     def _predicts(self) -> Column:
         return self._target.domain
 
     def _axis(self, score: int) -> str:
         return f"{self._target.column}, halves of its width"
-
-
-def _sum(terms: list[RowFn]) -> RowFn:
-    """Terms added up two by two, so that even of hundreds no expression is deep."""
-    while len(terms) > 1:
-        terms = [a + b for a, b in zip(terms[::2], terms[1::2], strict=False)] + terms[len(terms) & ~1 :]
-    return terms[0]

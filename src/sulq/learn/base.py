@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Final, Self, cast
 import numpy as np
 
 from sulq.answers import wire
+from sulq.answers.answer import Answer
 from sulq.answers.auto_bounds import Bounds, Clip
 from sulq.answers.call import timed
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
@@ -30,13 +31,15 @@ from sulq.language.domain import Column
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Loss, Unit
 from sulq.learn.clipped import FitSearch, search_columns
+from sulq.learn.derived import beside
+from sulq.learn.evaluation.judged import Judged, JudgedClassifier
 from sulq.learn.features import Array, numbers_of
 from sulq.learn.model_json import plain, unreadable, value_of
 
 FORMAT: Final = 1  # of a model's JSON
 
 
-class Learner:
+class Learner(Judged):
     """A learner: `fit` pays and asks, the rest is free.
 
     A subclass is a dataclass of keyword parameters with defaults; it has `_fit`, which asks, and whatever can be done
@@ -88,6 +91,7 @@ class Learner:
                 promised that the number of rows cannot hold; where that number is not declared, a noisy one was paid.
             BudgetExceeded: It does not fit what is left; nothing was spent.
         """
+        y = beside(X, y) if isinstance(X, ColumnChoice) and isinstance(y, ColumnChoice) else y
         y = _checked(self, X, y)
         learned = type(self)(**self.get_params())  # not self: half a fit must not mix with the last one
         if bounds is None:
@@ -310,7 +314,7 @@ def _checked(learner: Learner, X: object, y: object) -> ColumnChoice | None:
         raise QuestionError("bad-question", f"{name} {'needs' if y is None else 'takes no'} y.", HANDLES)
     if not isinstance(y, ColumnChoice):
         return None
-    if not same_rows(X, y):
+    if not same_rows(X.oracle, y.oracle):
         raise QuestionError("bad-question", *_apart(X, y))
     if len(y) != 1 or y.names[0] in X.names:
         raise QuestionError("bad-question", "y is one column, and none of X.", HANDLES)
@@ -342,7 +346,7 @@ def _same(one: object, other: object) -> bool:
         return False
 
 
-class Classifier(Learner):
+class Classifier(JudgedClassifier, Learner):
     """A learner of classes: it predicts the class of the highest score."""
 
     kind = "classifier"
@@ -361,8 +365,11 @@ class Classifier(Learner):
         self._ready()
         return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
-    def score(self, X: object, y: object) -> float:
-        """The part of the rows whose class is predicted."""
+    def score(self, X: object, y: object, *, spend: Loss | None = None) -> float | Answer:
+        """The part of the rows whose class is predicted; of private columns a noisy answer, for a spend."""
+        found = self._private_score(X, y, spend)
+        if found is not None:
+            return found
         said = self.predict(X)
         given = np.asarray(y).ravel()
         return float(np.mean([one == other for one, other in zip(said.tolist(), given.tolist(), strict=True)]))
@@ -406,9 +413,11 @@ class Regressor(Learner):
         """The number for each row of an ordinary array or frame, within the bounds declared for y."""
         raise NotImplementedError
 
-    def score(self, X: object, y: object) -> float:
-        """The part of the variance of y that the predictions explain, R^2."""
-        self._ready()
+    def score(self, X: object, y: object, *, spend: Loss | None = None) -> float | Answer:
+        """The part of the variance of y that the predictions explain, R^2; of private columns a noisy answer."""
+        found = self._private_score(X, y, spend)
+        if found is not None:
+            return found
         truth = numbers_of(np.asarray(y).ravel(), self._predicts, "y")
         rest = float(((truth - self.predict(X)) ** 2).sum())
         whole = float(((truth - truth.mean()) ** 2).sum())

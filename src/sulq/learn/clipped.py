@@ -24,11 +24,12 @@ from sulq.answers.auto_bounds import (
 )
 from sulq.answers.oracle import ColumnChoice, Oracle, Progress, SpendPlan
 from sulq.answers.plan import Plan
-from sulq.language.domain import Column, Int, Real, Schema
+from sulq.language.domain import Column, Int, Real
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonDelta, Loss, Rho
 from sulq.language.question import Question
-from sulq.language.rowfn import Col, RowFn
+from sulq.language.rowfn import Col
+from sulq.learn.derived import DerivedOracle
 
 
 class ReachedFirstAsk(Exception):
@@ -57,60 +58,18 @@ class RehearsalOracle:
         return self._oracle.foresee(question, spend=spend)
 
 
-class ClippedOracle:
+class ClippedOracle(DerivedOracle):
     """An Oracle on which some columns are clipped: each question is asked of the clipped columns."""
 
     def __init__(self, oracle: Oracle, clips: Mapping[str, Clip]) -> None:
-        self._oracle = oracle
-        self._clips = {name: Col(name).clip(*clip) for name, clip in clips.items()}
-        self._bounds = clips
-
-    @property
-    def facts(self) -> Facts:
-        """Everything public, the clipped columns declared within their clips."""
-        facts = self._oracle.facts
-        tables = tuple(
-            dataclasses.replace(table, schema=self._narrowed(table.schema)) if i == 0 else table
-            for i, table in enumerate(facts.tables)
-        )
-        return dataclasses.replace(facts, schema=self._narrowed(facts.schema), tables=tables)
-
-    def ask(
-        self, question: Question, *, spend: Loss | None = None, key: str | None = None, reuse: bool = False
-    ) -> Answer | Answers:
-        """Pay and answer."""
-        return self._oracle.ask(self._of(question), spend=spend, key=key, reuse=reuse)
-
-    def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
-        """Price, sensitivity, mechanism and accuracy; free."""
-        return self._oracle.foresee(self._of(question), spend=spend)
-
-    def _narrowed(self, schema: Schema) -> Schema:
-        return Schema(
-            schema.table, tuple((name, _within(column, self._bounds.get(name))) for name, column in schema.columns)
-        )
-
-    def _of(self, question: Question) -> Question:
-        found = self._changed(question, {})
-        assert isinstance(found, Question)  # noqa: S101 - for the type checker
-        return found
-
-    def _changed(self, value: object, known: dict[int, object]) -> object:
-        """The same value with clipped columns; what occurs twice stays one object."""
-        if isinstance(value, tuple):
-            if not value or isinstance(value[0], (int, float, str)):
-                return value
-            items = tuple(self._changed(item, known) for item in value)
-            return items if any(new is not old for new, old in zip(items, value, strict=True)) else value
-        if not isinstance(value, (RowFn, Question)):
-            return value
-        if isinstance(value, Col):
-            return self._clips.get(value.name, value)
-        if id(value) not in known:
-            held = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}  # type: ignore[arg-type]
-            others = {name: new for name, old in held.items() if (new := self._changed(old, known)) is not old}
-            known[id(value)] = dataclasses.replace(value, **others) if others else value  # type: ignore[type-var]
-        return known[id(value)]
+        schema = oracle.facts.schema
+        columns = {name: schema.find(name) for name in clips}
+        derived = {
+            name: (Col(name).clip(*clips[name]), _within(column, clips[name]))
+            for name, column in columns.items()
+            if column is not None
+        }
+        super().__init__(oracle, derived)
 
 
 def _within(column: Column, clip: Clip | None) -> Column:

@@ -232,6 +232,11 @@ class Attributes:
         """The attributes of private columns."""
         return cls(tuple(Attribute(name, domain, bins) for name, domain in zip(X.names, X.domain, strict=True)))
 
+    @property
+    def learned(self) -> tuple[tuple[str, Column], ...]:
+        """The columns with the domains they were learned in."""
+        return tuple((item.name, item.domain) for item in self.items)
+
     def codes(self, X: object) -> Codes:
         """An ordinary table as codes, one column an attribute; -1 for what is missing or on no list."""
         found = cells(X, [item.name for item in self.items])

@@ -11,10 +11,12 @@ import numpy as np
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
+from sulq.language.domain import Column
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Col, Lit, Outer, RowFn, WithinBall
 from sulq.learn.base import ScoreClassifier
+from sulq.learn.evaluation.prediction import ClassPrediction
 from sulq.learn.features import Labels
 from sulq.learn.linear.scores import SCORE_REACH, ClassMoments, Descent, Scale, Scores, discriminant, metric, parts
 from sulq.learn.linear.windows import WORTH, Design, Window, lengths, radius, stands_out
@@ -99,6 +101,13 @@ class LogisticRegression(ScoreClassifier):
     def _scores(self, X: object) -> Floats:
         found = self._design.scores(X, self.coef_, self.intercept_)
         return np.concatenate([-found / 2, found / 2], axis=1) if len(self.classes_) == 2 else found
+
+    def _prediction(self) -> ClassPrediction:
+        scores = self._design.rows(self.coef_, self.intercept_)
+        return ClassPrediction.of(scores, len(self.classes_))
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._design.learned
 
 
 @dataclass(slots=True)

@@ -11,17 +11,20 @@ import numpy as np
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
-from sulq.language.attribute import Attribute
+from sulq.language.attribute import MAX_CELLS, Attribute
+from sulq.language.domain import Column, Int
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums, Together
-from sulq.language.rowfn import Lit
+from sulq.language.rowfn import Lit, Lookup, OrMissing, RowFn
 from sulq.learn.base import ScoreClassifier
-from sulq.learn.features import Array, Attributes, Labels, cells, numbers_of
+from sulq.learn.evaluation.prediction import ClassPrediction, added
+from sulq.learn.features import Array, Attributes, Labels, cells, codes_of, numbers_of
 from sulq.learn.noisy_sums import apart, deviations, divided, sizes
 
 SIZES: Final = 0.1  # of the spend, for the classes' sizes
 FLOOR: Final = 0.3  # deviations of noise that a cell is never taken to be below
 FEWEST_BINS, FEW_BINS, MANY_BINS = 8, 16, 32  # intervals of a number
+MAX_TABLE_CELLS, MIN_CELLS = 2**16, 64  # of all numbers' tables in a prediction, and of one
 NOISY, CLEAR = 0.05, 0.003  # noise of a cell as a part of a class, above which there are the fewest, below which many
 
 
@@ -92,6 +95,46 @@ class NaiveBayes(ScoreClassifier):
                     scores[known] += _within(attribute, found[attribute.name], mean, variance)[known]
                 number += 1
         return scores
+
+    def _prediction(self) -> ClassPrediction:
+        prior = np.log(self.class_prior_)
+        gap = (
+            np.array([[-1.0, 1.0]]) if len(prior) == 2 else np.eye(len(prior))
+        )  # of two classes their difference alone
+        scores: list[list[RowFn]] = [[Lit(float(start))] for start in gap @ prior]
+        number, fine = 0, _cells(len(gap) * len(self._attributes))
+        for attribute, log in zip(self._attributes.items, self.feature_log_prob_, strict=True):
+            cut, table = attribute, log.T
+            if attribute.ordered:
+                if attribute.edges is not None:
+                    moments = self.theta_[:, number], self.var_[:, number]
+                    cut, table = _finer(attribute, log, moments, fine)
+                number += 1
+            key = OrMissing(cut.row)
+            for score, entries in zip(scores, (table @ gap.T).T.tolist(), strict=True):
+                score.append(Lookup((key,), (*((entry,) for entry in entries), (0.0,))))
+        return ClassPrediction.of([added(score) for score in scores], len(prior))
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._attributes.learned
+
+
+def _cells(tables: int) -> int:
+    """How many cells a number's tables have, where there are so many of them: a question must not grow too large."""
+    return int(np.clip(2 ** int(np.log2(MAX_TABLE_CELLS / max(tables, 1))), MIN_CELLS, MAX_CELLS))
+
+
+def _finer(attribute: Attribute, log: Floats, moments: tuple[Floats, Floats], many: int) -> tuple[Attribute, Floats]:
+    """A number in many fine cells, and each class's score in the middle of each of them."""
+    fine = Attribute(attribute.name, attribute.domain, attribute.bins * max(many // attribute.bins, 1))
+    edges = _edges(fine)
+    whole = isinstance(attribute.domain, Int) or attribute.domain.clock is not None
+    at = (edges[1:] + edges[:-1]) / 2
+    if whole:  # the values themselves lie from an edge up to just before the next one
+        at = np.floor(at) if fine.edges is None else np.minimum(at, edges[:-1] + (np.diff(edges) - 1) / 2)
+        at = np.clip(at, edges[0] if fine.edges else edges[0] + 0.5, edges[-1])
+    codes = codes_of(attribute, at)
+    return fine, log.T[codes] + _within(attribute, at, *moments)
 
 
 def tables(attributes: Attributes, labels: Labels, spending: SpendPlan) -> Together:

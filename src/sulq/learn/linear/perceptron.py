@@ -15,12 +15,13 @@ import numpy as np
 from sulq.answers.oracle import ColumnChoice, SpendPlan, queries
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, number, whole
-from sulq.language.domain import Bool, Category, Text
+from sulq.language.domain import Bool, Category, Column, Text
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Queries
 from sulq.language.question import Sums
 from sulq.language.rowfn import Col, Dot, Lit, Lookup, RowFn, Scaled, Vector, WithinBall
 from sulq.learn.base import ScoreClassifier
+from sulq.learn.evaluation.prediction import ClassPrediction
 from sulq.learn.features import Feature, Features, Labels
 from sulq.learn.noisy_sums import divided
 
@@ -138,6 +139,19 @@ class Perceptron(ScoreClassifier):
         own[:, numbers] = self._features.restore(own)[:, numbers]
         score = own @ self.coef_[0] + self.intercept_[0]
         return np.stack([-score / 2, score / 2], axis=1)
+
+    def _prediction(self) -> ClassPrediction:
+        rows, weights, start = [], [], float(self.intercept_[0])
+        for item, weight in zip(self._features.items, self.coef_[0].tolist(), strict=True):
+            zero, half = (float(item.middle), float(item.half)) if _is_number(item) else (0.0, 1.0)
+            rows.append(_row(item, zero, half))  # a missing number lies in the middle, as in prediction
+            weights.append(weight * half)
+            start += weight * zero
+        score = Dot(Vector(tuple(rows), BITS), tuple(weights), 20) + start
+        return ClassPrediction.of_odds(score, max(map(abs, [*weights, start])) / 8 or 1.0, calibrated=False)
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._features.columns
 
 
 def most_rounds(longest: float, margin: float) -> int:

@@ -18,6 +18,7 @@ from sulq.language.question import Sums, Together
 from sulq.language.rowfn import Bernstein, Col, Dot, Lit, Lookup, Outer, RowFn, Scaled, Vector, WithinBall
 from sulq.language.rowfn.keys import OrMissing
 from sulq.learn.base import Regressor
+from sulq.learn.evaluation.prediction import NumberPrediction
 from sulq.learn.linear.backfitting import Backfitting
 from sulq.learn.linear.windows import BITS, WORTH, Design, Window
 from sulq.learn.noisy_sums import deviations, symmetric
@@ -77,7 +78,7 @@ class LinearRegression(Regressor):
         self._y = task.y
         task.look(narrow=narrow)
         weights, intercept = task.learn()
-        self._design = task.design
+        self._design, self._y_seen = task.design, task.y
         self.windows_ = np.array([(window.low, window.high) for window in task.design.numbers]).reshape(-1, 2)
         self.coef_names_ = task.design.names
         coef, constant = task.design.told(weights[None], np.array([intercept]))
@@ -92,6 +93,14 @@ class LinearRegression(Regressor):
     @property
     def _predicts(self) -> Column:
         return self._y.domain
+
+    def _prediction(self) -> NumberPrediction:
+        (score,) = self._design.rows(self.coef_[None], np.array([self.intercept_]))
+        seen: Window = getattr(self, "_y_seen", self._y)  # models that were saved before have none
+        return NumberPrediction(score.clip(self._y.low, self._y.high), (seen.low, seen.high))
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._design.learned
 
 
 @dataclass(slots=True)

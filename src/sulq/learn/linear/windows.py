@@ -204,6 +204,23 @@ class Design:
         own = weights / half
         return own[:, self.order], intercept - own @ middle
 
+    def rows(self, coef: Floats, intercept: Floats) -> list[RowFn]:
+        """The linear functions that `told` tells, as row functions; a missing cell is as `scores` has it."""
+        own = np.empty_like(coef)
+        own[:, self.order] = coef
+        d = len(self.numbers)
+        half, middle = (np.array([getattr(w, name) for w in self.numbers]) for name in ("half", "middle"))
+        start = intercept + own[:, :d] @ middle
+        own[:, :d] *= half
+        vector = self.vector() if d else None
+        return [self.score(vector, weights, float(at)) for weights, at in zip(own, start, strict=True)]
+
+    @property
+    def learned(self) -> tuple[tuple[str, Column], ...]:
+        """The columns with the domains they were learned in."""
+        numbers = tuple((window.name, window.domain) for window in self.numbers)
+        return (*numbers, *((key.name, key.domain) for key in self.keys))
+
     def scores(self, X: object, coef: Floats, intercept: Floats) -> Floats:
         """The linear functions that `told` tells, on an ordinary table; beyond a window a number is its end."""
         matrix = self.matrix(X)

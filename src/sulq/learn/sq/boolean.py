@@ -12,18 +12,21 @@ from typing import Final, Self
 
 import numpy as np
 
+from sulq.answers.answer import Answer
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
-from sulq.language.domain import Bool
+from sulq.language.domain import Bool, Column
 from sulq.language.kinds import Floats, Truths
-from sulq.language.privacy import Queries
-from sulq.language.rowfn import Col, Logic, Not, RowFn
+from sulq.language.privacy import Loss, Queries
+from sulq.language.rowfn import Col, Lit, Logic, Not, RowFn
 from sulq.learn.base import Learner
+from sulq.learn.evaluation.judged import JudgedClassifier
+from sulq.learn.evaluation.prediction import ClassPrediction
 from sulq.learn.features import cells, numbers_of
 from sulq.learn.sq.account import COUNT_FIRST
 from sulq.learn.sq.backends import of_all_rows
-from sulq.learn.sq.oracles import NoisyLabels, PricedOracle, StatOracle
+from sulq.learn.sq.oracles import NoisyLabels, PricedOracle, StatOracle, known
 
 Rule = tuple[str, bool, bool]  # a column, the value it is asked for, the answer where it has it
 Ask = Callable[[list[list[RowFn]], int], tuple[list[Floats], float]]
@@ -34,7 +37,7 @@ NEARLY: Final = 0.2
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BooleanClassifier(Learner):
+class BooleanClassifier(JudgedClassifier, Learner):
     """A learner of a truth value from truth values, by statistical queries; its rule is read by `export_text`."""
 
     kind = "classifier"
@@ -94,13 +97,26 @@ class BooleanClassifier(Learner):
         self._ready()
         return self._rule(truths_of(X, self.feature_names_in_))
 
-    def score(self, X: object, y: object) -> float:
-        """The part of the rows on which the rule is right."""
+    def score(self, X: object, y: object, *, spend: Loss | None = None) -> float | Answer:
+        """The part of the rows on which the rule is right; of private columns a noisy answer, for a spend."""
+        found = self._private_score(X, y, spend)
+        if found is not None:
+            return found
         given = numbers_of(np.asarray(y).ravel(), Bool(), "y")
         return float(np.mean(self.predict(X) == (given > 0.5)))
 
     def _rule(self, X: Truths) -> Truths:
         raise NotImplementedError
+
+    def _condition(self) -> RowFn:
+        """The rule as a condition; a missing cell is false."""
+        raise NotImplementedError
+
+    def _prediction(self) -> ClassPrediction:
+        return ClassPrediction.of_rule(self._condition())
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return tuple((name, Bool()) for name in self.feature_names_in_)
 
 
 def truths_of(X: object, names: tuple[str, ...]) -> Truths:
@@ -162,6 +178,9 @@ class MonotoneConjunction(BooleanClassifier):
     def _rule(self, X: Truths) -> Truths:
         kept = [name in self.variables_ for name in self.feature_names_in_]
         return np.asarray(X[:, kept].all(axis=1))
+
+    def _condition(self) -> RowFn:
+        return Logic("and", tuple(known(Col(name)) for name in self.variables_)) if self.variables_ else Lit(True)
 
     def export_text(self) -> str:
         """The rule as a line of text."""
@@ -264,6 +283,13 @@ class DecisionList(BooleanClassifier):
         found = np.full(len(X), self.default_)
         for name, value, answer in reversed(self.rules_):
             found[X[:, self.feature_names_in_.index(name)] == value] = answer
+        return found
+
+    def _condition(self) -> RowFn:
+        found: RowFn = Lit(self.default_)
+        for name, value, answer in reversed(self.rules_):
+            here = known(Col(name)) if value else Not(known(Col(name)))
+            found = Logic("or", (here, found)) if answer else Logic("and", (Not(here), found))
         return found
 
     def export_text(self) -> str:

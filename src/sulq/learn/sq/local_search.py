@@ -227,6 +227,10 @@ class HillClimbing(BooleanClassifier):
     def _rule(self, X: Truths) -> Truths:
         return self._space(self.feature_names_in_).holds(self.rule_, X)
 
+    def _condition(self) -> RowFn:
+        said = self._space(self.feature_names_in_).condition(self.rule_)
+        return lit(True) if said is None else said
+
     def export_text(self) -> str:
         """The rule as a line of text."""
         self._ready()

@@ -9,8 +9,10 @@ import numpy as np
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, number, whole
+from sulq.language.domain import Column
 from sulq.language.kinds import Floats
 from sulq.learn.base import Classifier
+from sulq.learn.evaluation.prediction import ClassPrediction
 from sulq.learn.features import Array, Attributes, Labels
 from sulq.learn.trees.growth import FIRST, SPLITS, EntropyGrowth, SplitRule, Splits, SublinearGrowth
 from sulq.learn.trees.separation import SeparationGrowth
@@ -135,6 +137,14 @@ class ID3(Classifier):
         """
         self._ready()
         return self.tree_.shares()[self.apply(X)]
+
+    def _prediction(self) -> ClassPrediction:
+        shares = self.tree_.shares()[self.tree_.leaves]
+        likely = tuple(shares[:, 1].tolist()) if len(self.classes_) == 2 else ()
+        return ClassPrediction(self.tree_.prediction_route(), tuple(shares.argmax(axis=1).tolist()), shares=likely)
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self.tree_.attributes.learned
 
     def get_depth(self) -> int:
         """The longest way from the root to a leaf."""

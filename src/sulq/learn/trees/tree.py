@@ -15,7 +15,7 @@ import numpy as np
 from sulq.answers.answer import extra
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats, Truths
-from sulq.language.rowfn import Route
+from sulq.language.rowfn import OrMissing, Route
 from sulq.learn.features import Array, Attributes, Codes
 
 if TYPE_CHECKING:
@@ -111,6 +111,20 @@ class Tree:
             to = [where.get(child) for child in node.children]
             rows.append((asked[node.attribute], *(to[branch] for branch in node.branches)))
         return Route(tuple(self.attributes[i].row for i in asked), tuple(rows))
+
+    def prediction_route(self) -> Route:
+        """The leaf a row comes to, in the order of `leaves`; one that misses an attribute goes as `apply` has it."""
+        inner = [place for place, node in enumerate(self.nodes) if not node.leaf]
+        where = {place: i for i, place in enumerate(inner)} | {place: -1 - i for i, place in enumerate(self.leaves)}
+        asked = {i: key for key, i in enumerate(sorted({self.nodes[place].attribute for place in inner}))}
+        sizes = [float(node.counts.sum()) for node in self.nodes]
+        rows = []
+        for place in inner:
+            node = self.nodes[place]
+            to = [where[child] for child in node.children]
+            most = int(np.argmax([sizes[child] for child in node.children]))
+            rows.append((asked[node.attribute], *(to[branch] for branch in node.branches), to[most]))
+        return Route(tuple(OrMissing(self.attributes[i].row) for i in asked), tuple(rows))
 
     def settle(self) -> None:
         """Let each node's counts and the sum of its children's agree as far as they help: from the leaves up.

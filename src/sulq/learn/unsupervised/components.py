@@ -13,16 +13,20 @@ from typing import Final, Literal
 
 import numpy as np
 
+from sulq.answers.answer import Answer
 from sulq.answers.oracle import ColumnChoice, SpendPlan
 from sulq.forms.parameters import checked, whole
+from sulq.language.domain import Column
 from sulq.language.kinds import Floats
+from sulq.language.privacy import Loss
 from sulq.language.question import Sums
 from sulq.language.rowfn import Outer, RowFn
 from sulq.learn.base import Learner
+from sulq.learn.evaluation.prediction import HeldPart
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import public, symmetric
 from sulq.learn.unsupervised.moments import VERSIONS, Moments, MomentsTask, best_version
-from sulq.learn.unsupervised.space import ColumnSpace, ball, l1_ball
+from sulq.learn.unsupervised.space import ColumnSpace, ball, by_directions, l1_ball
 
 MAX_COMPONENTS: Final = 1000  # components
 NOISE_ROUNDS: Final = (3, 12)  # of the search for variances: at least, for wide matrices, and at most
@@ -80,6 +84,21 @@ class Projection(Learner):
         """Rows of an ordinary array or frame, as coordinates along the components."""
         self._ready()
         return (ColumnSpace(self._features, scale=self.scale).transform(X) - self.mean_) @ self.components_.T
+
+    def score(self, X: object, y: object = None, *, spend: Loss | None = None) -> float | Answer:
+        """The part of the rows' squared distances from `mean_` that the components hold; of private columns noisy."""
+        found = self._private_score(X, y, spend)
+        if found is not None:
+            return found
+        away = ColumnSpace(self._features, scale=self.scale).transform(X) - self.mean_
+        whole = float((away**2).sum())
+        return float(((away @ self.components_.T) ** 2).sum()) / whole if whole > 0 else 0.0
+
+    def _prediction(self) -> HeldPart:
+        return by_directions(ColumnSpace(self._features, scale=self.scale), self.mean_, self.components_)
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._features.columns
 
     def inverse_transform(self, X: object) -> Floats:
         """Points of the whole space from coordinates along the components."""

@@ -11,14 +11,17 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from sulq.answers.answer import Answer
 from sulq.answers.oracle import ColumnChoice, SpendPlan, queries
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
+from sulq.language.domain import Column
 from sulq.language.kinds import Floats, Integers, Truths
-from sulq.language.privacy import SubLinear
+from sulq.language.privacy import Loss, SubLinear
 from sulq.language.question import Sums
 from sulq.language.rowfn import Nearest
 from sulq.learn.base import Learner
+from sulq.learn.evaluation.prediction import ClusterPrediction
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import SAFE_DEVIATIONS, deviations, divided, public
 from sulq.learn.unsupervised.quantizer import cover, distances, nearest_of, quantize
@@ -34,6 +37,7 @@ from sulq.learn.unsupervised.space import (
     moved,
     present,
     squared,
+    to_centres,
 )
 
 INERTIA_PART: Final = Fraction(1, 10)  # of a round that also asks for the squared distances, their part
@@ -406,10 +410,18 @@ class KMeans(Learner):
         self._ready()
         return np.sqrt(distances(self._points(X), self.cluster_centers_))
 
-    def score(self, X: object, y: object = None) -> float:
-        """The squared distances of ordinary rows from their nearest centres, summed, with a minus sign."""
-        self._ready()
-        return -float(distances(self._points(X), self.cluster_centers_).min(axis=1).sum())
+    def score(self, X: object, y: object = None, *, spend: Loss | None = None) -> float | Answer:
+        """The squared distances of rows from their nearest centres, summed, with a minus sign."""
+        found = self._private_score(X, y, spend)
+        return (
+            found if found is not None else -float(distances(self._points(X), self.cluster_centers_).min(axis=1).sum())
+        )
+
+    def _prediction(self) -> ClusterPrediction:
+        return to_centres(ColumnSpace(self._features, scale=self.scale), self.cluster_centers_)
+
+    def _learned_columns(self) -> tuple[tuple[str, Column], ...]:
+        return self._features.columns
 
     def _points(self, X: object) -> Floats:
         return ColumnSpace(self._features, scale=self.scale).transform(X)

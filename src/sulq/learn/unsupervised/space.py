@@ -21,7 +21,8 @@ from sulq.answers.released import Released
 from sulq.language.domain import Bool
 from sulq.language.kinds import Floats
 from sulq.language.question import Sums
-from sulq.language.rowfn import Col, Dot, Power, RowFn, Vector, WithinBall, WithinL1, case, lit
+from sulq.language.rowfn import Col, Dot, Least, Nearest, Power, RowFn, Vector, WithinBall, WithinL1, case, lit
+from sulq.learn.evaluation.prediction import ClusterPrediction, HeldPart, added
 from sulq.learn.features import Features
 from sulq.learn.noisy_sums import deviations, divisor_of
 
@@ -182,7 +183,35 @@ def present(vector: Vector) -> RowFn:
 
 def squared(space: ColumnSpace, centre: Floats) -> Dot:
     """The squared distance from a centre."""
-    return Dot(Vector(tuple(Power(row, 2) for row in space.rows(centre)), 15), (1,) * len(space))
+    return summed_squares(space.rows(centre))
+
+
+def present_rows(space: ColumnSpace) -> tuple[RowFn, ...]:
+    """The coordinates about the middle of the bounds; a missing one lies there, as in prediction."""
+    return tuple(row.fill(0.0) for row in space.rows(space.middle))
+
+
+def summed_squares(rows: Sequence[RowFn]) -> Dot:
+    """The sum of the squares of some numbers."""
+    return Dot(Vector(tuple(Power(row, 2) for row in rows), 15), (1,) * len(rows))
+
+
+def to_centres(space: ColumnSpace, centres: Floats) -> ClusterPrediction:
+    """The nearest centre of a row, and its squared distance from there."""
+    rows, away = present_rows(space), (centres - space.middle).tolist()
+    key = Nearest(Vector(rows, BITS), tuple(map(tuple, away)))
+    several = tuple(summed_squares([row - at for row, at in zip(rows, centre, strict=True)]) for centre in away)
+    return ClusterPrediction(key, Least(several))
+
+
+def by_directions(space: ColumnSpace, mean: Floats, components: Floats) -> HeldPart:
+    """What some directions hold of a row's squared distance from a point, and what they do not."""
+    away = (mean - space.middle).tolist()
+    rows = tuple(row - at for row, at in zip(present_rows(space), away, strict=True))
+    vector, whole = Vector(rows, BITS), summed_squares(rows)
+    held = added([Power(Dot(vector, tuple(direction), 20), 2) for direction in components.tolist()])
+    most = float((space.away(mean) ** 2).sum())
+    return HeldPart(held.clip(0, most), (whole - held).clip(0, most))
 
 
 def locate(space: ColumnSpace, spending: SpendPlan, part: Fraction) -> Location:
