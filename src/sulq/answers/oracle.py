@@ -227,9 +227,12 @@ class SpendPlan:
     SubLinear budget there is no spend: each scalar is a query, as in the papers [S0.8].
     """
 
-    def __init__(self, oracle: Oracle, spend: Loss | None, progress: Progress | None = None) -> None:
+    def __init__(
+        self, oracle: Oracle, spend: Loss | None, progress: Progress | None = None, *, reuse: bool = False
+    ) -> None:
         self.oracle = oracle
         self._progress = progress
+        self._reuse = reuse
         self._done = 0
         self._planned = 0
         self._spends: list[Loss] = []
@@ -292,8 +295,8 @@ class SpendPlan:
                 raise BudgetExceeded("budget-exceeded", f"This would ask {needed:,} queries; {left} is left.")
 
     def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:
-        """Ask for a part of the whole spend; always new noise (SR12)."""
-        answer = self.oracle.ask(question, spend=self._within(self.share(part)))
+        """Ask for a part of the whole spend; new noise, or with `reuse` a stored answer if there is one (SR12)."""
+        answer = self.oracle.ask(question, spend=self._within(self.share(part)), reuse=self._reuse)
         self._spends.append(answer.spent)
         self._receipts.append(answer.receipt)
         self.guarantee = (answer.answers[0] if isinstance(answer, Answers) else answer).guarantee

@@ -20,6 +20,7 @@ from sulq.answers.oracle import ColumnChoice, Oracle, chosen
 from sulq.answers.plan import Plan
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
+from sulq.api.inference_asks import InferenceAsks
 from sulq.api.questions import By, Keys, Pay, Where
 from sulq.api.run_forecast import run_forecast
 from sulq.api.sql_asks import SqlAsks
@@ -45,7 +46,7 @@ def _joint_designs(questions: Mapping[int, Sums], weights: Mapping[int, float], 
     return cast("Iterable[Designs]", made)
 
 
-class NamedAsks(SqlAsks, WholeTableAsks):
+class NamedAsks(SqlAsks, WholeTableAsks, InferenceAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer

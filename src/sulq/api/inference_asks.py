@@ -1,0 +1,153 @@
+"""Regressions and tests as an analyst types them: tables of estimates that count noise and sampling.
+
+The methods are thin; what they do is in `sulq.inference`, which is loaded when one of them is first called.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from sulq.answers.law_choice import LawName
+from sulq.answers.oracle import Oracle
+from sulq.api.questions import Where
+from sulq.language.privacy import Loss
+
+if TYPE_CHECKING:
+    from sulq.inference.chi_squared import ChiSquareTest
+    from sulq.inference.result import Inference
+
+
+class InferenceAsks:
+    """The asks whose answers have standard errors."""
+
+    _oracle: Oracle
+
+    def ols(
+        self,
+        y: object,
+        x: Sequence[object] | object,
+        *,
+        where: Where = None,
+        spend: Loss | None = None,
+        level: float = 0.95,
+        law: LawName | None = None,
+        fresh: bool = False,
+    ) -> Inference:
+        """Least squares of a number on columns, with standard errors that count noise and sampling.
+
+        Args:
+            y: what is explained: a number or a truth value.
+            x: columns or row functions; a category is an indicator for each label but the first.
+            where: rows that count; those that lack a value count nothing.
+            spend: what to pay; a tenth of it buys the spread of the residuals.
+            level: of the intervals.
+            law: "laplace" or "gaussian", where the price leaves that open.
+            fresh: new noise although the same was answered before.
+        """
+        return cast(
+            "Inference",
+            _inference("regression", "least_squares")(
+                self._oracle, y, x, where=where, spend=spend, level=level, law=law, fresh=fresh
+            ),
+        )
+
+    def ttest(
+        self,
+        value: object,
+        by: object = None,
+        *,
+        groups: Sequence[object] | None = None,
+        paired: object = None,
+        mean: float = 0.0,
+        where: Where = None,
+        spend: Loss | None = None,
+        level: float = 0.95,
+        law: LawName | None = None,
+        fresh: bool = False,
+    ) -> Inference:
+        """Whether two groups have one mean (Welch), or one group a given one.
+
+        Args:
+            value: a bounded number.
+            by: what divides the rows into two groups: a category or a condition; without it all rows are one group.
+            groups: the two labels that are compared, where there are more; the first less the second.
+            paired: another number of the same row: the mean of the difference is tested.
+            mean: the mean that one group is tested against.
+            where: rows that count.
+            spend: what to pay.
+            level: of the intervals.
+            law: "laplace" or "gaussian", where the price leaves that open.
+            fresh: new noise although the same was answered before.
+        """
+        return cast(
+            "Inference",
+            _inference("means", "t_test")(
+                self._oracle, value, by, groups=groups, paired=paired, mean=mean,
+                where=where, spend=spend, level=level, law=law, fresh=fresh,
+            ),
+        )  # fmt: skip
+
+    def proportions(
+        self,
+        success: object,
+        by: object = None,
+        *,
+        groups: Sequence[object] | None = None,
+        where: Where = None,
+        spend: Loss | None = None,
+        level: float = 0.95,
+        law: LawName | None = None,
+        fresh: bool = False,
+    ) -> Inference:
+        """The proportion of rows for which a condition holds, by group, with difference and lift beside the first.
+
+        Args:
+            success: a truth value or a condition.
+            by: what divides the rows: a category or a condition.
+            groups: the labels that are compared, the first of them with each other one.
+            where: rows that count.
+            spend: what to pay.
+            level: of the intervals.
+            law: "laplace" or "gaussian", where the price leaves that open.
+            fresh: new noise although the same was answered before.
+        """
+        return cast(
+            "Inference",
+            _inference("rates", "proportions")(
+                self._oracle, success, by, groups=groups, where=where, spend=spend, level=level, law=law, fresh=fresh
+            ),
+        )
+
+    def chi2(
+        self,
+        columns: Sequence[object] | object,
+        *,
+        expected: Mapping[object, float] | Sequence[float] | None = None,
+        where: Where = None,
+        spend: Loss | None = None,
+        law: LawName | None = None,
+        fresh: bool = False,
+    ) -> ChiSquareTest:
+        """Whether two keys are independent, or the labels of one have given proportions.
+
+        Args:
+            columns: two categories or conditions, or one.
+            expected: of one, the proportion of each label; alike if left out.
+            where: rows that count.
+            spend: what to pay.
+            law: "laplace" or "gaussian", where the price leaves that open.
+            fresh: new noise although the same was answered before.
+        """
+        return cast(
+            "ChiSquareTest",
+            _inference("chi_squared", "chi_squared")(
+                self._oracle, columns, expected=expected, where=where, spend=spend, law=law, fresh=fresh
+            ),
+        )
+
+
+def _inference(module: str, name: str) -> Callable[..., object]:
+    """A function of the inference room, loaded when it is needed."""
+    return cast("Callable[..., object]", getattr(importlib.import_module(f"sulq.inference.{module}"), name))
