@@ -258,7 +258,8 @@ class SpendPlan:
                 "bad-loss", f"Nothing is learned for {spend}.", f"Spend {float(MIN_SPEND[type(spend)]):g} or more."
             )
         self.whole = spend
-        affordable(spend, self.facts)
+        if not reuse:  # what is stored is free; whoever asks for it checks the rest
+            affordable(spend, self.facts)
         held = self.facts.rho if isinstance(self.facts.budget, EpsilonDelta) and isinstance(spend, Rho) else None
         self._tight = held is not None and spend.exact > held - BUDGET_END_MARGIN
 

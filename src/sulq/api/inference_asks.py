@@ -16,7 +16,7 @@ from sulq.language.privacy import Loss
 
 if TYPE_CHECKING:
     from sulq.inference.chi_squared import ChiSquareTest
-    from sulq.inference.result import Inference
+    from sulq.inference.result import EstimateTable
 
 
 class InferenceAsks:
@@ -27,19 +27,20 @@ class InferenceAsks:
     def ols(
         self,
         y: object,
-        x: Sequence[object] | object,
+        x: Sequence[object] | Mapping[str, object] | object,
         *,
         where: Where = None,
         spend: Loss | None = None,
         level: float = 0.95,
         law: LawName | None = None,
         fresh: bool = False,
-    ) -> Inference:
+    ) -> EstimateTable:
         """Least squares of a number on columns, with standard errors that count noise and sampling.
 
         Args:
             y: what is explained: a number or a truth value.
-            x: columns or row functions; a category is an indicator for each label but the first.
+            x: columns or row functions, or a mapping from names to them; a category is an indicator for each label but
+                the first.
             where: rows that count; those that lack a value count nothing.
             spend: what to pay; a tenth of it buys the spread of the residuals.
             level: of the intervals.
@@ -47,8 +48,38 @@ class InferenceAsks:
             fresh: new noise although the same was answered before.
         """
         return cast(
-            "Inference",
+            "EstimateTable",
             _inference("regression", "least_squares")(
+                self._oracle, y, x, where=where, spend=spend, level=level, law=law, fresh=fresh
+            ),
+        )
+
+    def logit(
+        self,
+        y: object,
+        x: Sequence[object] | Mapping[str, object] | object,
+        *,
+        where: Where = None,
+        spend: Loss | None = None,
+        level: float = 0.95,
+        law: LawName | None = None,
+        fresh: bool = False,
+    ) -> EstimateTable:
+        """Logistic regression of a truth value on columns, with standard errors that count noise and sampling.
+
+        Args:
+            y: what is explained: a truth value or a condition.
+            x: columns or row functions, or a mapping from names to them; a category is an indicator for each label but
+                the first.
+            where: rows that count; those that lack a value count nothing.
+            spend: what to pay, for three questions.
+            level: of the intervals.
+            law: "laplace" or "gaussian", where the price leaves that open.
+            fresh: new noise although the same was answered before.
+        """
+        return cast(
+            "EstimateTable",
+            _inference("logistic", "logistic_regression")(
                 self._oracle, y, x, where=where, spend=spend, level=level, law=law, fresh=fresh
             ),
         )
@@ -66,7 +97,7 @@ class InferenceAsks:
         level: float = 0.95,
         law: LawName | None = None,
         fresh: bool = False,
-    ) -> Inference:
+    ) -> EstimateTable:
         """Whether two groups have one mean (Welch), or one group a given one.
 
         Args:
@@ -82,7 +113,7 @@ class InferenceAsks:
             fresh: new noise although the same was answered before.
         """
         return cast(
-            "Inference",
+            "EstimateTable",
             _inference("means", "t_test")(
                 self._oracle, value, by, groups=groups, paired=paired, mean=mean,
                 where=where, spend=spend, level=level, law=law, fresh=fresh,
@@ -100,7 +131,7 @@ class InferenceAsks:
         level: float = 0.95,
         law: LawName | None = None,
         fresh: bool = False,
-    ) -> Inference:
+    ) -> EstimateTable:
         """The proportion of rows for which a condition holds, by group, with difference and lift beside the first.
 
         Args:
@@ -114,7 +145,7 @@ class InferenceAsks:
             fresh: new noise although the same was answered before.
         """
         return cast(
-            "Inference",
+            "EstimateTable",
             _inference("rates", "proportions")(
                 self._oracle, success, by, groups=groups, where=where, spend=spend, level=level, law=law, fresh=fresh
             ),

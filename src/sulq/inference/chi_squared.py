@@ -17,7 +17,7 @@ from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.forms.parameters import number
-from sulq.inference.groups import Groups, groups_of
+from sulq.inference.groups import ComparedGroups, groups_of
 from sulq.inference.purchase import Purchase
 from sulq.inference.quadratic_law import tail
 from sulq.inference.result import Bill
@@ -107,8 +107,10 @@ def independence(counts: Floats, *, noise: float, pure: bool, rows: int = 1) -> 
     a, b = (np.maximum(kept.sum(axis=axis) / total, LEAST / total) for axis in (1, 0))
     a, b = a / a.sum(), b / b.sum()
     centred = [np.eye(len(part)) - np.outer(part, np.ones(len(part))) for part in (a, b)]
-    expected = max(float(counts.sum()), 1.0) * np.outer(a, b)
-    statistic, p = _tested(counts.ravel(), expected.ravel(), np.kron(*centred), noise=noise, pure=pure, rows=rows)
+    expected: Floats = max(float(counts.sum()), 1.0) * np.outer(a, b)
+    statistic, p = _tested(
+        counts.ravel(), expected.ravel(), np.asarray(np.kron(*centred)), noise=noise, pure=pure, rows=rows
+    )
     return statistic, p, expected
 
 
@@ -178,18 +180,22 @@ def chi_squared(
     )
 
 
-def _pairs(keys: Sequence[Groups]) -> list[tuple[object, ...]]:
+def _pairs(keys: Sequence[ComparedGroups]) -> list[tuple[object, ...]]:
     return [(a, b) for a in keys[0].labels for b in keys[1].labels]
 
 
-def _parts(key: Groups, expected: object) -> Floats:
+def _parts(key: ComparedGroups, expected: object) -> Floats:
     """The proportions that labels are expected to have; alike where none are given."""
     if expected is None:
         return np.full(len(key.labels), 1 / len(key.labels))
-    told = expected if isinstance(expected, Mapping) else dict(zip(key.labels, several(expected, "Parts"), strict=False))
-    if set(told) != set(key.labels) or (not isinstance(expected, Mapping) and len(told) != len(list(several(expected, "Parts")))):
+    told = (
+        expected if isinstance(expected, Mapping) else dict(zip(key.labels, several(expected, "Parts"), strict=False))
+    )
+    if set(told) != set(key.labels) or (
+        not isinstance(expected, Mapping) and len(told) != len(list(several(expected, "Parts")))
+    ):
         raise QuestionError("bad-question", f"expected gives a part for each of the {len(key.labels)} labels.")
     parts = np.array([float(number(told[label])) for label in key.labels])
     if not (parts > 0).all():
         raise QuestionError("bad-literal", "Expected parts are positive numbers.")
-    return parts / parts.sum()
+    return np.asarray(parts / parts.sum())

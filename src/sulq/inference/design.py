@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,15 +58,22 @@ class Regressors:
 
 def regressors(facts: Facts, items: object) -> Regressors:
     """The terms of columns and row functions; a category is an indicator for each label but the first."""
-    listed = several(items, "Columns") if isinstance(items, (list, tuple)) else (items,)
+    listed: list[tuple[str | None, RowFn]]
+    if isinstance(items, Mapping):
+        listed = [(str(name), named(item)) for name, item in items.items()]
+    else:
+        told = several(items, "Columns") if isinstance(items, (list, tuple)) else (items,)
+        listed = [(None, named(item)) for item in told]
     found: list[Term] = []
-    for item in listed:
-        found += _terms(facts, named(item))
+    for name, item in listed:
+        found += _terms(facts, item, name)
     names = [term.name for term in found]
     twice = next((name for i, name in enumerate(names) if name in names[:i] or name == INTERCEPT), None)
     if not found or twice is not None:
         what = "At least one column explains another." if not found else f"The column {twice} is there twice."
-        raise QuestionError("bad-question", what, 'Name each column once: db.ols("y", ["a", "b"], ...).')
+        raise QuestionError(
+            "bad-question", what, 'Name what is no column: db.ols("y", {"a": "a", "a squared": col("a") ** 2}, ...).'
+        )
     if len(found) > MAX_TERMS:
         raise QuestionError("too-large", f"{len(found)} terms are more than {MAX_TERMS}.", "Leave some columns out.")
     return Regressors(tuple(found))
@@ -94,10 +101,10 @@ def labels_of(facts: Facts, fn: RowFn) -> tuple[object, ...] | None:
     return kind.labels if isinstance(kind, Code) else None
 
 
-def _terms(facts: Facts, fn: RowFn) -> Sequence[Term]:
+def _terms(facts: Facts, fn: RowFn, name: str | None) -> Sequence[Term]:
     labels = labels_of(facts, fn)
     if labels is None:
-        return [term(facts, fn)]
+        return [term(facts, fn, name)]
     domain = facts.schema.find(fn.name) if isinstance(fn, Col) else None
     labels = domain.values if isinstance(domain, Category) else labels
-    return [term(facts, fn == label, f"{title(fn)}={label}") for label in labels[1:]]
+    return [term(facts, fn == label, f"{name or title(fn)}={label}") for label in labels[1:]]

@@ -17,7 +17,7 @@ import numpy as np
 
 from sulq.language.kinds import Floats, Truths
 
-CLEAR: Final = 3.0  # how far the least eigenvalue must stand out of the noise of the matrix
+CLEAR: Final = 2.0  # how far the least eigenvalue must stand out of the noise of the matrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)

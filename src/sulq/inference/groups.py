@@ -16,7 +16,7 @@ MAX_GROUPS: Final = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class ComparedGroups:
     """A key and the labels that are compared, each with its cell in the answer."""
 
     key: RowFn
@@ -25,7 +25,7 @@ class Groups:
     name: str
 
 
-def groups_of(facts: Facts, by: object, wanted: object, *, fewest: int = 2, most: int = MAX_GROUPS) -> Groups:
+def groups_of(facts: Facts, by: object, wanted: object, *, fewest: int = 2, most: int = MAX_GROUPS) -> ComparedGroups:
     """The groups of a key; of a condition those where it fails and where it holds."""
     fn = named(by)
     truth = isinstance(fn.kind(facts.schema), Truth)
@@ -47,9 +47,9 @@ def groups_of(facts: Facts, by: object, wanted: object, *, fewest: int = 2, most
             "bad-question", f"{title(fn)} has {len(listed)} groups; {how} are compared.", "Name them: groups=[...]."
         )
     cells = tuple(list(labels).index(label) for label in listed)
-    return Groups(Each(fn) if truth else fn, tuple(listed), cells, title(fn))
+    return ComparedGroups(Each(fn) if truth else fn, tuple(listed), cells, title(fn))
 
 
-def named_groups(groups: Groups) -> Sequence[str]:
+def named_groups(groups: ComparedGroups) -> Sequence[str]:
     """What the groups are called in a table."""
     return [f"{groups.name}={label}" for label in groups.labels]

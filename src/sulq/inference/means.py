@@ -22,7 +22,7 @@ from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
 from sulq.inference.purchase import Purchase
-from sulq.inference.result import Estimate, Inference, checked_level, unknown
+from sulq.inference.result import EstimateRow, EstimateTable, checked_level, unknown
 from sulq.language.facts import Facts
 from sulq.language.kinds import Floats, Truths
 from sulq.language.privacy import Loss
@@ -91,7 +91,7 @@ def t_test(
     level: float,
     law: LawName | None,
     fresh: bool,
-) -> Inference:
+) -> EstimateTable:
     """The mean of one group beside a number, or of two beside each other."""
     level, facts, fn = checked_level(level), oracle.facts, named(value)
     if by is not None and (paired is not None or number(mean) != 0):
@@ -130,22 +130,22 @@ def t_test(
                 ends=(-width, width), known=bool(found.clear.all()),
             )
         )  # fmt: skip
-        table[:2] = [Estimate(one.term, one.coef, one.se, one.low, one.high, float("nan")) for one in table[:2]]
+        table[:2] = [EstimateRow(one.term, one.coef, one.se, one.low, one.high, float("nan")) for one in table[:2]]
     heading = f"t test: {name}" if split is None else f"t test (Welch): {name} by {split.name}"
     beside = () if split is not None else (f"p: that the mean is {number(mean):g}.",)
     beside = ("difference: the first group less the second; p: that there is none.",) if split else beside
     hidden = () if found.clear.all() else (HIDDEN,)
-    return Inference(heading, tuple(table), level, float(found.size.sum()), pay.bill(), pay.notes(*beside, *hidden))
+    return EstimateTable(heading, tuple(table), level, float(found.size.sum()), pay.bill(), pay.notes(*beside, *hidden))
 
 
 def _estimate(
     name: str, value: float, error: float, reach: float, *, p: float, ends: tuple[float, float], known: bool
-) -> Estimate:
+) -> EstimateRow:
     """An estimate within what its bounds allow."""
     if not known:
         return unknown(name, *ends)
     low, high = max(value - reach, ends[0]), min(value + reach, ends[1])
-    return Estimate(name, float(value), float(error), float(low), float(high), float(p))
+    return EstimateRow(name, float(value), float(error), float(low), float(high), float(p))
 
 
 def _scale(facts: Facts, fn: RowFn) -> tuple[float, Fraction]:

@@ -32,7 +32,7 @@ NODE_BITS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Moments:
+class ProductMoments:
     """What the first answer tells; the leading axes are those of the sums.
 
     `rows`: T A^-1, a row for each coefficient; `classical`: its sampling variance if residuals have one spread.
@@ -45,9 +45,7 @@ class Moments:
     noise: tuple[Noise, ...]
 
 
-def moments_of(
-    triangle: Floats, noise: tuple[Noise, ...], *, units: Floats, size: int | None = None
-) -> Moments:
+def moments_of(triangle: Floats, noise: tuple[Noise, ...], *, units: Floats, size: int | None = None) -> ProductMoments:
     """Read the sums of products; `units`: the matrix of coefficients in their own units."""
     m = len(units)
     each = np.array([one.deviation**2 for one in noise for _ in range(one.width)])
@@ -61,7 +59,7 @@ def moments_of(
     spread = np.maximum(found.residual, floor) / (count - m)
     rows = np.einsum("ij,...jk->...ik", units, found.inverse)
     classical = spread[..., None] * np.einsum("...ij,ij->...i", rows, units)
-    return Moments(found, count, rows, np.maximum(classical, 0.0), noise)
+    return ProductMoments(found, count, rows, np.maximum(classical, 0.0), noise)
 
 
 def clip_of(count: Floats, deviation: float) -> Floats:
@@ -69,13 +67,13 @@ def clip_of(count: Floats, deviation: float) -> Floats:
     return np.clip(CLIP_NOISE * count / max(deviation, 1e-12), *CLIPS)
 
 
-def score_weights(found: Moments) -> Floats:
+def score_weights(found: ProductMoments) -> Floats:
     """The weights of the terms in each coefficient's score, in deviations of the score."""
     unit = np.sqrt(np.maximum(found.classical / found.size[..., None], 1e-300))
     return np.asarray(found.rows / unit[..., None])
 
 
-def squares(vector: Vector, found: Moments, clip: float, where: RowFn | None) -> Sums:
+def squares(vector: Vector, found: ProductMoments, clip: float, where: RowFn | None) -> Sums:
     """The question for the mean squares of the scores."""
     residual = Dot(vector, tuple(found.solution.slack.tolist()), NODE_BITS)
     values = []
@@ -92,7 +90,7 @@ def trial_squares(vector: Vector, where: RowFn | None) -> Sums:
     return Sums((WithinL1(Vector(values, MAX_BITS), 1),), where)
 
 
-def error_law(found: Moments, sums: Floats | None, deviation: Floats, *, rows: int = 1) -> ErrorLaw:
+def error_law(found: ProductMoments, sums: Floats | None, deviation: Floats, *, rows: int = 1) -> ErrorLaw:
     """The law of the coefficients' errors; `sums`: of squared scores, `deviation`: of their noise.
 
     `rows`: of one person at most; they may be alike, and a sum of k squares is at most k times as large.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sulq.answers.answer import Answer
 from sulq.answers.law_choice import LawName
-from sulq.answers.oracle import Oracle, SpendPlan, chosen
+from sulq.answers.oracle import KeepingOracle, Oracle, SpendPlan, affordable, chosen
 from sulq.answers.released import Released
 from sulq.errors import QuestionError
 from sulq.inference.result import CLAMPED, NOISE_AND_SAMPLING, Bill
@@ -29,12 +29,29 @@ class Purchase:
 
     @classmethod
     def of(
-        cls, oracle: Oracle, question: Sums, *, spend: Loss | None, law: LawName | None, fresh: bool
+        cls,
+        oracle: Oracle,
+        question: Sums,
+        *,
+        spend: Loss | None,
+        law: LawName | None,
+        fresh: bool,
+        part: float = 1,
     ) -> Purchase:
-        """A purchase with the law of least foreseen error of the first question."""
+        """A purchase with the law of least foreseen error of the first question, which takes a part of the spend.
+
+        Raises:
+            BudgetExceeded: The whole spend does not fit what is left, and the first answer is not stored.
+        """
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
-        return cls(oracle, SpendPlan(oracle, chosen(oracle, question, spend, law), reuse=not fresh))
+        plan = SpendPlan(oracle, chosen(oracle, question, spend, law), reuse=not fresh)
+        stored = None
+        if isinstance(oracle, KeepingOracle) and not fresh:
+            stored = oracle.stored(question, spend=plan.share(part))
+        if plan.whole is not None and stored is None:
+            affordable(plan.whole, plan.facts)
+        return cls(oracle, plan)
 
     def ask(self, question: Sums, part: float) -> Released:
         """Ask for a part of the spend."""

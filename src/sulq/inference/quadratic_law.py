@@ -45,7 +45,7 @@ def exponentials(width: int, points: int) -> Floats:
     steps = root ** -np.arange(1.0, width + 1)
     places = (0.5 + np.arange(1, points + 1)[:, None] * steps) % 1.0
     found: Floats = -np.log1p(-np.minimum(places, 1 - EXACT))
-    return found / found.mean(axis=0)
+    return np.asarray(found / found.mean(axis=0))
 
 
 def gamma_tail(shape: Floats, x: Floats) -> Floats:
@@ -84,4 +84,3 @@ def _fraction(shape: Floats, x: Floats) -> Floats:
         if (np.abs(d * c - 1) < EXACT).all():
             break
     return np.asarray(total)
-

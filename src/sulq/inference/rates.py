@@ -18,7 +18,7 @@ from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
 from sulq.inference.purchase import Purchase
-from sulq.inference.result import Estimate, Inference, checked_level, unknown
+from sulq.inference.result import EstimateRow, EstimateTable, checked_level, unknown
 from sulq.language.kinds import Floats, Truth, Truths
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums
@@ -80,7 +80,7 @@ def proportions(
     level: float,
     law: LawName | None,
     fresh: bool,
-) -> Inference:
+) -> EstimateTable:
     """The proportion of successes in each group, and how the others differ from the first."""
     level, facts, fn = checked_level(level), oracle.facts, named(success)
     if not isinstance(fn.kind(facts.schema), Truth):
@@ -111,16 +111,16 @@ def proportions(
     )
     heading = f"Proportions: {title(fn)}" + ("" if split is None else f" by {split.name}")
     notes = pay.notes(*(() if split is None else beside), *hidden)
-    return Inference(heading, tuple(table), level, float(found.size.sum()), pay.bill(), notes)
+    return EstimateTable(heading, tuple(table), level, float(found.size.sum()), pay.bill(), notes)
 
 
-def _row(name: str, value: float, error: float, reach: float, *, known: bool) -> Estimate:
+def _row(name: str, value: float, error: float, reach: float, *, known: bool) -> EstimateRow:
     if not known:
         return unknown(name, 0.0, 1.0)
-    return Estimate(name, value, error, max(value - reach, 0.0), min(value + reach, 1.0), float("nan"))
+    return EstimateRow(name, value, error, max(value - reach, 0.0), min(value + reach, 1.0), float("nan"))
 
 
-def _compared(found: Rates, noise: tuple[Noise, ...], i: int, level: float, *, of: str) -> list[Estimate]:
+def _compared(found: Rates, noise: tuple[Noise, ...], i: int, level: float, *, of: str) -> list[EstimateRow]:
     """The difference and the lift of a group beside the first."""
     pair = [0, i]
     two = Rates(*(getattr(found, name)[pair] for name in Rates.__slots__))
@@ -129,14 +129,19 @@ def _compared(found: Rates, noise: tuple[Noise, ...], i: int, level: float, *, o
     rows = [unknown(f"difference{of}", -1.0, 1.0), unknown(f"lift{of}", -1.0)]
     if two.clear.all():
         reach, p = float(plain.reach(level)), float(plain.p_value(np.array(abs(apart))))
-        rows[0] = Estimate(
-            f"difference{of}", apart, float(np.sqrt(plain.variance)), max(apart - reach, -1.0), min(apart + reach, 1.0), p
+        rows[0] = EstimateRow(
+            f"difference{of}",
+            apart,
+            float(np.sqrt(plain.variance)),
+            max(apart - reach, -1.0),
+            min(apart + reach, 1.0),
+            p,
         )
     if two.positive.all():
         logs = contrast_law(two, noise, np.array([-1.0, 1.0]) / two.rate)
         ratio, reach = float(two.rate[1] / two.rate[0]), float(logs.reach(level))
         p = float(logs.p_value(np.array(abs(np.log(ratio)))))
-        rows[1] = Estimate(
+        rows[1] = EstimateRow(
             f"lift{of}", ratio - 1, ratio * float(np.sqrt(logs.variance)),
             ratio * float(np.exp(-reach)) - 1, ratio * float(np.exp(reach)) - 1, p,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from sulq.errors import QuestionError
 from sulq.inference import ols
 from sulq.inference.design import regressors, term, title
 from sulq.inference.purchase import Purchase
-from sulq.inference.result import Inference, checked_level, estimates_of
+from sulq.inference.result import EstimateTable, checked_level, estimates_of
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums
 from sulq.language.rowfn import Outer, RowFn, named
@@ -28,7 +28,7 @@ def least_squares(
     level: float,
     law: LawName | None,
     fresh: bool,
-) -> Inference:
+) -> EstimateTable:
     """Least squares of y on columns, with standard errors.
 
     Privacy: two questions at most, each certified and debited; the second follows from what the first released.
@@ -40,7 +40,7 @@ def least_squares(
         raise QuestionError("bad-question", f"{explained.name} cannot explain itself.")
     vector = design.vector(explained.row)
     products = Sums((Outer(vector),), where)
-    pay = Purchase.of(oracle, products, spend=spend, law=law, fresh=fresh)
+    pay = Purchase.of(oracle, products, spend=spend, law=law, fresh=fresh, part=1 - ols.SQUARES_PART)
     trial = ols.trial_squares(vector, where)
     pay.plan.foresee(trial, ols.SQUARES_PART)  # refused now, or not at all
     pay.plan.plan(2, products, trial)
@@ -52,7 +52,7 @@ def least_squares(
     if not found.solution.clear:
         empty = np.zeros(len(units))
         table = estimates_of(design.names, empty, empty, reach=empty, p=empty, known=False)
-        return Inference(heading, table, level, float(found.size), pay.bill(), pay.notes(UNKNOWN))
+        return EstimateTable(heading, table, level, float(found.size), pay.bill(), pay.notes(UNKNOWN))
     clip = float(ols.clip_of(found.size, pay.deviation(trial, ols.SQUARES_PART)))
     second = pay.ask(ols.squares(vector, found, clip, where), ols.SQUARES_PART)
     law_ = ols.error_law(found, second.values()[0], second.deviations(), rows=pay.rows)
@@ -61,4 +61,4 @@ def least_squares(
         design.names, coefficients, np.sqrt(law_.variance),
         reach=law_.reach(level), p=law_.p_value(np.abs(coefficients)),
     )  # fmt: skip
-    return Inference(heading, table, level, float(found.size), pay.bill(), pay.notes())
+    return EstimateTable(heading, table, level, float(found.size), pay.bill(), pay.notes())

@@ -15,13 +15,15 @@ from sulq.language.privacy import Loss, Unit
 if TYPE_CHECKING:
     import pandas
 
-NOISE_AND_SAMPLING: Final = "Standard errors, intervals and p-values count the noise and the sampling of a larger population."
+NOISE_AND_SAMPLING: Final = (
+    "Standard errors, intervals and p-values count the noise and the sampling of a larger population."
+)
 CLAMPED: Final = "Values beyond their declared bounds count as the bound."
 COLUMNS: Final = ("term", "coef", "se", "low", "high", "p")
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class EstimateRow:
     """One estimate: its name, value and standard error, the ends of its interval, and its p-value.
 
     An estimate that the noise leaves open is not a number, and its interval whatever is possible.
@@ -48,7 +50,7 @@ class Bill:
 
 
 @dataclass(frozen=True, slots=True)
-class Inference:
+class EstimateTable:
     """Estimates with standard errors: a row each, in the order of `COLUMNS`.
 
     `level`: of the intervals. `rows_used`: how many rows the estimates are of, as far as the noise tells.
@@ -56,7 +58,7 @@ class Inference:
     """
 
     title: str
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[EstimateRow, ...]
     level: float
     rows_used: float
     bill: Bill
@@ -77,10 +79,10 @@ class Inference:
         """Whether nothing was bought, as all of it had been answered before."""
         return self.bill.reused
 
-    def __iter__(self) -> Iterator[Estimate]:
+    def __iter__(self) -> Iterator[EstimateRow]:
         return iter(self.estimates)
 
-    def __getitem__(self, name: str) -> Estimate:
+    def __getitem__(self, name: str) -> EstimateRow:
         """The estimate of that name."""
         for one in self.estimates:
             if one.term == name:
@@ -122,20 +124,20 @@ def _escaped(text: str) -> str:
 
 def estimates_of(
     names: tuple[str, ...], values: Floats, errors: Floats, *, reach: Floats, p: Floats, known: bool = True
-) -> tuple[Estimate, ...]:
+) -> tuple[EstimateRow, ...]:
     """Estimates from arrays; where they are not known, no number and no end."""
     if not known:
         return tuple(unknown(name) for name in names)
     rows = zip(names, values, errors, values - reach, values + reach, p, strict=True)
-    return tuple(Estimate(name, *map(float, rest)) for name, *rest in rows)
+    return tuple(EstimateRow(name, *map(float, rest)) for name, *rest in rows)
 
 
-def unknown(name: str, low: float = -math.inf, high: float = math.inf) -> Estimate:
+def unknown(name: str, low: float = -math.inf, high: float = math.inf) -> EstimateRow:
     """An estimate that the noise leaves open."""
-    return Estimate(name, math.nan, math.inf, low, high, math.nan)
+    return EstimateRow(name, math.nan, math.inf, low, high, math.nan)
 
 
-def _cells(one: Estimate) -> Iterator[Cell]:
+def _cells(one: EstimateRow) -> Iterator[Cell]:
     places = _places(one.se)
     yield one.term
     for value in (one.coef, one.se, one.low, one.high):
