@@ -7,12 +7,13 @@ earlier answers, so that of stored ones the same questions follow.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from sulq.answers.answer import Answer
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import KeepingOracle, Oracle, SpendPlan, affordable, chosen
 from sulq.answers.released import Released
-from sulq.errors import QuestionError
+from sulq.errors import BudgetExceeded, QuestionError
 from sulq.inference.result import CLAMPED, NOISE_AND_SAMPLING, Bill
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums
@@ -46,11 +47,13 @@ class Purchase:
         if not isinstance(fresh, bool):
             raise QuestionError("bad-question", "fresh is True or False.")
         plan = SpendPlan(oracle, chosen(oracle, question, spend, law), reuse=not fresh)
-        stored = None
-        if isinstance(oracle, KeepingOracle) and not fresh:
-            stored = oracle.stored(question, spend=plan.share(part))
-        if plan.whole is not None and stored is None:
-            affordable(plan.whole, plan.facts)
+        if plan.whole is not None:
+            try:
+                affordable(plan.whole, plan.facts)
+            except BudgetExceeded:
+                keeps = isinstance(oracle, KeepingOracle) and not fresh
+                if not keeps or cast("KeepingOracle", oracle).stored(question, spend=plan.share(part)) is None:
+                    raise
         return cls(oracle, plan)
 
     def ask(self, question: Sums, part: float) -> Released:
