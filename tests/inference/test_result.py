@@ -20,6 +20,7 @@ def test_a_result_is_a_small_table_with_its_price_and_what_it_counts() -> None:
     assert tuple(found.to_pandas().columns) == COLUMNS
     assert found.spent == Epsilon(2)
     assert len(found.bill.receipts) == 2
+    assert abs(found.rows_used - 6000) < 300
     assert found.receipt == found.bill.receipts[-1]
     text = repr(found)
     assert "low 90%" in text
