@@ -29,7 +29,7 @@ def rejected(parts: np.ndarray, epsilon: float, runs: int, rng: np.random.Genera
 @pytest.mark.parametrize("name", TABLES)
 def test_independent_keys_are_rejected_one_time_in_twenty(name: str, epsilon: float) -> None:
     """At 5% between 3.5% and 6.5% of independent tables are rejected, give or take chance."""
-    runs = count(f"size of the chi-squared test: {name} at epsilon {epsilon}", short=150, long=4_000)
+    runs = count(f"runs of the chi-squared test: {name} at epsilon {epsilon}", short=150, long=4_000)
     rng = np.random.default_rng(generator(f"chi2 {name} {epsilon}").getrandbits(64))
     parts = np.outer(*TABLES[name])
     slack = 5.3 * (0.05 * 0.95 / runs) ** 0.5

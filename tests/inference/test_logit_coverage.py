@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.language.privacy import Epsilon
-from tests.counts import count, generator
+from tests.counts import auditing, count, generator
 from tests.inference.coverage import assert_covers, assert_fails
 from tests.inference.populations import KINDS, maximum_likelihood, odds
 from tests.inference.simulations import Found, batches, logit_found
@@ -16,8 +16,8 @@ from tests.inference.simulations import Found, batches, logit_found
 
 @functools.lru_cache(maxsize=8)
 def truth(kind: str) -> np.ndarray:
-    """The coefficients that the likelihood of a million rows is largest at."""
-    return maximum_likelihood(odds(kind, np.random.default_rng(99), samples=200, width=1))
+    """The coefficients that the likelihood of two million rows is largest at, in a short run of fewer."""
+    return maximum_likelihood(odds(kind, np.random.default_rng(99), samples=400 if auditing() else 40, width=1))
 
 
 def found(kind: str, epsilon: float, runs: int) -> Found:

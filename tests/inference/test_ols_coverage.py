@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sulq.language.privacy import Epsilon, Rho
-from tests.counts import count, generator
+from tests.counts import auditing, count, generator
 from tests.inference.coverage import assert_covers, assert_fails
 from tests.inference.populations import KINDS, least_squares, lines
 from tests.inference.simulations import Found, batches, ols_found
@@ -18,8 +18,8 @@ WIDTH = 1
 
 @functools.lru_cache(maxsize=8)
 def truth(kind: str) -> np.ndarray:
-    """The coefficients of five million rows."""
-    return least_squares(lines(kind, np.random.default_rng(99), samples=1000, width=WIDTH))
+    """The coefficients of five million rows, in a short run of fewer."""
+    return least_squares(lines(kind, np.random.default_rng(99), samples=1000 if auditing() else 60, width=WIDTH))
 
 
 def found(kind: str, spend: object, runs: int) -> Found:

@@ -298,8 +298,10 @@ class SpendPlan:
     def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:
         """Ask for a part of the whole spend; new noise, or with `reuse` a stored answer if there is one (SR12)."""
         spend = self._within(self.share(part))
-        stored = {"reuse": True} if self._reuse else {}  # named asks, which learners take too, have no such switch
-        answer = self.oracle.ask(question, spend=spend, **stored)
+        if self._reuse:
+            answer = self.oracle.ask(question, spend=spend, reuse=True)
+        else:  # named asks, which learners take too, have no such switch
+            answer = self.oracle.ask(question, spend=spend)
         self._spends.append(answer.spent)
         self._receipts.append(answer.receipt)
         self.guarantee = (answer.answers[0] if isinstance(answer, Answers) else answer).guarantee
