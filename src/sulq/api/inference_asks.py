@@ -6,8 +6,8 @@ The methods are thin; what they do is in `sulq.inference`, which is loaded when 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Oracle
@@ -49,9 +49,7 @@ class InferenceAsks:
         """
         return cast(
             "EstimateTable",
-            _inference("regression", "least_squares")(
-                self._oracle, y, x, where=where, spend=spend, level=level, law=law, fresh=fresh
-            ),
+            _asked("regression.least_squares", self._oracle, y, x, wish=_Wish(where, spend, law, fresh, level)),
         )
 
     def logit(
@@ -79,9 +77,7 @@ class InferenceAsks:
         """
         return cast(
             "EstimateTable",
-            _inference("logistic", "logistic_regression")(
-                self._oracle, y, x, where=where, spend=spend, level=level, law=law, fresh=fresh
-            ),
+            _asked("logistic.logistic_regression", self._oracle, y, x, wish=_Wish(where, spend, law, fresh, level)),
         )
 
     def ttest(
@@ -112,13 +108,17 @@ class InferenceAsks:
             law: "laplace" or "gaussian", where the price leaves that open.
             fresh: new noise although the same was answered before.
         """
-        return cast(
-            "EstimateTable",
-            _inference("means", "t_test")(
-                self._oracle, value, by, groups=groups, paired=paired, mean=mean,
-                where=where, spend=spend, level=level, law=law, fresh=fresh,
-            ),
-        )  # fmt: skip
+        found = _asked(
+            "means.t_test",
+            self._oracle,
+            value,
+            by,
+            groups=groups,
+            paired=paired,
+            mean=mean,
+            wish=_Wish(where, spend, law, fresh, level),
+        )
+        return cast("EstimateTable", found)
 
     def proportions(
         self,
@@ -146,8 +146,13 @@ class InferenceAsks:
         """
         return cast(
             "EstimateTable",
-            _inference("rates", "proportions")(
-                self._oracle, success, by, groups=groups, where=where, spend=spend, level=level, law=law, fresh=fresh
+            _asked(
+                "rates.proportions",
+                self._oracle,
+                success,
+                by,
+                groups=groups,
+                wish=_Wish(where, spend, law, fresh, level),
             ),
         )
 
@@ -173,12 +178,28 @@ class InferenceAsks:
         """
         return cast(
             "ChiSquareTest",
-            _inference("chi_squared", "chi_squared")(
-                self._oracle, columns, expected=expected, where=where, spend=spend, law=law, fresh=fresh
+            _asked(
+                "chi_squared.chi_squared",
+                self._oracle,
+                columns,
+                expected=expected,
+                wish=_Wish(where, spend, law, fresh),
             ),
         )
 
 
-def _inference(module: str, name: str) -> Callable[..., object]:
-    """A function of the inference room, loaded when it is needed."""
-    return cast("Callable[..., object]", getattr(importlib.import_module(f"sulq.inference.{module}"), name))
+class _Wish(NamedTuple):
+    """What every inference takes; `sulq.inference.purchase.Wish` checks it."""
+
+    where: Where
+    spend: Loss | None
+    law: LawName | None
+    fresh: bool
+    level: float = 0.95
+
+
+def _asked(name: str, *about: object, wish: _Wish, **more: object) -> object:
+    """Ask a function of the inference room, loaded when it is needed."""
+    module, _, function = name.partition(".")
+    checked = importlib.import_module("sulq.inference.purchase").Wish(*wish)
+    return getattr(importlib.import_module(f"sulq.inference.{module}"), function)(*about, **more, wish=checked)

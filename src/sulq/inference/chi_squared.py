@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import numpy as np
 
 from sulq.answers.answer import TextTable, extra, html_table, paid
-from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.forms.parameters import number
 from sulq.inference.groups import ComparedGroups, groups_of
-from sulq.inference.purchase import Purchase
+from sulq.inference.purchase import Purchase, Wish
 from sulq.inference.quadratic_law import tail
 from sulq.inference.result import Bill
 from sulq.language.kinds import Floats
 from sulq.language.law import LaplaceLaw
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums
-from sulq.language.rowfn import Lit, RowFn
+from sulq.language.rowfn import Lit
 from sulq.language.rowfn.base import several
 
 if TYPE_CHECKING:
@@ -138,10 +137,7 @@ def chi_squared(
     columns: object,
     *,
     expected: object,
-    where: RowFn | None,
-    spend: Loss | None,
-    law: LawName | None,
-    fresh: bool,
+    wish: Wish,
 ) -> ChiSquareTest:
     """Whether two keys are independent, or one has given proportions."""
     facts = oracle.facts
@@ -156,8 +152,8 @@ def chi_squared(
     if int(np.prod(sizes)) > MAX_CELLS:
         raise QuestionError("too-large", f"{int(np.prod(sizes))} cells are more than {MAX_CELLS}.")
     parts = _parts(keys[0], expected) if len(keys) == 1 else None
-    question = Sums((Lit(1),), where, tuple(key.key for key in keys))
-    pay = Purchase.of(oracle, question, spend=spend, law=law, fresh=fresh)
+    question = Sums((Lit(1),), wish.where, tuple(key.key for key in keys))
+    pay = Purchase.of(oracle, question, wish=wish)
     pay.plan.plan(1, question)
     released = pay.ask(question, 1)
     counts, noise = released.values()[:, 0].reshape(sizes), released.noise[0]

@@ -6,16 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.inference import logit
 from sulq.inference.design import Regressors, regressors, title
-from sulq.inference.purchase import Purchase
+from sulq.inference.purchase import Purchase, Wish
 from sulq.inference.regression import UNKNOWN
-from sulq.inference.result import EstimateTable, checked_level, estimates_of
+from sulq.inference.result import EstimateTable, estimates_of
 from sulq.language.kinds import Floats, Truth
-from sulq.language.privacy import Loss
 from sulq.language.question import Sums
 from sulq.language.rowfn import Dot, Outer, RowFn, Scaled, Vector, named
 from sulq.language.rowfn.vectors import MAX_BITS
@@ -62,18 +60,14 @@ def logistic_regression(
     y: object,
     x: object,
     *,
-    where: RowFn | None,
-    spend: Loss | None,
-    level: float,
-    law: LawName | None,
-    fresh: bool,
+    wish: Wish,
 ) -> EstimateTable:
     """Logistic regression of a truth value on columns, with standard errors.
 
     Privacy: three questions at most, each certified and debited; later ones follow from what earlier ones released.
     Accuracy: asymptotic (docs/theory/standard-errors.md), measured in tests/inference/test_logit_coverage.py.
     """
-    level, facts, outcome = checked_level(level), oracle.facts, named(y)
+    level, facts, outcome = wish.level, oracle.facts, named(y)
     if not isinstance(outcome.kind(facts.schema), Truth):
         raise QuestionError(
             "wrong-kind", f"{title(outcome)} is neither true nor false.", 'Give a condition: col("plan") == "paid".'
@@ -82,9 +76,9 @@ def logistic_regression(
     if title(outcome) in design.names:
         raise QuestionError("bad-question", f"{title(outcome)} cannot explain itself.")
     units, _ = design.units(0.0, 1.0)
-    asked = LogitQuestions(design, outcome, where)
+    asked = LogitQuestions(design, outcome, wish.where)
     first, m = asked.moments(), len(units)
-    pay = Purchase.of(oracle, first, spend=spend, law=law, fresh=fresh, part=logit.PARTS[0])
+    pay = Purchase.of(oracle, first, wish=wish, part=logit.PARTS[0])
     later = asked.gradient(np.zeros(m), 1.0), asked.last(np.zeros(m), 1.0)
     for question, part in zip(later, logit.PARTS[1:], strict=True):
         pay.plan.foresee(question, part)  # refused now, or not at all

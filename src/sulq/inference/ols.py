@@ -23,10 +23,10 @@ from sulq.language.rowfn import Dot, Power, RowFn, Vector, WithinL1
 from sulq.language.rowfn.vectors import MAX_BITS
 
 SQUARES_PART: Final = 0.1  # of the spend, for the spread of the residuals
-PRIOR_RATIO: Final = 1.0  # deviation of the true sampling variance over the classical one, before it is measured
+PRIOR_RATIO: Final = 2.0  # deviation of the true sampling variance over the classical one, before it is measured
 MIN_RATIO: Final = 0.25  # that the true sampling variance is taken for at least, of the classical one
 CLIPS: Final = (12.0, 1000.0)  # of a squared score over its mean: where it is clipped, least and most
-CLIP_NOISE: Final = 0.25  # the noise of the mean square that a clip may cause, where it lies between these
+CLIP_NOISE: Final = 0.3  # the noise of the mean square that a clip may cause, where it lies between these
 TAILS: Final = 8.0  # variance of a squared score over its squared mean: of a product of two normal numbers
 NODE_BITS: Final = 20
 

@@ -14,10 +14,31 @@ from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import KeepingOracle, Oracle, SpendPlan, affordable, chosen
 from sulq.answers.released import Released
 from sulq.errors import BudgetExceeded, QuestionError
-from sulq.inference.result import CLAMPED, NOISE_AND_SAMPLING, Bill
+from sulq.inference.result import CLAMPED, NOISE_AND_SAMPLING, Bill, checked_level
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums
 from sulq.language.relation import Table
+from sulq.language.rowfn import RowFn
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What every inference is asked with: which rows, at what price, and how its noise and intervals are to be.
+
+    Raises:
+        QuestionError: `fresh` or `level` is none.
+    """
+
+    where: RowFn | None
+    spend: Loss | None
+    law: LawName | None
+    fresh: bool
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fresh, bool):
+            raise QuestionError("bad-question", "fresh is True or False.")
+        checked_level(self.level)
 
 
 @dataclass(slots=True)
@@ -29,29 +50,18 @@ class Purchase:
     answers: list[Answer] = field(default_factory=list)
 
     @classmethod
-    def of(
-        cls,
-        oracle: Oracle,
-        question: Sums,
-        *,
-        spend: Loss | None,
-        law: LawName | None,
-        fresh: bool,
-        part: float = 1,
-    ) -> Purchase:
+    def of(cls, oracle: Oracle, question: Sums, *, wish: Wish, part: float = 1) -> Purchase:
         """A purchase with the law of least foreseen error of the first question, which takes a part of the spend.
 
         Raises:
             BudgetExceeded: The whole spend does not fit what is left, and the first answer is not stored.
         """
-        if not isinstance(fresh, bool):
-            raise QuestionError("bad-question", "fresh is True or False.")
-        plan = SpendPlan(oracle, chosen(oracle, question, spend, law), reuse=not fresh)
+        plan = SpendPlan(oracle, chosen(oracle, question, wish.spend, wish.law), reuse=not wish.fresh)
         if plan.whole is not None:
             try:
                 affordable(plan.whole, plan.facts)
             except BudgetExceeded:
-                keeps = isinstance(oracle, KeepingOracle) and not fresh
+                keeps = isinstance(oracle, KeepingOracle) and not wish.fresh
                 if not keeps or cast("KeepingOracle", oracle).stored(question, spend=plan.share(part)) is None:
                     raise
         return cls(oracle, plan)

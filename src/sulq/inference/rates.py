@@ -10,19 +10,17 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Oracle
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
 from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
-from sulq.inference.purchase import Purchase
-from sulq.inference.result import EstimateRow, EstimateTable, checked_level, unknown
+from sulq.inference.purchase import Purchase, Wish
+from sulq.inference.result import EstimateRow, EstimateTable, unknown
 from sulq.language.kinds import Floats, Truth, Truths
-from sulq.language.privacy import Loss
 from sulq.language.question import Sums
-from sulq.language.rowfn import Bernstein, RowFn, named
+from sulq.language.rowfn import Bernstein, named
 
 CLEAR: Final = 5.0  # deviations of its noise that a number of rows, and of successes for a lift, must have
 HIDDEN: Final = "Noise hides how many rows a group has, or its successes: what is unknown says so."
@@ -75,21 +73,17 @@ def proportions(
     by: object,
     *,
     groups: object,
-    where: RowFn | None,
-    spend: Loss | None,
-    level: float,
-    law: LawName | None,
-    fresh: bool,
+    wish: Wish,
 ) -> EstimateTable:
     """The proportion of successes in each group, and how the others differ from the first."""
-    level, facts, fn = checked_level(level), oracle.facts, named(success)
+    level, facts, fn = wish.level, oracle.facts, named(success)
     if not isinstance(fn.kind(facts.schema), Truth):
         raise QuestionError(
             "wrong-kind", f"{title(fn)} is neither true nor false.", 'Give a condition: col("plan") == "paid".'
         )
     split = None if by is None else groups_of(facts, by, groups)
-    question = Sums((Bernstein(fn),), where, () if split is None else (split.key,))
-    pay = Purchase.of(oracle, question, spend=spend, law=law, fresh=fresh)
+    question = Sums((Bernstein(fn),), wish.where, () if split is None else (split.key,))
+    pay = Purchase.of(oracle, question, wish=wish)
     pay.plan.plan(1, question)
     released = pay.ask(question, 1)
     sums = released.values()[list((0,) if split is None else split.cells)]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.inference import ols
 from sulq.inference.design import regressors, term, title
-from sulq.inference.purchase import Purchase
-from sulq.inference.result import EstimateTable, checked_level, estimates_of
-from sulq.language.privacy import Loss
+from sulq.inference.purchase import Purchase, Wish
+from sulq.inference.result import EstimateTable, estimates_of
 from sulq.language.question import Sums
-from sulq.language.rowfn import Outer, RowFn, named
+from sulq.language.rowfn import Outer, named
 
 UNKNOWN: str = "Noise hides how the columns vary: the coefficients are unknown. Spend more, or take fewer columns."
 
@@ -23,30 +21,26 @@ def least_squares(
     y: object,
     x: object,
     *,
-    where: RowFn | None,
-    spend: Loss | None,
-    level: float,
-    law: LawName | None,
-    fresh: bool,
+    wish: Wish,
 ) -> EstimateTable:
     """Least squares of y on columns, with standard errors.
 
     Privacy: two questions at most, each certified and debited; the second follows from what the first released.
     Accuracy: asymptotic (docs/theory/standard-errors.md), measured in tests/inference/test_ols_coverage.py.
     """
-    level, facts = checked_level(level), oracle.facts
+    level, facts = wish.level, oracle.facts
     design, explained = regressors(facts, x), term(facts, named(y))
     if explained.name in design.names:
         raise QuestionError("bad-question", f"{explained.name} cannot explain itself.")
     vector = design.vector(explained.row)
-    products = Sums((Outer(vector),), where)
-    pay = Purchase.of(oracle, products, spend=spend, law=law, fresh=fresh, part=1 - ols.SQUARES_PART)
-    trial = ols.trial_squares(vector, where)
+    products = Sums((Outer(vector),), wish.where)
+    pay = Purchase.of(oracle, products, wish=wish, part=1 - ols.SQUARES_PART)
+    trial = ols.trial_squares(vector, wish.where)
     pay.plan.foresee(trial, ols.SQUARES_PART)  # refused now, or not at all
     pay.plan.plan(2, products, trial)
     released = pay.ask(products, 1 - ols.SQUARES_PART)
     units, constant = design.units(explained.middle, explained.half)
-    public = pay.size if where is None and not vector.kind(facts.schema).nullable else None
+    public = pay.size if wish.where is None and not vector.kind(facts.schema).nullable else None
     found = ols.moments_of(released.values()[0], released.noise, units=units, size=public)
     heading = f"Least squares: {title(named(y))} on {', '.join(design.names[1:])}"
     if not found.solution.clear:
@@ -54,7 +48,7 @@ def least_squares(
         table = estimates_of(design.names, empty, empty, reach=empty, p=empty, known=False)
         return EstimateTable(heading, table, level, float(found.size), pay.bill(), pay.notes(UNKNOWN))
     clip = float(ols.clip_of(found.size, pay.deviation(trial, ols.SQUARES_PART)))
-    second = pay.ask(ols.squares(vector, found, clip, where), ols.SQUARES_PART)
+    second = pay.ask(ols.squares(vector, found, clip, wish.where), ols.SQUARES_PART)
     law_ = ols.error_law(found, second.values()[0], second.deviations(), rows=pay.rows)
     coefficients = units @ found.solution.coefficients + constant
     table = estimates_of(
