@@ -49,7 +49,7 @@ class InferenceAsks:
         """
         return cast(
             "EstimateTable",
-            _asked("regression.least_squares", self._oracle, y, x, wish=_Wish(where, spend, law, fresh, level)),
+            _asked("regression.least_squares", self._oracle, y, x, terms=_Terms(where, spend, law, fresh, level)),
         )
 
     def logit(
@@ -77,7 +77,7 @@ class InferenceAsks:
         """
         return cast(
             "EstimateTable",
-            _asked("logistic.logistic_regression", self._oracle, y, x, wish=_Wish(where, spend, law, fresh, level)),
+            _asked("logistic.logistic_regression", self._oracle, y, x, terms=_Terms(where, spend, law, fresh, level)),
         )
 
     def ttest(
@@ -116,7 +116,7 @@ class InferenceAsks:
             groups=groups,
             paired=paired,
             mean=mean,
-            wish=_Wish(where, spend, law, fresh, level),
+            terms=_Terms(where, spend, law, fresh, level),
         )
         return cast("EstimateTable", found)
 
@@ -152,7 +152,7 @@ class InferenceAsks:
                 success,
                 by,
                 groups=groups,
-                wish=_Wish(where, spend, law, fresh, level),
+                terms=_Terms(where, spend, law, fresh, level),
             ),
         )
 
@@ -183,13 +183,13 @@ class InferenceAsks:
                 self._oracle,
                 columns,
                 expected=expected,
-                wish=_Wish(where, spend, law, fresh),
+                terms=_Terms(where, spend, law, fresh),
             ),
         )
 
 
-class _Wish(NamedTuple):
-    """What every inference takes; `sulq.inference.purchase.Wish` checks it."""
+class _Terms(NamedTuple):
+    """What every inference takes; `sulq.inference.purchase.InferenceTerms` checks it."""
 
     where: Where
     spend: Loss | None
@@ -198,8 +198,8 @@ class _Wish(NamedTuple):
     level: float = 0.95
 
 
-def _asked(name: str, *about: object, wish: _Wish, **more: object) -> object:
+def _asked(name: str, *about: object, terms: _Terms, **more: object) -> object:
     """Ask a function of the inference room, loaded when it is needed."""
     module, _, function = name.partition(".")
-    checked = importlib.import_module("sulq.inference.purchase").Wish(*wish)
-    return getattr(importlib.import_module(f"sulq.inference.{module}"), function)(*about, **more, wish=checked)
+    checked = importlib.import_module("sulq.inference.purchase").InferenceTerms(*terms)
+    return getattr(importlib.import_module(f"sulq.inference.{module}"), function)(*about, **more, terms=checked)

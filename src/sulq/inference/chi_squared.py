@@ -17,7 +17,7 @@ from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.forms.parameters import number
 from sulq.inference.groups import ComparedGroups, groups_of
-from sulq.inference.purchase import Purchase, Wish
+from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.quadratic_law import tail
 from sulq.inference.result import Bill
 from sulq.language.kinds import Floats
@@ -137,7 +137,7 @@ def chi_squared(
     columns: object,
     *,
     expected: object,
-    wish: Wish,
+    terms: InferenceTerms,
 ) -> ChiSquareTest:
     """Whether two keys are independent, or one has given proportions."""
     facts = oracle.facts
@@ -152,8 +152,8 @@ def chi_squared(
     if int(np.prod(sizes)) > MAX_CELLS:
         raise QuestionError("too-large", f"{int(np.prod(sizes))} cells are more than {MAX_CELLS}.")
     parts = _parts(keys[0], expected) if len(keys) == 1 else None
-    question = Sums((Lit(1),), wish.where, tuple(key.key for key in keys))
-    pay = Purchase.of(oracle, question, wish=wish)
+    question = Sums((Lit(1),), terms.where, tuple(key.key for key in keys))
+    pay = Purchase.of(oracle, question, terms=terms)
     pay.plan.plan(1, question)
     released = pay.ask(question, 1)
     counts, noise = released.values()[:, 0].reshape(sizes), released.noise[0]

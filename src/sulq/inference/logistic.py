@@ -10,7 +10,7 @@ from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.inference import logit
 from sulq.inference.design import Regressors, regressors, title
-from sulq.inference.purchase import Purchase, Wish
+from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.regression import UNKNOWN
 from sulq.inference.result import EstimateTable, estimates_of
 from sulq.language.kinds import Floats, Truth
@@ -60,14 +60,14 @@ def logistic_regression(
     y: object,
     x: object,
     *,
-    wish: Wish,
+    terms: InferenceTerms,
 ) -> EstimateTable:
     """Logistic regression of a truth value on columns, with standard errors.
 
     Privacy: three questions at most, each certified and debited; later ones follow from what earlier ones released.
     Accuracy: asymptotic (docs/theory/standard-errors.md), measured in tests/inference/test_logit_coverage.py.
     """
-    level, facts, outcome = wish.level, oracle.facts, named(y)
+    level, facts, outcome = terms.level, oracle.facts, named(y)
     if not isinstance(outcome.kind(facts.schema), Truth):
         raise QuestionError(
             "wrong-kind", f"{title(outcome)} is neither true nor false.", 'Give a condition: col("plan") == "paid".'
@@ -76,9 +76,9 @@ def logistic_regression(
     if title(outcome) in design.names:
         raise QuestionError("bad-question", f"{title(outcome)} cannot explain itself.")
     units, _ = design.units(0.0, 1.0)
-    asked = LogitQuestions(design, outcome, wish.where)
+    asked = LogitQuestions(design, outcome, terms.where)
     first, m = asked.moments(), len(units)
-    pay = Purchase.of(oracle, first, wish=wish, part=logit.PARTS[0])
+    pay = Purchase.of(oracle, first, terms=terms, part=logit.PARTS[0])
     later = asked.gradient(np.zeros(m), 1.0), asked.last(np.zeros(m), 1.0)
     for question, part in zip(later, logit.PARTS[1:], strict=True):
         pay.plan.foresee(question, part)  # refused now, or not at all

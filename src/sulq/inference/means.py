@@ -20,7 +20,7 @@ from sulq.forms.parameters import number
 from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
-from sulq.inference.purchase import Purchase, Wish
+from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.result import EstimateRow, EstimateTable, unknown
 from sulq.language.facts import Facts
 from sulq.language.kinds import Floats, Truths
@@ -84,10 +84,10 @@ def t_test(
     groups: object,
     paired: object,
     mean: float,
-    wish: Wish,
+    terms: InferenceTerms,
 ) -> EstimateTable:
     """The mean of one group beside a number, or of two beside each other."""
-    level, facts, fn = wish.level, oracle.facts, named(value)
+    level, facts, fn = terms.level, oracle.facts, named(value)
     if by is not None and (paired is not None or number(mean) != 0):
         raise QuestionError("bad-question", "Two groups (by=) are not paired, nor beside a number (mean=).")
     name = title(fn)
@@ -97,8 +97,8 @@ def t_test(
     lo, whole = _scale(facts, fn)
     width = float(whole)
     split = None if by is None else groups_of(facts, by, groups, most=2)
-    question = Sums((Bernstein(fn, 2),), wish.where, () if split is None else (split.key,))
-    pay = Purchase.of(oracle, question, wish=wish)
+    question = Sums((Bernstein(fn, 2),), terms.where, () if split is None else (split.key,))
+    pay = Purchase.of(oracle, question, terms=terms)
     pay.plan.plan(1, question)
     released = pay.ask(question, 1)
     cells = (0,) if split is None else split.cells

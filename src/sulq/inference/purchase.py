@@ -22,7 +22,7 @@ from sulq.language.rowfn import RowFn
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class InferenceTerms:
     """What every inference is asked with: which rows, at what price, and how its noise and intervals are to be.
 
     Raises:
@@ -50,18 +50,18 @@ class Purchase:
     answers: list[Answer] = field(default_factory=list)
 
     @classmethod
-    def of(cls, oracle: Oracle, question: Sums, *, wish: Wish, part: float = 1) -> Purchase:
+    def of(cls, oracle: Oracle, question: Sums, *, terms: InferenceTerms, part: float = 1) -> Purchase:
         """A purchase with the law of least foreseen error of the first question, which takes a part of the spend.
 
         Raises:
             BudgetExceeded: The whole spend does not fit what is left, and the first answer is not stored.
         """
-        plan = SpendPlan(oracle, chosen(oracle, question, wish.spend, wish.law), reuse=not wish.fresh)
+        plan = SpendPlan(oracle, chosen(oracle, question, terms.spend, terms.law), reuse=not terms.fresh)
         if plan.whole is not None:
             try:
                 affordable(plan.whole, plan.facts)
             except BudgetExceeded:
-                keeps = isinstance(oracle, KeepingOracle) and not wish.fresh
+                keeps = isinstance(oracle, KeepingOracle) and not terms.fresh
                 if not keeps or cast("KeepingOracle", oracle).stored(question, spend=plan.share(part)) is None:
                     raise
         return cls(oracle, plan)

@@ -16,7 +16,7 @@ from sulq.errors import QuestionError
 from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
-from sulq.inference.purchase import Purchase, Wish
+from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.result import EstimateRow, EstimateTable, unknown
 from sulq.language.kinds import Floats, Truth, Truths
 from sulq.language.question import Sums
@@ -73,17 +73,17 @@ def proportions(
     by: object,
     *,
     groups: object,
-    wish: Wish,
+    terms: InferenceTerms,
 ) -> EstimateTable:
     """The proportion of successes in each group, and how the others differ from the first."""
-    level, facts, fn = wish.level, oracle.facts, named(success)
+    level, facts, fn = terms.level, oracle.facts, named(success)
     if not isinstance(fn.kind(facts.schema), Truth):
         raise QuestionError(
             "wrong-kind", f"{title(fn)} is neither true nor false.", 'Give a condition: col("plan") == "paid".'
         )
     split = None if by is None else groups_of(facts, by, groups)
-    question = Sums((Bernstein(fn),), wish.where, () if split is None else (split.key,))
-    pay = Purchase.of(oracle, question, wish=wish)
+    question = Sums((Bernstein(fn),), terms.where, () if split is None else (split.key,))
+    pay = Purchase.of(oracle, question, terms=terms)
     pay.plan.plan(1, question)
     released = pay.ask(question, 1)
     sums = released.values()[list((0,) if split is None else split.cells)]
