@@ -31,6 +31,7 @@ STEP_ERROR: Final = 0.11  # of the step, that the modelled curvature may be off 
 CLEAR: Final = 2.5  # how far the least eigenvalue of the products must stand out of their noise
 MAX_SCORE: Final = 12.0  # the sum of coefficients within [-1, 1]: past it every row's class is certain
 MAX_FREEDOM: Final = 1e6
+PLACES: Final = 9  # of scores that are asked at: the same on every machine, so that a stored answer is found again
 STARTS: Final = 20  # rounds in which the start is found
 RATES: Final = (0.02, 0.98)  # between which the mean of y is taken to lie, for the start
 CELLS: Final = (4096, 65536)  # of the table of the logistic curve, least and most
@@ -85,7 +86,7 @@ def _begin(means: Floats, covariance: Floats, rate: Floats, joint: Floats) -> Fl
         slopes = (slopes + line / flat[..., None]) / 2
         centre = centre + (rate - (chances * _CHANCES).sum(axis=-1)) / flat
     intercept = centre - (slopes * means).sum(axis=-1)
-    return _limited(np.concatenate([intercept[..., None], slopes], axis=-1))
+    return np.round(_limited(np.concatenate([intercept[..., None], slopes], axis=-1)), PLACES)
 
 
 def curvature(scores: Floats, start: Start) -> Floats:
@@ -110,7 +111,7 @@ def curvature(scores: Floats, start: Start) -> Floats:
 def step(start: Start, gradient: Floats) -> Floats:
     """The scores after a Newton step by the modelled curvature."""
     change = np.linalg.solve(curvature(start.scores, start), gradient[..., None])[..., 0]
-    return _limited(start.scores + change)
+    return np.round(_limited(start.scores + change), PLACES)
 
 
 def finish(

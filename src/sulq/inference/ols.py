@@ -75,12 +75,18 @@ def score_weights(found: ProductMoments) -> Floats:
 
 def squares(vector: Vector, found: ProductMoments, clip: float, where: RowFn | None) -> Sums:
     """The question for the mean squares of the scores."""
-    residual = Dot(vector, tuple(found.solution.slack.tolist()), NODE_BITS)
+    clip = round(clip, 6)
+    residual = Dot(vector, _told(found.solution.slack), NODE_BITS)
     values = []
     for row in score_weights(found):
-        score = Dot(vector, (*row.tolist(), 0.0), NODE_BITS) * residual
+        score = Dot(vector, (*_told(row), 0.0), NODE_BITS) * residual
         values.append(Power(score.clip(-(clip**0.5), clip**0.5), 2))
     return Sums((WithinL1(Vector(tuple(values), MAX_BITS), clip),), where)
+
+
+def _told(weights: Floats) -> tuple[float, ...]:
+    """Weights in nine figures: the same on every machine, so that a stored answer is found again."""
+    return tuple(float(f"{weight:.9g}") for weight in weights.tolist())
 
 
 def trial_squares(vector: Vector, where: RowFn | None) -> Sums:
