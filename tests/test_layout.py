@@ -26,7 +26,7 @@ LAZY_FILES = {
 }  # fmt: skip
 LAZY_FOLDERS = {"cli"}
 EXTRAS = {"matplotlib", "opentelemetry", "pandas", "polars", "psycopg", "pyspark", "scipy"}
-FREE = {"learn", "release", "select", "audit", "sql", "client"}
+FREE = {"inference", "learn", "release", "select", "audit", "sql", "client"}
 
 MAX_MODULES = 20  # of a folder, `__init__` not counted
 MAX_LINES = 450  # of a file

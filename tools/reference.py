@@ -51,7 +51,9 @@ OPERATORS: Final = {"and", "ilike", "in", "like", "neg", "not", "or"}
 HELD: Final = (
     "sulq.api.database.Database", "sulq.answers.answer.Answer", "sulq.sql.answer.SqlAnswer",
     "sulq.sql.explain.Explanation", "sulq.sql.workload.Workload", "sulq.answers.oracle.GraphTable",
-    "sulq.sql.description_table.Description", "sulq.sql.description_table.DescriptionPlan", "sulq.testing.exact",
+    "sulq.sql.description_table.Description", "sulq.sql.description_table.DescriptionPlan",
+    "sulq.inference.result.EstimateTable", "sulq.inference.result.EstimateRow",
+    "sulq.inference.chi_squared.ChiSquareTest", "sulq.testing.exact",
 )  # fmt: skip
 
 

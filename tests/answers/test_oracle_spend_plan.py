@@ -211,3 +211,17 @@ def test_a_fit_may_take_all_that_is_left_of_rho_SR3(parts: int) -> None:
         assert float(spending.spent.amount) == pytest.approx(float(whole.exact), rel=1e-9)
         with pytest.raises(BudgetExceeded):
             SpendPlan(db._oracle, Rho(1e-6))
+
+
+def test_a_plan_that_reuses_gets_stored_answers_free_SR12() -> None:
+    """The same question at the same part is free the second time; without the switch it is new noise at full price."""
+    with opened(COLUMNS, DATA, Epsilon(3)) as db:
+        oracle, question = db["age"].oracle, Sums((Lit(1),))
+        first = SpendPlan(oracle, Epsilon(1), reuse=True)
+        value = first.one(question, 0.5).value
+        again = SpendPlan(oracle, Epsilon(1), reuse=True)
+        assert again.one(question, 0.5).value == value
+        assert (first.spent, again.spent) == (Epsilon(0.5), Epsilon.total(Fraction(0)))
+        fresh = SpendPlan(oracle, Epsilon(1))
+        fresh.one(question, 0.5)
+        assert fresh.spent == Epsilon(0.5)

@@ -77,6 +77,12 @@ PROGRAMS: dict[str, Program] = {
     "max": lambda db: db.max("income", spend=PAY),
     "median, no interval": lambda db: db.median("income", spend=PAY, interval=False),
     "sql, no interval": lambda db: db.sql("SELECT MEDIAN(income) FROM survey", spend=PAY, interval=False),
+    "ols": lambda db: repr(db.ols("income", ["age"], spend=PAY).to_dict()),
+    "logit": lambda db: repr(db.logit(OLD, ["income"], spend=PAY).to_dict()),
+    "ttest": lambda db: repr(db.ttest("income", OLD, spend=PAY).to_dict()),
+    "proportions": lambda db: repr(db.proportions(OLD, "city", spend=PAY).to_dict()),
+    "chi2": lambda db: repr(db.chi2([OLD, "city"], spend=PAY).to_pandas().to_dict()),
+    "ols, too much": lambda db: db.ols("income", ["age"], spend=Epsilon(999)),
     "count_distinct": lambda db: db.count_distinct("age", spend=PAY),
     "mean, with its spread": lambda db: db.mean("income", by="city", sampling=True, spend=PAY).with_sampling(),
     "sum, with its squares": lambda db: db.sum("income", sampling=True, spend=PAY).with_sampling("rows"),
@@ -169,6 +175,9 @@ class ForAll(ExactOracle):
 
     def for_analyst(self, name: str, *, scope: str | None = None, dataset: str = "") -> ForAll:
         return self
+
+    def stored(self, question: object, *, spend: object = None) -> None:
+        """Nothing is stored."""
 
 
 def without_noise(folder: Path, database: Database, name: str = "survey") -> Office:

@@ -28,8 +28,8 @@ from sulq.curator.run import Rows
 from sulq.errors import SulqError
 from sulq.kernel import layout
 from sulq.kernel.moves import Norms
-from sulq.language.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Rho, SubLinear, Unit
-from sulq.language.rowfn import Bins, Lit
+from sulq.language.privacy import CALIBRATIONS, Epsilon, EpsilonDelta, Loss, Rho, SubLinear, Unit
+from sulq.language.rowfn import Bins, Lit, RowFn
 from sulq.language.sublinear import COINS
 from sulq.testing import neighbours
 from sulq.testing.exact import Late, silent
@@ -191,8 +191,20 @@ def named_ask(rng: np.random.Generator) -> Program:
         lambda db: db.std(value, where=where, by=by, spend=spend),
         lambda db: db.covariance(["age", value, "score"], where=where, by=by, spend=spend),
         lambda db: db.histogram(value, 5, where=where, spend=spend),
+        *inference(spend if rng.random() < 0.5 else Epsilon(60), where),  # so much that later questions are asked too
     )
     return asks[int(rng.integers(len(asks)))]
+
+
+def inference(spend: Loss, where: RowFn | None) -> tuple[Program, ...]:
+    """Regressions and tests; the later questions of a regression follow from its first answer."""
+    return (
+        lambda db: db.ols("gain", ["age", "flag"], where=where, spend=spend),
+        lambda db: db.logit("flag", ["age"], where=where, spend=spend),
+        lambda db: db.ttest("gain", "flag", where=where, spend=spend),
+        lambda db: db.proportions("flag", "city", where=where, spend=spend),
+        lambda db: db.chi2(["flag", "city"], where=where, spend=spend),
+    )
 
 
 @pytest.mark.audit

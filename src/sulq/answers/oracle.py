@@ -277,9 +277,12 @@ class SpendPlan:
     SubLinear budget there is no spend: each scalar is a query, as in the papers [S0.8].
     """
 
-    def __init__(self, oracle: Oracle, spend: Loss | None, progress: Progress | None = None) -> None:
+    def __init__(
+        self, oracle: Oracle, spend: Loss | None, progress: Progress | None = None, *, reuse: bool = False
+    ) -> None:
         self.oracle = oracle
         self._progress = progress
+        self._reuse = reuse
         self._done = 0
         self._planned = 0
         self._spends: list[Loss] = []
@@ -305,7 +308,8 @@ class SpendPlan:
                 "bad-loss", f"Nothing is learned for {spend}.", f"Spend {float(MIN_SPEND[type(spend)]):g} or more."
             )
         self.whole = spend
-        affordable(spend, self.facts)
+        if not reuse:  # what is stored is free; whoever asks for it checks the rest
+            affordable(spend, self.facts)
         held = self.facts.rho if isinstance(self.facts.budget, EpsilonDelta) and isinstance(spend, Rho) else None
         self._tight = held is not None and spend.exact > held - BUDGET_END_MARGIN
 
@@ -342,8 +346,12 @@ class SpendPlan:
                 raise BudgetExceeded("budget-exceeded", f"This would ask {needed:,} queries; {left} is left.")
 
     def ask(self, question: Question, part: Fraction | float = 1) -> Answer | Answers:
-        """Ask for a part of the whole spend; always new noise (SR12)."""
-        answer = self.oracle.ask(question, spend=self._within(self.share(part)))
+        """Ask for a part of the whole spend; new noise, or with `reuse` a stored answer if there is one (SR12)."""
+        spend = self._within(self.share(part))
+        if self._reuse:
+            answer = self.oracle.ask(question, spend=spend, reuse=True)
+        else:  # named asks, which learners take too, have no such switch
+            answer = self.oracle.ask(question, spend=spend)
         self._spends.append(answer.spent)
         self._receipts.append(answer.receipt)
         self.guarantee = (answer.answers[0] if isinstance(answer, Answers) else answer).guarantee

@@ -24,6 +24,7 @@ from sulq.answers.sampling import AnyReading
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
 from sulq.api.description_asks import DescriptionAsks
+from sulq.api.inference_asks import InferenceAsks
 from sulq.api.order_asks import OrderAsks
 from sulq.api.questions import By, Keys, Pay, Where
 from sulq.api.relations import RelationAsks, of_table
@@ -51,7 +52,7 @@ def _joint_designs(questions: Mapping[int, Sums], weights: Mapping[int, float], 
 
 
 @timed_asks
-class NamedAsks(SqlAsks, WholeTableAsks, OrderAsks, RelationAsks, DescriptionAsks):
+class NamedAsks(SqlAsks, WholeTableAsks, OrderAsks, RelationAsks, DescriptionAsks, InferenceAsks):
     """The named asks, for any Oracle.
 
     A question asked before at this price or a higher one gets its stored answer

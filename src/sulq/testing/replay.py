@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -281,7 +281,9 @@ def _outcome(program: Callable[[D], object], asks: D, strays: list[str]) -> str:
     except Exception as error:  # noqa: BLE001 - an error of another kind is what the harness is to show
         strays.append(f"{type(error).__name__} {error}")
         return strays[-1]
-    answers = found.answers if isinstance(found, Answers) else (cast("Answer", found),)
+    if not isinstance(found, (Answer, Answers)):  # made of answers, as a table of estimates: all of it is printed
+        return repr(found)
+    answers = found.answers if isinstance(found, Answers) else (found,)
     shown = [(a.released, a.reading, a.keys, a.columns, a.spent, a.remaining, a.guarantee, a.notes) for a in answers]
     return wire.encode(tuple(shown)) + repr(found)
 

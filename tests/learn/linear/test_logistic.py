@@ -260,3 +260,10 @@ def test_a_pipeline_predicts() -> None:
     assert np.array_equal(pipeline.Pipeline([("model", model)]).predict(matrix), model.predict(table(data)))
     assert base.is_classifier(model)
     assert base.clone(LogisticRegression(C=3)).get_params() == {"max_iter": None, "C": 3, "narrow": True}
+
+
+def test_a_summary_is_refused_with_the_ask_that_has_one() -> None:
+    """Shrunk coefficients have no honest standard errors; the database's own regression has."""
+    with pytest.raises(sulq.errors.QuestionError, match="no honest standard errors") as refusal:
+        LogisticRegression().summary()
+    assert "db.logit" in str(refusal.value.remedy)

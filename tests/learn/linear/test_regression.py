@@ -214,3 +214,10 @@ def test_the_ridge_of_noise_alone_is_nothing() -> None:
     wrong = sum(ridge(eye, each, 1.0, 0.0).any() for each in noise)
     assert wrong <= 0.01 * runs + 5.2 * np.sqrt(0.01 * runs)
     assert all(ridge(eye, each + 20, 1.0, 0.0).any() for each in noise[:100])
+
+
+def test_a_summary_is_refused_with_the_ask_that_has_one() -> None:
+    """Shrunk coefficients have no honest standard errors; the database's own regression has."""
+    with pytest.raises(sulq.errors.QuestionError, match="no honest standard errors") as refusal:
+        LinearRegression().summary()
+    assert "db.ols" in str(refusal.value.remedy)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
 from sulq.answers.oracle import ColumnChoice, SpendPlan
+from sulq.errors import QuestionError
 from sulq.forms.parameters import checked, number, whole
 from sulq.language.domain import Column
 from sulq.language.kinds import Floats
@@ -97,6 +98,14 @@ class LogisticRegression(ScoreClassifier):
         if task.labels.size == 2:
             coef, intercept = coef[1:] - coef[:1], intercept[1:] - intercept[:1]
         self.coef_, self.intercept_ = coef, intercept
+
+    def summary(self) -> NoReturn:
+        """Refused: coefficients that are moved on purpose, to predict well, have no honest standard errors (0073)."""
+        raise QuestionError(
+            "not-available",
+            "The coefficients of a fit are shrunk and clipped to predict well: they have no honest standard errors.",
+            "Ask the database: db.logit(y, [x, ...], spend=...), which has them.",
+        )
 
     def _scores(self, X: object) -> Floats:
         found = self._design.scores(X, self.coef_, self.intercept_)

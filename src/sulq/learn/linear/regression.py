@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -89,6 +89,14 @@ class LinearRegression(Regressor):
         self._ready()
         found = self._design.scores(X, self.coef_[None], np.array([self.intercept_]))[:, 0]
         return np.clip(found, self._y.low, self._y.high)
+
+    def summary(self) -> NoReturn:
+        """Refused: coefficients that are moved on purpose, to predict well, have no honest standard errors (0073)."""
+        raise QuestionError(
+            "not-available",
+            "The coefficients of a fit are shrunk and clipped to predict well: they have no honest standard errors.",
+            "Ask the database: db.ols(y, [x, ...], spend=...), which has them.",
+        )
 
     @property
     def _predicts(self) -> Column:

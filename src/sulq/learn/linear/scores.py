@@ -405,14 +405,14 @@ class Descent:
         classes = len(scores.intercepts)
         if classes == 2:
             odds = self.design.score(self.vector, *scores.gap)
-            return [_table(odds, lambda x: 1 / (1 + np.exp(-x)) - 0.5, LOGISTIC_CELLS)]
+            return [curve_table(odds, lambda x: 1 / (1 + np.exp(-x)) - 0.5, LOGISTIC_CELLS)]
         each = [self.design.score(self.vector, scores.weights[k], float(scores.intercepts[k])) for k in range(classes)]
         found: list[RowFn] = []
         for k in range(classes):
             others: RowFn = Lit(1)
             for j in range(classes):
                 if j != k:
-                    others = others + _table(each[j] - each[k], np.exp, EXPONENTIAL_CELLS)
+                    others = others + curve_table(each[j] - each[k], np.exp, EXPONENTIAL_CELLS)
             found.append((1 / others).clip(0, 1) - 0.5)
         return found
 
@@ -423,7 +423,7 @@ def parts(count: int) -> list[float]:
     return [float(part) for part in growth / growth.sum()]
 
 
-def _table(item: RowFn, curve: Callable[[Floats], Floats], size: int) -> Lookup:
+def curve_table(item: RowFn, curve: Callable[[Floats], Floats], size: int) -> Lookup:
     """A curve as a public table over [-FAR, FAR], of its values in the middles of as many cells."""
     edges = np.linspace(-MAX_LOG_ODDS, MAX_LOG_ODDS, size + 1)
     values = curve((edges[1:] + edges[:-1]) / 2)
