@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from sulq.answers.answer import Answer, Answers, Receipt
-from sulq.answers.estimators import Plain
 from sulq.answers.plan import Plan
+from sulq.answers.readings.estimators import Plain
 from sulq.answers.released import Noise, Released
 from sulq.compile.plan import draw
 from sulq.language.domain import Schema

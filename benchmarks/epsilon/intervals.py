@@ -17,8 +17,8 @@ import pyarrow as pa
 import sulq
 from benchmarks.epsilon.bars import Bar, Section
 from sulq import Epsilon, Rho
-from sulq.answers.joint import Correlation
-from sulq.answers.regions import ratios
+from sulq.answers.readings.joint import Correlation
+from sulq.answers.readings.regions import ratios
 from sulq.answers.released import Noise, Released
 from sulq.language.law import LaplaceLaw, Law
 from sulq.sql.released.cells import GroupCells

@@ -20,8 +20,8 @@ import pandas as pd
 
 import sulq
 from benchmarks.epsilon.bars import Bar, Section
-from sulq.answers.quantiles import Bed, Picked
-from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile
+from sulq.answers.readings.quantiles import Bed, Picked
+from sulq.answers.readings.rank_choice import ChosenExtreme, ChosenQuantile
 from sulq.answers.released import Noise, Released
 from sulq.kernel.laws import ExponentialLaw, FlipLaw
 from sulq.kernel.scores import Rank, scores

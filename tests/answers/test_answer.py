@@ -13,7 +13,7 @@ from scipy import stats
 
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
-from sulq.answers.estimators import Covariance, FirstAbove, Mean, Placed, Plain, Reading
+from sulq.answers.readings.estimators import Covariance, FirstAbove, Mean, Placed, Plain, Reading
 from sulq.answers.released import Noise, Released
 from sulq.errors import QuestionError, SetupError
 from sulq.language.law import AboveLaw, LaplaceLaw, MetricLaw

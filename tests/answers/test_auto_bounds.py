@@ -28,7 +28,7 @@ from sulq.answers.auto_bounds import (
     stands_out,
     total_spent,
 )
-from sulq.answers.estimators import Plain
+from sulq.answers.readings.estimators import Plain
 from sulq.answers.released import Noise, Released
 from sulq.api import questions
 from sulq.errors import QuestionError

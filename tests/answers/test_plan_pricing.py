@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sulq.answers.estimators import CentredMean, Mean
 from sulq.answers.plan import affordable, price_of_mean, price_of_sums, probe
+from sulq.answers.readings.estimators import CentredMean, Mean
 from sulq.answers.released import Noise, Released
 from sulq.api.questions import COUNT_SHARE
 from sulq.compile.plan import draw

@@ -18,16 +18,16 @@ import sulq
 from sulq.answers import wire
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
-from sulq.answers.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
-from sulq.answers.joint import Correlation, SpreadMean, WeightedSum
 from sulq.answers.plan import Part, Plan, Whole
-from sulq.answers.quantiles import HOW, Bed, Picked, Quantile, Quantiles
-from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
+from sulq.answers.readings.estimators import CentredMean, Chosen, Covariance, FirstAbove, Mean, Placed, Plain, Spread
+from sulq.answers.readings.joint import Correlation, SpreadMean, WeightedSum
+from sulq.answers.readings.quantiles import HOW, Bed, Picked, Quantile, Quantiles
+from sulq.answers.readings.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
+from sulq.answers.readings.sampling import RowSum, SampledSpread, SampledTotal
+from sulq.answers.readings.sized import Average, SizedSpread
 from sulq.answers.released import Noise, Released
 from sulq.answers.reuse import name_of
-from sulq.answers.sampling import RowSum, SampledSpread, SampledTotal
 from sulq.answers.signed_receipt import SignedReceipt
-from sulq.answers.sized import Average, SizedSpread
 from sulq.compile.plan import draw
 from sulq.errors import QuestionError, SulqError
 from sulq.kernel.private import Private

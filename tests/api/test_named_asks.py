@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import sulq
 from sulq.answers import wire
-from sulq.answers.estimators import CentredMean, Mean
 from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Plan
-from sulq.answers.sized import Average
+from sulq.answers.readings.estimators import CentredMean, Mean
+from sulq.answers.readings.sized import Average
 from sulq.api.named_asks import NamedAsks
 from sulq.api.questions import binned
 from sulq.errors import QuestionError

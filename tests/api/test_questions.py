@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sulq
-from sulq.answers.estimators import CentredMean, Mean
+from sulq.answers.readings.estimators import CentredMean, Mean
 from sulq.api.database import Database
 from sulq.api.questions import COUNT_SHARE, covariance, keys, mean, spread
 from sulq.errors import QuestionError

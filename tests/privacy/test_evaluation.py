@@ -11,8 +11,8 @@ import sulq
 import sulq.testing
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
 from sulq.answers.answer import Answer
-from sulq.answers.estimators import Plain
 from sulq.answers.oracle import ColumnChoice
+from sulq.answers.readings.estimators import Plain
 from sulq.learn import (
     ID3,
     PCA,

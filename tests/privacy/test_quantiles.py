@@ -10,7 +10,7 @@ import pytest
 
 import sulq
 from benchmarks.epsilon.quantiles import pmf
-from sulq.answers.rank_choice import CountedFirst, gap_of, rank_of
+from sulq.answers.readings.rank_choice import CountedFirst, gap_of, rank_of
 from sulq.compile.plan import draw
 from sulq.kernel.scores import Rank, scores
 from sulq.language.domain import Int, Schema

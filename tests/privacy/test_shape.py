@@ -11,8 +11,8 @@ import pytest
 
 from sulq import Bool, Category, Date, Epsilon, EpsilonDelta, Int, Real, Rho, Sums, Unit, col
 from sulq.answers import wire
-from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
-from sulq.answers.sized import Average, SizedSpread
+from sulq.answers.readings.estimators import CentredMean, Covariance, Mean, Plain, Spread
+from sulq.answers.readings.sized import Average, SizedSpread
 from sulq.language.rowfn import Bins, Each, Lit
 from sulq.testing import exact, neighbours
 from tests.privacy.cases import ENGINES, asking, opened, people, replayed, seeded

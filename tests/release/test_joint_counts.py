@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from tests.answers.test_estimators import covers, noise
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
-from sulq.answers.estimators import Plain
+from sulq.answers.readings.estimators import Plain
 from sulq.answers.released import Released
 from sulq.release.joint_counts import joint_designs
 from sulq.release.tables.strategy import strategy
 from sulq.sql.joint import counts_of
 from sulq.sql.session import Sql
-from tests.answers.test_estimators import covers, noise
 from tests.counts import count
 
 BLOCK = 1_000  # draws at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sulq.answers.estimators import Plain, Spread
+from sulq.answers.readings.estimators import Plain, Spread
 from sulq.compile.plan import draw
 from sulq.language.domain import Bool, Category, Int, Real, Schema, Text
 from sulq.language.privacy import Epsilon, EpsilonDelta, Unit

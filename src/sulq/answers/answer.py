@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
-from sulq.answers.joint import Correlation
-from sulq.answers.noise_sums import UNKNOWN, Counted, unknown
+from sulq.answers.readings.estimators import Chosen, FirstAbove, Placed, Plain
+from sulq.answers.readings.joint import Correlation
+from sulq.answers.readings.noise_sums import UNKNOWN, Counted, unknown
+from sulq.answers.readings.sampling import AnyReading, Sampling, deviation_of, sampled, words
 from sulq.answers.released import Released
-from sulq.answers.sampling import AnyReading, Sampling, deviation_of, sampled, words
 from sulq.display import moments, tables
 from sulq.display.columns import Kind, ShownColumn, as_arrow, as_pandas, as_whole, table_html, table_text, text_rows
 from sulq.display.labels import interval, label

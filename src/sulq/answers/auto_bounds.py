@@ -18,9 +18,9 @@ from typing import Final, Literal, cast
 import numpy as np
 
 from sulq.answers.answer import Answers, Clips
-from sulq.answers.noise_sums import added
 from sulq.answers.oracle import ForecastingOracle, KeepingOracle, Oracle
 from sulq.answers.plan import Plan
+from sulq.answers.readings.noise_sums import added
 from sulq.answers.released import Released
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.language.domain import INT_LIMIT, Schema

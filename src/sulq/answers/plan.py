@@ -9,7 +9,7 @@ from fractions import Fraction
 from statistics import NormalDist
 from typing import Final
 
-from sulq.answers.noise_sums import SLACK
+from sulq.answers.readings.noise_sums import SLACK
 from sulq.answers.released import Noise
 from sulq.display import tables
 from sulq.display.numbers import figure

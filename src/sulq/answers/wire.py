@@ -26,12 +26,12 @@ import numpy.typing as npt
 
 from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
-from sulq.answers.estimators import Estimated, Reading
-from sulq.answers.joint import WeightedSum
 from sulq.answers.plan import Part, Plan, Whole
-from sulq.answers.quantiles import Bed
+from sulq.answers.readings.estimators import Estimated, Reading
+from sulq.answers.readings.joint import WeightedSum
+from sulq.answers.readings.quantiles import Bed
+from sulq.answers.readings.sampling import READINGS as SAMPLED
 from sulq.answers.released import Noise, Released
-from sulq.answers.sampling import READINGS as SAMPLED
 from sulq.answers.signed_receipt import SignedReceipt
 from sulq.kernel.wire import DEPTH, built, hints, refuse, strict
 from sulq.language.domain import COLUMNS, Schema

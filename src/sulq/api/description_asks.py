@@ -9,11 +9,11 @@ from typing import cast
 
 from sulq.answers.answer import Answer, Answers
 from sulq.answers.call import timed_asks
-from sulq.answers.joint import Correlation, pair_sums
 from sulq.answers.law_choice import LawName, foreseen_of, nearest
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
-from sulq.answers.sampling import AnyReading
+from sulq.answers.readings.joint import Correlation, pair_sums
+from sulq.answers.readings.sampling import AnyReading
 from sulq.api import questions
 from sulq.api.questions import Pay, Where
 from sulq.api.relations import of_table

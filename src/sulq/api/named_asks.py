@@ -16,11 +16,11 @@ from sulq.answers.auto_bounds import Bounds
 from sulq.answers.budget import BudgetReport, RunForecast
 from sulq.answers.call import timed_asks
 from sulq.answers.clocks import clock_of
-from sulq.answers.estimators import Plain, Reading
 from sulq.answers.law_choice import LawName, nearest
 from sulq.answers.oracle import Oracle, chosen
 from sulq.answers.plan import Plan
-from sulq.answers.sampling import AnyReading
+from sulq.answers.readings.estimators import Plain, Reading
+from sulq.answers.readings.sampling import AnyReading
 from sulq.api import prices, questions
 from sulq.api.bounds import bounded_ask
 from sulq.api.description_asks import DescriptionAsks

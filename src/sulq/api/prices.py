@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import cast
 
 from sulq.answers.answer import Answer
-from sulq.answers.estimators import Plain
 from sulq.answers.law_choice import cheapest, count_first, kinds
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan, Priced, affordable, price_of_mean, price_of_sums
-from sulq.answers.sized import Average
+from sulq.answers.readings.estimators import Plain
+from sulq.answers.readings.sized import Average
 from sulq.api import questions
 from sulq.api.questions import Filter, Keys, Pay
 from sulq.errors import QuestionError

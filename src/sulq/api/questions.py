@@ -10,12 +10,12 @@ from numbers import Integral
 from typing import Final
 
 from sulq.answers.auto_bounds import Bounds
-from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
-from sulq.answers.joint import SpreadMean, WeightedSum
 from sulq.answers.law_choice import LawName
 from sulq.answers.oracle import ColumnChoice
-from sulq.answers.sampling import RowSum, SampledSpread, SampledTotal, sum_reading
-from sulq.answers.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
+from sulq.answers.readings.estimators import CentredMean, Covariance, Mean, Plain, Spread
+from sulq.answers.readings.joint import SpreadMean, WeightedSum
+from sulq.answers.readings.sampling import RowSum, SampledSpread, SampledTotal, sum_reading
+from sulq.answers.readings.sized import SPREAD_SHARES, Average, SizedSpread, sized_spread
 from sulq.errors import QuestionError
 from sulq.language.domain import INT_LIMIT
 from sulq.language.facts import Facts

@@ -19,9 +19,9 @@ from sulq.answers.answer import Answer, Answers, Receipt
 from sulq.answers.budget import BudgetLeft
 from sulq.answers.call import debit
 from sulq.answers.clocks import clocks_of
-from sulq.answers.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.oracle import MAX_FORECAST_ASKS
 from sulq.answers.plan import Part, Plan
+from sulq.answers.readings.estimators import Chosen, FirstAbove, Placed, Plain
 from sulq.answers.released import Released, heavy_share, kept_rows
 from sulq.answers.reuse import name_of, strength
 from sulq.answers.wire import Writer
@@ -55,8 +55,7 @@ class HeavyShares:
             asked = _name_of_heavy(table, scope)
             known = (self._ledger.version, asked, self._ledger.times(asked))
             if known[2] and fresh and known not in self._bought:
-                lines = self._ledger.kept(asked)
-                best = max(lines, key=lambda line: (strength(line.event), -line.seq), default=None)
+                best = max(self._ledger.kept(asked), key=lambda line: (strength(line.event), -line.seq), default=None)
                 if best is not None:
                     (released,) = cast("tuple[Released, ...]", wire.decode(best.answer or ""))
                     self._bought[known] = heavy_share(table, released)

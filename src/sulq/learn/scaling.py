@@ -10,9 +10,9 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 
 from sulq.answers.auto_bounds import Bounds
-from sulq.answers.estimators import Spread
-from sulq.answers.joint import SpreadMean
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
+from sulq.answers.readings.estimators import Spread
+from sulq.answers.readings.joint import SpreadMean
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.domain import Bool, Category, Column, Real, Text

@@ -16,8 +16,8 @@ from typing import Final, Literal, Self
 import numpy as np
 
 from sulq.answers.call import timed
-from sulq.answers.noise_sums import covariance, covariance_errors
 from sulq.answers.oracle import GRAIN, ColumnChoice, Oracle, Progress, SpendPlan, affordable, queries
+from sulq.answers.readings.noise_sums import covariance, covariance_errors
 from sulq.display.progress import shows_progress
 from sulq.errors import BudgetExceeded, QuestionError
 from sulq.forms.parameters import checked, whole

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 
 from sulq.answers.answer import Answer, Answers, Receipt
-from sulq.answers.estimators import Estimated
 from sulq.answers.oracle import ColumnChoice
 from sulq.answers.plan import Part, Plan
+from sulq.answers.readings.estimators import Estimated
 from sulq.answers.released import SLIP, Noise, Released, ReportLaw
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts

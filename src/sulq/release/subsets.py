@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from sulq.answers.answer import Answers
-from sulq.answers.noise_sums import covariance, covariance_errors
 from sulq.answers.plan import Plan
+from sulq.answers.readings.noise_sums import covariance, covariance_errors
 from sulq.errors import QuestionError
 from sulq.language.attribute import Attribute
 from sulq.language.kinds import Floats

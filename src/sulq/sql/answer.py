@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from sulq.answers.answer import Answers, Clips, Receipt, beta_beside, column_at, extra, new_axes, paid
-from sulq.answers.sampling import Sampling
+from sulq.answers.readings.sampling import Sampling
 from sulq.display.columns import ShownColumn, as_arrow, as_pandas, as_whole, kind, table_html, table_text
 from sulq.display.labels import label
 from sulq.display.plots import PlotSeries, draw

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers.answer import Answers
-from sulq.answers.estimators import Spread
-from sulq.answers.joint import SpreadMean, WeightedSum
+from sulq.answers.readings.estimators import Spread
+from sulq.answers.readings.joint import SpreadMean, WeightedSum
+from sulq.answers.readings.sampling import RowSum
 from sulq.answers.released import Released
-from sulq.answers.sampling import RowSum
 from sulq.errors import QuestionError
 from sulq.language import rowfn
 from sulq.language.domain import Bool, Category, Column, Schema, Text

@@ -12,8 +12,8 @@ import numpy as np
 
 from sulq.answers.answer import Answers, Receipt, beta_beside, extra, paid
 from sulq.answers.plan import Plan
+from sulq.answers.readings.sampling import Sampling, words
 from sulq.answers.released import Released
-from sulq.answers.sampling import Sampling, words
 from sulq.display import labels
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss, Unit, probability

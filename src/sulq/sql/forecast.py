@@ -21,9 +21,9 @@ import numpy as np
 from sulq.answers.law_choice import BETA, Foreseen, LawName, foreseen_of, nearest
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Part, Plan
-from sulq.answers.rank_choice import rank_within, value_reach
+from sulq.answers.readings.rank_choice import rank_within, value_reach
+from sulq.answers.readings.sampling import AnyReading
 from sulq.answers.released import Released, kept_rows
-from sulq.answers.sampling import AnyReading
 from sulq.errors import QuestionError
 from sulq.kernel.scores import Rank
 from sulq.language.domain import Schema, Text

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.estimators import Plain
+from sulq.answers.readings.estimators import Plain
 from sulq.answers.released import Noise, Released
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts

@@ -10,13 +10,13 @@ from typing import cast
 import numpy as np
 
 from sulq.answers.answer import Answer, Answers
-from sulq.answers.estimators import Reading
 from sulq.answers.law_choice import BETA, LawName, nearest
 from sulq.answers.oracle import Oracle
 from sulq.answers.plan import Plan
-from sulq.answers.quantiles import Quantile, Quantiles
-from sulq.answers.rank_choice import RankReading, SeveralQuantiles
-from sulq.answers.rank_choice import notes as chosen_notes
+from sulq.answers.readings.estimators import Reading
+from sulq.answers.readings.quantiles import Quantile, Quantiles
+from sulq.answers.readings.rank_choice import RankReading, SeveralQuantiles
+from sulq.answers.readings.rank_choice import notes as chosen_notes
 from sulq.errors import QuestionError
 from sulq.language.domain import Schema
 from sulq.language.facts import Facts

@@ -14,19 +14,11 @@ from typing import Final, cast
 
 from sulq.answers import wire
 from sulq.answers.answer import Answers
-from sulq.answers.auto_bounds import (
-    Bounds,
-    check_bounds,
-    check_most,
-    divided_spend,
-    question_of,
-    search,
-    total_spent,
-)
-from sulq.answers.estimators import Plain
+from sulq.answers.auto_bounds import Bounds, check_bounds, check_most, divided_spend, question_of, search, total_spent
 from sulq.answers.law_choice import BETA, LawName, cheapest, count_first, kinds, nearest
 from sulq.answers.oracle import ForecastingOracle, Oracle
 from sulq.answers.plan import Plan, affordable
+from sulq.answers.readings.estimators import Plain
 from sulq.answers.reuse import nothing
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw
-from sulq.learn.evaluation.readings import AreaUnderCurve, Determination, Part, PartOfCounts
+from sulq.learn.evaluation.readings import AreaUnderCurve, ExplainedShare, Part, PartOfCounts
 from tests.counts import count
 from tests.stub import noise
 
@@ -50,7 +50,7 @@ def test_r2_lies_in_its_interval(law: object, rest: int, y: tuple[float, float])
     exact = np.rint(np.array([rest, *terms]) * unit)
     spread = (exact[1] * exact[3] - exact[2] ** 2 / 4) / exact[1:].sum()
     runs = count("intervals of R^2", short=2000, long=200_000)
-    reading = Determination(float(np.sqrt(unit)))
+    reading = ExplainedShare(float(np.sqrt(unit)))
     laws = [(type(law)(law.scale * 30), 1), (type(law)(law.scale * 30), 3)]
     told = released(np.tile(exact, (runs, 1)), laws, rng)
     truth = 1 - exact[0] / spread
@@ -64,7 +64,7 @@ def test_r2_of_hardly_any_rows_claims_nothing() -> None:
     told = Released(
         np.array([[3, 1, 2, 1], [0, 0, 0, 0], [-5, -2, 0, -1]]), tuple(Noise(LAWS[0], Fraction(1), w) for w in (1, 3))
     )
-    reading = Determination(1.0)
+    reading = ExplainedShare(1.0)
     low, high = reading.interval(told, 0.05)
     assert (low == -np.inf).all()
     assert (high == 1).all()

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.answers.estimators import Plain
+from sulq.answers.readings.estimators import Plain
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.sql.released.columns import AnswerSlice, StatColumn, coarser

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sulq.answers.plan import Plan
-from sulq.answers.quantiles import Picked, Quantile
-from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst
+from sulq.answers.readings.quantiles import Picked, Quantile
+from sulq.answers.readings.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst
 from sulq.compile.plan import draw
 from sulq.language.privacy import Epsilon, EpsilonDelta, Loss, Rho
 from sulq.language.question import WHOLE, Choose, Question, Sums

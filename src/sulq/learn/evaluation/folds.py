@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from sulq.answers.answer import Answer
 from sulq.answers.auto_bounds import total_spent
-from sulq.answers.estimators import Reading
-from sulq.answers.noise_sums import added
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
+from sulq.answers.readings.estimators import Reading
+from sulq.answers.readings.noise_sums import added
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
 from sulq.forms.parameters import between, whole

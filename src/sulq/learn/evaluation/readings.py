@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.noise_sums import added, least_total
-from sulq.answers.regions import (
+from sulq.answers.readings.noise_sums import added, least_total
+from sulq.answers.readings.regions import (
     APART,
     NUISANCE,
     RATIO_ROUNDS,
@@ -34,7 +34,7 @@ FAR: Final = 1e12  # a share of unexplained variance past which nothing is claim
 
 
 @dataclass(frozen=True, slots=True)
-class Determination:
+class ExplainedShare:
     """R^2 from the sum Q of squared residuals and the Bernstein sums p, q, r of degree 2 of y: 1 - Q/(p r - q^2/4) n.
 
     Accuracy: with m the mean of y, within its bounds, and s = 1 - R^2, the truth has

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from sulq.answers.answer import Answer, Value, extra, paid
-from sulq.answers.estimators import Reading
+from sulq.answers.readings.estimators import Reading
 from sulq.display import labels
 from sulq.display.tables import as_html
 from sulq.errors import QuestionError

@@ -10,9 +10,9 @@ from typing import Final, Protocol
 import numpy as np
 
 from sulq.answers.auto_bounds import Clip
-from sulq.answers.estimators import Mean
-from sulq.answers.joint import WeightedSum
 from sulq.answers.oracle import ColumnChoice, Oracle
+from sulq.answers.readings.estimators import Mean
+from sulq.answers.readings.joint import WeightedSum
 from sulq.errors import QuestionError
 from sulq.language.domain import Category, Column, Int, Real, Text
 from sulq.language.question import Sums
@@ -21,7 +21,7 @@ from sulq.language.rowfn.base import as_number
 from sulq.learn.clipped import ClippedOracle
 from sulq.learn.derived import beside
 from sulq.learn.evaluation.prediction import ClassPrediction, ClusterPrediction, NumberPrediction, Prediction
-from sulq.learn.evaluation.readings import Determination, Part
+from sulq.learn.evaluation.readings import ExplainedShare, Part
 from sulq.learn.features import Array, Labels
 
 RESIDUAL_SHARES: Final = (Fraction(7, 10), Fraction(3, 10))  # squared residuals, and the moments of y
@@ -42,7 +42,7 @@ class Model(Protocol):
         ...
 
 
-ScoreReading = Mean | Determination | WeightedSum | Part
+ScoreReading = Mean | ExplainedShare | WeightedSum | Part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +130,7 @@ class JudgedRows:
         if isinstance(self.prediction, ClassPrediction):
             return Mean(Fraction(0), Fraction(1)), "accuracy"
         if isinstance(self.prediction, NumberPrediction):
-            return Determination(self.width), "r2"
+            return ExplainedShare(self.width), "r2"
         return (
             (WeightedSum((Fraction(-1),)), "score")
             if isinstance(self.prediction, ClusterPrediction)

@@ -13,8 +13,8 @@ from typing import Final, cast
 import numpy as np
 
 from sulq.answers.answer import Answer
-from sulq.answers.estimators import Mean, Plain, Reading
 from sulq.answers.oracle import SpendPlan
+from sulq.answers.readings.estimators import Mean, Plain, Reading
 from sulq.errors import QuestionError
 from sulq.language.privacy import Loss
 from sulq.language.question import Sums, Together

@@ -15,9 +15,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from sulq.answers.noise_sums import added, beta_of
+from sulq.answers.readings.noise_sums import added, beta_of
+from sulq.answers.readings.sampling import sampled_sum
 from sulq.answers.released import Released
-from sulq.answers.sampling import sampled_sum
 from sulq.display.moments import first, last
 from sulq.errors import QuestionError
 from sulq.sql.parse.syntax import Aggregate, Node

@@ -25,13 +25,13 @@ from typing import Final, TypeVar, cast
 import numpy as np
 
 from sulq.answers import wire
-from sulq.answers.estimators import Plain, Reading
-from sulq.answers.joint import JointReading
-from sulq.answers.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
 from sulq.answers.plan import Plan
-from sulq.answers.regression import LineReading
+from sulq.answers.readings.estimators import Plain, Reading
+from sulq.answers.readings.joint import JointReading
+from sulq.answers.readings.noise_sums import SMOOTH, AddedLaw, Counted, added, unknown
+from sulq.answers.readings.regression import LineReading
+from sulq.answers.readings.sampling import RowSum, Sampling, of_people, sampled
 from sulq.answers.released import Noise, Released
-from sulq.answers.sampling import RowSum, Sampling, of_people, sampled
 from sulq.errors import QuestionError
 from sulq.kernel.scores import Rank
 from sulq.language import rowfn

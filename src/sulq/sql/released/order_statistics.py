@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
-from sulq.answers.rank_choice import (
+from sulq.answers.readings.quantiles import MOST_BINS, Bed, Picked, Quantile, bed, branching, nodes
+from sulq.answers.readings.rank_choice import (
     COUNT_SHARE,
     ChosenExtreme,
     ChosenQuantile,

@@ -15,11 +15,11 @@ from fractions import Fraction
 from typing import Final
 
 from sulq.answers import wire
-from sulq.answers.estimators import CentredMean, Mean, Spread
-from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
-from sulq.answers.regression import Determination, Intercept, PairMean, PairProduct, Slope, X, Y
-from sulq.answers.sampling import RowSum, sum_reading
-from sulq.answers.sized import SPREAD_SHARES, Average, sized_spread
+from sulq.answers.readings.estimators import CentredMean, Mean, Spread
+from sulq.answers.readings.joint import Correlation, PairCovariance, PublicNumber, SpreadMean, WeightedSum
+from sulq.answers.readings.regression import Determination, Intercept, PairMean, PairProduct, Slope, X, Y
+from sulq.answers.readings.sampling import RowSum, sum_reading
+from sulq.answers.readings.sized import SPREAD_SHARES, Average, sized_spread
 from sulq.errors import QuestionError
 from sulq.language import rowfn
 from sulq.language.domain import Schema

@@ -16,12 +16,12 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.estimators import Plain
-from sulq.answers.joint import WeightedSum
-from sulq.answers.noise_sums import AddedLaw
-from sulq.answers.regions import ratios
+from sulq.answers.readings.estimators import Plain
+from sulq.answers.readings.joint import WeightedSum
+from sulq.answers.readings.noise_sums import AddedLaw
+from sulq.answers.readings.regions import ratios
+from sulq.answers.readings.sampling import ROUNDS
 from sulq.answers.released import Noise, Released
-from sulq.answers.sampling import ROUNDS
 from sulq.language.kinds import Floats, Truths
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw
 from sulq.sql.released.cells import Applied, GroupCells, NoisyValue, Unknown, applied, groups_of, may_be_zero

@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.noise_sums import UNKNOWN
-from sulq.answers.rank_choice import notes as chosen_notes
+from sulq.answers.readings.noise_sums import UNKNOWN
+from sulq.answers.readings.rank_choice import notes as chosen_notes
+from sulq.answers.readings.sampling import Sampling, words
 from sulq.answers.released import Released
-from sulq.answers.sampling import Sampling, words
 from sulq.errors import QuestionError
 from sulq.language.facts import Facts
 from sulq.language.privacy import Loss, Unit

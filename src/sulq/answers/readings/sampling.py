@@ -18,15 +18,15 @@ from typing import Any, Final, Literal, NoReturn, get_args
 
 import numpy as np
 
-from sulq.answers.estimators import CentredMean, Covariance, Estimated, Mean, Plain, Reading, Spread
-from sulq.answers.joint import Correlation, PairCovariance, SpreadMean, WeightedSum
-from sulq.answers.noise_sums import least_total
-from sulq.answers.quantiles import Picked, Quantile, Quantiles
-from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
-from sulq.answers.regions import squared
-from sulq.answers.regression import Determination, Intercept, PairMean, PairProduct, Slope
+from sulq.answers.readings.estimators import CentredMean, Covariance, Estimated, Mean, Plain, Reading, Spread
+from sulq.answers.readings.joint import Correlation, PairCovariance, SpreadMean, WeightedSum
+from sulq.answers.readings.noise_sums import least_total
+from sulq.answers.readings.quantiles import Picked, Quantile, Quantiles
+from sulq.answers.readings.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
+from sulq.answers.readings.regions import squared
+from sulq.answers.readings.regression import Determination, Intercept, PairMean, PairProduct, Slope
+from sulq.answers.readings.sized import Average, SizedSpread
 from sulq.answers.released import Released, ReportLaw
-from sulq.answers.sized import Average, SizedSpread
 from sulq.errors import QuestionError
 from sulq.language.kinds import Floats
 from sulq.language.privacy import Unit

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.noise_sums import AddedLaw, least_total, reach
+from sulq.answers.readings.noise_sums import AddedLaw, least_total, reach
 from sulq.answers.released import Released
 from sulq.language.domain import TERM_BITS, grid_for
 from sulq.language.kinds import Floats, Integers, Truths

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from sulq.answers.estimators import BoundedMean, Covariance
-from sulq.answers.noise_sums import OfCountedRows, added, least_total
-from sulq.answers.regions import bernstein_mean, combined_reach, correlations, covariances
+from sulq.answers.readings.estimators import BoundedMean, Covariance
+from sulq.answers.readings.noise_sums import OfCountedRows, added, least_total
+from sulq.answers.readings.regions import bernstein_mean, combined_reach, correlations, covariances
 from sulq.answers.released import Noise, Released
 from sulq.language.kinds import Floats
 

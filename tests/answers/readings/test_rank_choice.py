@@ -8,10 +8,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.answers.test_estimators import covers
 
 from benchmarks.epsilon.quantiles import pmf
-from sulq.answers.quantiles import Bed
-from sulq.answers.rank_choice import (
+from sulq.answers.readings.quantiles import Bed
+from sulq.answers.readings.rank_choice import (
     WHOLE_RANGE,
     ChosenExtreme,
     ChosenQuantile,
@@ -27,7 +28,6 @@ from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.kernel.scores import scores
 from sulq.language.law import ExponentialLaw, FlipLaw, LaplaceLaw, Law
-from tests.answers.test_estimators import covers
 from tests.counts import count
 
 ONE = Fraction(1)

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from sulq.answers import wire
-from sulq.answers.estimators import SLACK, CentredMean, Covariance, Mean, Plain, Reading, Spread, _two_laplace
+from sulq.answers.readings.estimators import SLACK, CentredMean, Covariance, Mean, Plain, Reading, Spread, _two_laplace
+from sulq.answers.readings.sized import Average, SizedSpread
 from sulq.answers.released import Noise, Released
-from sulq.answers.sized import Average, SizedSpread
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
 from tests.counts import count
 from tests.stub import noise

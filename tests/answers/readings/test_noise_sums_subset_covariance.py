@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sulq.answers.noise_sums import covariance, covariance_errors
+from sulq.answers.readings.noise_sums import covariance, covariance_errors
 
 
 def test_it_is_the_covariance_whatever_is_added_to_a_column() -> None:

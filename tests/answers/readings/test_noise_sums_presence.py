@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from sulq.answers.estimators import CentredMean, Covariance, Mean, Plain, Spread
-from sulq.answers.joint import Correlation, PairCovariance, PublicNumber, SpreadMean
-from sulq.answers.noise_sums import LEVEL, Counted, added, beta_of, unknown
-from sulq.answers.quantiles import Bed, Picked, Quantile, Quantiles
-from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst
+from sulq.answers.readings.estimators import CentredMean, Covariance, Mean, Plain, Spread
+from sulq.answers.readings.joint import Correlation, PairCovariance, PublicNumber, SpreadMean
+from sulq.answers.readings.noise_sums import LEVEL, Counted, added, beta_of, unknown
+from sulq.answers.readings.quantiles import Bed, Picked, Quantile, Quantiles
+from sulq.answers.readings.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from tests.counts import count

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.noise_sums import SLACK, AddedLaw
+from sulq.answers.readings.noise_sums import SLACK, AddedLaw
 from sulq.answers.released import Noise
 from sulq.language.kinds import Floats, Truths
 from sulq.language.law import GaussianLaw, LaplaceLaw, Law

@@ -11,8 +11,8 @@ import pytest
 
 import sulq
 from sulq import Epsilon, Queries, Rho, SubLinear, Unit
+from sulq.answers.readings.sized import SPREAD_SHARES, SizedSpread
 from sulq.answers.released import Noise, Released
-from sulq.answers.sized import SPREAD_SHARES, SizedSpread
 from sulq.language.law import LaplaceLaw
 
 N, B = 1000, 10.0

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sulq.answers.joint import Correlation
-from sulq.answers.noise_sums import OfCountedRows
-from sulq.answers.regions import (
+from sulq.answers.readings.joint import Correlation
+from sulq.answers.readings.noise_sums import OfCountedRows
+from sulq.answers.readings.regions import (
     CURVED,
     NUISANCE,
     Range,

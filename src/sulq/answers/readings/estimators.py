@@ -18,12 +18,12 @@ from typing import cast
 
 import numpy as np
 
-from sulq.answers.noise_sums import SLACK, OfCountedRows, least_total
-from sulq.answers.quantiles import Picked, Quantile, Quantiles
-from sulq.answers.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
-from sulq.answers.regions import bernstein_spread, covariances, variances
+from sulq.answers.readings.noise_sums import SLACK, OfCountedRows, least_total
+from sulq.answers.readings.quantiles import Picked, Quantile, Quantiles
+from sulq.answers.readings.rank_choice import ChosenExtreme, ChosenQuantile, CountedFirst, SeveralQuantiles
+from sulq.answers.readings.regions import bernstein_spread, covariances, variances
+from sulq.answers.readings.sized import Average, SizedSpread
 from sulq.answers.released import Noise, Released
-from sulq.answers.sized import Average, SizedSpread
 from sulq.language.kinds import Floats, Truths
 from sulq.language.law import AboveLaw, ExponentialLaw, FlipLaw, GaussianLaw, LaplaceLaw, MetricLaw
 from sulq.language.space import Box, Points, values

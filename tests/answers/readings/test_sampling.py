@@ -10,12 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sulq.answers.estimators import Estimated, Plain
-from sulq.answers.joint import Correlation
-from sulq.answers.quantiles import Quantile, bed, branching, nodes
-from sulq.answers.rank_choice import ChosenExtreme
+from sulq.answers.readings.estimators import Estimated, Plain
+from sulq.answers.readings.joint import Correlation
+from sulq.answers.readings.quantiles import Quantile, bed, branching, nodes
+from sulq.answers.readings.rank_choice import ChosenExtreme
+from sulq.answers.readings.sampling import RowSum, SampledTotal, sampled, words
 from sulq.answers.released import Noise, Released, ReportLaw
-from sulq.answers.sampling import RowSum, SampledTotal, sampled, words
 from sulq.api import questions
 from sulq.errors import QuestionError
 from sulq.language.domain import Real, Schema

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sulq.answers.noise_sums import least_total
-from sulq.answers.quantiles import Bed, Picked, Quantile
+from sulq.answers.readings.noise_sums import least_total
+from sulq.answers.readings.quantiles import Bed, Picked, Quantile
 from sulq.answers.released import Noise, Released
 from sulq.kernel.scores import LARGEST_SHIFT, Rank
 from sulq.language.kinds import Floats, Integers

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from sulq.answers.regions import variances
+from sulq.answers.readings.regions import variances
 from sulq.answers.released import Noise, Released
 from sulq.language.domain import Schema
 from sulq.language.kinds import Floats

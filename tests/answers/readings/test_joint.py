@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.answers.test_estimators import covers, misses, runs
 
-from sulq.answers.joint import (
+from sulq.answers.readings.joint import (
     Correlation,
     PairCovariance,
     PublicNumber,
@@ -15,10 +16,9 @@ from sulq.answers.joint import (
     WeightedSum,
     radius,
 )
-from sulq.answers.regions import laplace_reach
+from sulq.answers.readings.regions import laplace_reach
 from sulq.answers.released import Noise, Released
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
-from tests.answers.test_estimators import covers, misses, runs
 from tests.counts import count
 
 RUNS = count("coverage of readings made of several sums", short=20_000, long=200_000)

@@ -7,16 +7,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-
-from sulq.answers import regions
-from sulq.answers.estimators import Covariance, Spread
-from sulq.answers.joint import Correlation, PairCovariance
-from sulq.answers.noise_sums import AddedLaw
-from sulq.answers.regions import combined_reach, laplace_reach, ratios
-from sulq.answers.released import Noise, Released
-from sulq.answers.sized import SizedSpread
-from sulq.language.law import GaussianLaw, LaplaceLaw, Law
 from tests.answers.test_estimators import covers, misses, runs
+
+from sulq.answers.readings import regions
+from sulq.answers.readings.estimators import Covariance, Spread
+from sulq.answers.readings.joint import Correlation, PairCovariance
+from sulq.answers.readings.noise_sums import AddedLaw
+from sulq.answers.readings.regions import combined_reach, laplace_reach, ratios
+from sulq.answers.readings.sized import SizedSpread
+from sulq.answers.released import Noise, Released
+from sulq.language.law import GaussianLaw, LaplaceLaw, Law
 from tests.counts import count
 
 RUNS = count("coverage of joint regions", short=200, long=20_000)
