@@ -22,6 +22,7 @@ import sulq
 from sulq import Epsilon, col
 from sulq.api import database
 from sulq.api.database import Database
+from sulq.api.named_asks import NamedAsks
 from sulq.errors import AccessDenied, CuratorError, QuestionError, SulqError
 from sulq.forms.signature import signed
 from sulq.learn import KMeans
@@ -130,6 +131,35 @@ def test_a_timeout_is_a_number_of_seconds(db: Database, value: object) -> None:
         with pytest.raises(QuestionError, match="timeout is a number of seconds"):
             ask()
     assert db.spent == Epsilon.total(Fraction(0))
+
+
+def test_every_ask_that_takes_a_timeout_ends_after_it(db: Database) -> None:
+    """Whatever else wraps it; so do those of a table, and nothing is spent."""
+    found = 0
+    for name, method in inspect.getmembers(NamedAsks, inspect.isfunction):
+        parameters = inspect.signature(method).parameters
+        if name.startswith("_") or "timeout" not in parameters:
+            continue
+        needed = [one for one in list(parameters.values())[1:] if one.default is one.empty]
+        given = ["age" for one in needed if one.kind is not one.KEYWORD_ONLY]
+        for asks in (db, db.table("data")):
+            with pytest.raises(QuestionError, match="timeout is a number of seconds"):
+                getattr(asks, name)(*given, spend=Epsilon(1), timeout=-1)
+        found += 1
+    assert found >= 20
+    assert db.spent == Epsilon.total(Fraction(0))
+
+
+def test_a_program_that_asks_and_ends_does_not_abort() -> None:
+    """Though nobody closed the database, and its copy is still being made: the program waits for that (T67)."""
+    script = (
+        "import pyarrow as pa, sulq\n"
+        "t = pa.table({'x': list(range(5000))})\n"
+        "db = sulq.connect(t, columns={'x': (0, 5000)}, budget=sulq.Epsilon(1))\n"
+        "print(db.count(spend=sulq.Epsilon(1)).value > 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "True", "")
 
 
 def test_a_timeout_that_is_not_reached_changes_nothing(db: Database) -> None:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from tests.answers.test_estimators import covers, noise
 
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit
@@ -17,6 +16,7 @@ from sulq.release.joint_counts import joint_designs
 from sulq.release.tables.strategy import strategy
 from sulq.sql.joint import counts_of
 from sulq.sql.session import Sql
+from tests.answers.readings.test_estimators import covers, noise
 from tests.counts import count
 
 BLOCK = 1_000  # draws at once

@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from tests.answers.test_sampling import held
 
 import sulq
 from sulq import Epsilon, EpsilonDelta
@@ -17,6 +16,7 @@ from sulq.errors import QuestionError
 from sulq.language.law import LaplaceLaw
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.released.ratios import JointRatio
+from tests.answers.readings.test_sampling import held
 from tests.counts import count
 from tests.stub import noise
 

@@ -242,7 +242,7 @@ def timed(method: Callable[P, T]) -> Callable[P, T]:
 def timed_asks(asks: type[T]) -> type[T]:
     """Let every method of a class that takes a `timeout` end after it (`timed`)."""
     for name, method in list(vars(asks).items()):
-        if inspect.isfunction(method) and "timeout" in (method.__kwdefaults__ or {}):
+        if inspect.isfunction(method) and "timeout" in inspect.signature(method).parameters:
             setattr(asks, name, timed(method))
     return asks
 

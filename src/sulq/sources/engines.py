@@ -235,7 +235,8 @@ class Preparation:
             self._wanted = self._wanted or wanted
             if self.part is None:
                 self._part = 0.0
-                thread = threading.Thread(target=self._work, name="sulq-preparing")
+                # Begun from a thread that may end with the program, it is none such itself.
+                thread = threading.Thread(target=self._work, name="sulq-preparing", daemon=False)
                 thread.start()
                 self._thread = thread  # whoever waits joins it, which has begun
 

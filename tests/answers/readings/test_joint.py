@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.answers.test_estimators import covers, misses, runs
 
 from sulq.answers.readings.joint import (
     Correlation,
@@ -19,6 +18,7 @@ from sulq.answers.readings.joint import (
 from sulq.answers.readings.regions import laplace_reach
 from sulq.answers.released import Noise, Released
 from sulq.language.law import BinomialLaw, GaussianLaw, LaplaceLaw, Law
+from tests.answers.readings.test_estimators import covers, misses, runs
 from tests.counts import count
 
 RUNS = count("coverage of readings made of several sums", short=20_000, long=200_000)

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.answers.test_estimators import covers
 
 from sulq.answers.readings.noise_sums import FINE, AddedLaw, added, reach
 from sulq.language.law import BinomialLaw, FlipLaw, GaussianLaw, LaplaceLaw, Law
+from tests.answers.readings.test_estimators import covers
 from tests.counts import count
 from tests.stub import noise
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.answers.test_estimators import covers
 
 from sulq.answers import wire
 from sulq.answers.readings.noise_sums import added
 from sulq.answers.readings.quantiles import Bed, Picked, Quantile, Quantiles, bed, branching, consistent, nodes
 from sulq.answers.released import Noise, Released
 from sulq.language.law import FlipLaw, GaussianLaw, LaplaceLaw, Law
+from tests.answers.readings.test_estimators import covers
 from tests.counts import count
 from tests.stub import noise
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.answers.test_estimators import covers
 
 from benchmarks.epsilon.quantiles import pmf
 from sulq.answers.readings.quantiles import Bed
@@ -28,6 +27,7 @@ from sulq.kernel.mechanisms import release
 from sulq.kernel.private import Private
 from sulq.kernel.scores import scores
 from sulq.language.law import ExponentialLaw, FlipLaw, LaplaceLaw, Law
+from tests.answers.readings.test_estimators import covers
 from tests.counts import count
 
 ONE = Fraction(1)

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.answers.test_estimators import covers, misses, runs
 
 from sulq.answers.readings import regions
 from sulq.answers.readings.estimators import Covariance, Spread
@@ -17,6 +16,7 @@ from sulq.answers.readings.regions import combined_reach, laplace_reach, ratios
 from sulq.answers.readings.sized import SizedSpread
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw, Law
+from tests.answers.readings.test_estimators import covers, misses, runs
 from tests.counts import count
 
 RUNS = count("coverage of joint regions", short=200, long=20_000)

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.answers.test_estimators import covers, misses, runs
-from tests.answers.test_sampling import ROWS, held
-from tests.answers.test_sampling import misses as missed_by
 
 from sulq.answers.readings.regression import Determination, Intercept, PairMean, PairProduct, Slope, X, Y
 from sulq.answers.readings.sampling import sampled
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw, Law
+from tests.answers.readings.test_estimators import covers, misses, runs
+from tests.answers.readings.test_sampling import ROWS, held
+from tests.answers.readings.test_sampling import misses as missed_by
 from tests.counts import count
 from tests.stub import noise
 

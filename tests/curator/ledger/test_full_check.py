@@ -223,6 +223,46 @@ def test_who_comes_while_the_ledger_is_read_shares_the_next_reading(place: Place
         assert len(read) == 5
 
 
+def test_who_waits_reads_in_the_own_thread_T67(place: Place) -> None:
+    """No thread ends as the call does: a fork then would copy a lock of OpenSSL's. Control: a server's caller has one.
+
+    Interrupted, in its reading or while it waits for another's, the caller hears it, and the next reading is whole.
+    """
+    readers: list[threading.Thread] = []
+
+    def noting(where: Path | Address, passed: tuple[int, str] | None, at: int) -> full_check.LedgerReading:
+        readers.append(threading.current_thread())
+        return full_check.read_ledger(where, passed, at)
+
+    def interrupted(*_: object) -> full_check.LedgerReading:
+        raise KeyboardInterrupt
+
+    class Stopped:
+        """A lock at which the wait is interrupted."""
+
+        def __enter__(self) -> None:
+            raise KeyboardInterrupt
+
+        def __exit__(self, *_: object) -> None: ...
+
+    with begin(place) as ledger:
+        lived(ledger, 1)
+        ledger.verify(read=noting)
+        ledger.verify(read=noting, patience=30)
+        assert readers[0] is threading.current_thread()
+        assert readers[1] is not readers[0]
+        verification = ledger._verification
+        with pytest.raises(KeyboardInterrupt):
+            ledger.verify(read=interrupted)
+        real, verification._one = verification._one, Stopped()
+        with pytest.raises(KeyboardInterrupt):
+            ledger.verify(read=noting)
+        verification._one = real
+        assert not verification._next
+        assert verification._waiting == 0
+        assert ledger.verify(read=noting).debits == 1
+
+
 def test_a_server_rests_between_readings_as_long_as_the_last_one_took(place: Place) -> None:
     """So an auditor in a loop leaves asks half of the time. Control: a caller without patience waits for no rest."""
     took, spans = 0.3, []

@@ -10,7 +10,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from tests.answers.test_estimators import covers
 
 import sulq
 from sulq import EpsilonDelta
@@ -22,6 +21,7 @@ from sulq.sql.released.cells import interval
 from sulq.sql.released.columns import difference, rest
 from sulq.sql.released.render import PreparedQuery, prepare
 from sulq.testing import exact
+from tests.answers.readings.test_estimators import covers
 from tests.counts import count
 from tests.sql.programs import noisy
 

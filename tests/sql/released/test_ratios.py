@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.answers.test_estimators import covers, runs
 
 import sulq
 from sulq import Epsilon, Rho
 from sulq.answers.readings.regions import ratios
 from sulq.sql.released.cells import Applied, statistics
 from sulq.sql.released.ratios import Ratio
+from tests.answers.readings.test_estimators import covers, runs
 from tests.counts import count
 
 RUNS = count("coverage of ratios in SQL", short=4000, long=100_000)

@@ -10,7 +10,6 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from tests.answers.test_estimators import covers
 
 import sulq
 from sulq.errors import QuestionError
@@ -32,6 +31,7 @@ from sulq.sql.released.program import (
 )
 from sulq.sql.released.render import SEVERAL, prepare, sources_of
 from sulq.testing import exact
+from tests.answers.readings.test_estimators import covers
 from tests.counts import count
 from tests.data import need
 from tests.sql.programs import aggregate, apply, const, database, noisy, people, table, truth

@@ -141,22 +141,47 @@ class Verification:
             if patience is not None and self._waiting >= MAX_WAITING_READERS:
                 raise _not_read("Too many wait for the ledger to be read.")
             found = self._next.get(whole)
+            first = found is None
             if found is None:
                 found = self._next[whole] = Future()
-                threading.Thread(
-                    target=self._run,
-                    args=(found, present, read),
-                    kwargs={"whole": whole, "rest": patience is not None},
-                    daemon=True,
-                ).start()
             self._waiting += 1
         try:
+            if first:
+                self._start(found, present, read, whole=whole, patience=patience)
             return found.result(patience)
         except TimeoutError:
             raise _not_read("The ledger is still being read.") from None
         finally:
             with self._mutex:
                 self._waiting -= 1
+
+    def _start(
+        self,
+        found: Future[Report],
+        present: Callable[[], tuple[LedgerMoment, Report]],
+        read: Read,
+        *,
+        whole: bool,
+        patience: float | None,
+    ) -> None:
+        """Read here, or in a thread of its own for who may stop waiting.
+
+        A thread that ends gives back what OpenSSL keeps of it, under a lock that a fork at that moment copies: so
+        where nobody needs one there is none (T67). A server's process does not fork.
+        """
+        if patience is not None:
+            about = {"whole": whole, "rest": True}
+            threading.Thread(target=self._run, args=(found, present, read), kwargs=about, daemon=True).start()
+            return
+        try:
+            self._run(found, present, read, whole=whole, rest=False)
+        except BaseException:  # Ctrl-C, also while it waited for its turn
+            with self._mutex:
+                if self._next.get(whole) is found:
+                    del self._next[whole]
+            if not found.done():
+                found.set_exception(_not_read("The reading of the ledger was interrupted."))
+            raise
 
     def _run(
         self,
@@ -180,7 +205,7 @@ class Verification:
                     raise damaged("the file", "differs from what this process enforces")
                 self._passed = reading.passed
                 found.set_result(said)
-            except BaseException as error:  # noqa: BLE001 - whoever waits raises it
+            except Exception as error:  # noqa: BLE001 - whoever waits raises it
                 if isinstance(error, SetupError) and error.code in ("ledger-damaged", "ledger-format"):
                     self._failed(error)
                 found.set_exception(error)
