@@ -27,7 +27,7 @@ def test_facts_print_unit_budget_and_declarations_T93():
         "replace_one",
         "epsilon 2",
         "spent epsilon 0",
-        "age: Int",
+        "Int(0, 120)",
         "declared size 1000",
     ):
         assert word in text
