@@ -39,6 +39,13 @@ def test_a_walk_runs_and_shows_what_its_notebook_shows(name: str, tmp_path: Path
     assert "stderr" not in {kind for shown in kinds(made) for kind in shown}
 
 
+def test_the_four_walks_are_there() -> None:
+    """An owner's, an analyst's, a data scientist's and a platform engineer's, each with its notebook."""
+    walks = {"owner", "analyst", "data_scientist", "platform_engineer"}
+    assert walks <= set(notebooks.names())
+    assert {path.stem for path in notebooks.FOLDER.glob("*.ipynb")} == set(notebooks.names())
+
+
 def test_a_notebook_names_no_machine() -> None:
     """No path of the folder or of the project that it ran in."""
     for name in notebooks.names():
