@@ -455,6 +455,7 @@ def test_ledgers_have_a_folder_of_their_own_where_the_owner_says_so(tmp_path: Pa
         assert running.ask("owner", "look", {})["files"], "the names of what may be registered are seen"
         os.kill(running.supervisor.pids()["clerk"], signal.SIGKILL)
         running.ready("ward")
+        running.ready("survey")
         assert wire.from_json(running.ask("owner", "budget", dataset="ward")["spent"]) == sulq.Epsilon(1)
         assert running.ask("owner", "health")["files"] == ("own" if launcher.landlock() else "shared")
 
