@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import binom, poisson
 
 from sulq.answers.readings.estimators import Estimated, Plain
 from sulq.answers.readings.joint import Correlation
@@ -27,7 +28,7 @@ from sulq.language.rowfn import Col, Lit
 from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.sql.rows.values import TrialRows
-from tests.counts import count
+from tests.counts import count, generator
 from tests.stub import Stub, noise
 
 RUNS = count("coverage of intervals that count sampling", short=600, long=20_000)
@@ -133,6 +134,53 @@ def test_intervals_cover_the_population(ask: str, name: str) -> None:
         assert held(missed, RUNS, 0.94, 0.965), (epsilon, 1 - missed / RUNS)
     alone = misses(*reading.interval(released, 0.05), truth)  # at epsilon 4
     assert not held(alone, RUNS, 0.94, 1.0), 1 - alone / RUNS
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("scale", [0.25, 1.0])
+def test_small_counts_cover_their_population(scale: float, rows: int) -> None:
+    """By the exact law of a Poisson count and its noise, 94% at the least; the noise's own interval is found out.
+
+    `rows`: of each person, all alike.
+    """
+    law = LaplaceLaw(Fraction(scale))
+    people, away = np.arange(60), np.arange(-60, 61)
+    decay = math.exp(-1 / scale)
+    of_noise = (1 - decay) / (1 + decay) * decay ** np.abs(away)
+    values = np.add.outer(rows * people, away)
+    released = Released(values.reshape(-1, 1), (Noise(law, Fraction(1), 1),))
+    low, high = (end.reshape(values.shape) for end in sampled(RowSum(), released, 0.05, factor=math.sqrt(rows)))
+    alone = tuple(end.reshape(values.shape) for end in RowSum().interval(released, 0.05))
+    for rate in (0.01, 0.1, *np.arange(0.3, 10.01, 0.05)):
+        chance = np.multiply.outer(poisson.pmf(people, rate), of_noise)
+        assert chance[(low <= rows * rate) & (high >= rows * rate)].sum() >= 0.94, rate
+    assert chance[(alone[0] <= rows * rate) & (alone[1] >= rows * rate)].sum() < 0.8
+
+
+@pytest.mark.parametrize("values", [(1, 1), (0, 4), (1, 5)], ids=str)
+def test_sums_of_few_rows_cover_their_population(values: tuple[int, int]) -> None:
+    """Of a Poisson number of values from `values[0]` to `values[1]`, 94% at the least; noise alone is found out."""
+    lo, hi = values
+    rng, runs = np.random.default_rng(generator(f"small sums {values}").getrandbits(64)), 20 * RUNS
+    reading, least = RowSum(Fraction(lo), Fraction(hi)), binom.ppf(FALSE_ALARM, runs, 0.94)
+    for rate in (0.3, 1, 2, 5, 10):
+        counts = rng.poisson(rate / (hi - lo + 1), (runs, hi - lo + 1))
+        exact = counts @ np.arange(lo, hi + 1)[:, None]
+        for scale in (Fraction(hi, 4), Fraction(hi)):
+            law = LaplaceLaw(scale)
+            released = Released(exact + noise(law, rng, exact.shape), (Noise(law, Fraction(1), 1),))
+            low, high = sampled(reading, released, 0.05, factor=1.0)
+            truth = rate * (lo + hi) / 2
+            assert runs - misses(low, high, truth) >= least, (rate, scale)
+    assert runs - misses(*reading.interval(released, 0.05), truth) < least
+
+
+def test_an_upper_end_of_a_count_is_never_that_of_no_rows_or_less() -> None:
+    """A released number at or below 0 has an upper end of z^2 rows or more; a higher one a higher end."""
+    released = Released(np.arange(-9, 10)[:, None], (Noise(LaplaceLaw(Fraction(1, 4)), Fraction(1), 1),))
+    high = sampled(RowSum(), released, 0.05, factor=1.0)[1][:, 0]
+    assert high.min() >= 1.96**2
+    assert (np.diff(high[9:]) > 0).all()
 
 
 def _tree(values: np.ndarray, epsilon: float, q: Fraction, rng: np.random.Generator) -> tuple[Quantile, Released]:
