@@ -11,7 +11,7 @@ from scipy.stats import binom
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.learn.evaluation.readings import AreaUnderCurve, ExplainedShare, Part, PartOfCounts
-from tests.counts import count
+from tests.counts import count, generator
 from tests.stub import noise
 
 LAWS = [LaplaceLaw(Fraction(12)), GaussianLaw(Fraction(12))]
@@ -134,6 +134,26 @@ def test_an_area_lies_in_its_interval(law: object, positive: int, apart: float, 
     )
     assert misses <= too_many(runs)
     assert control > too_many(runs)
+
+
+def test_an_area_with_hardly_any_noise_has_an_interval_of_some_width() -> None:
+    """Noise so small that no area looked at is held: the interval reaches beyond the value, and holds the area."""
+    rng = np.random.default_rng(generator("small areas").getrandbits(64))
+    exact = rng.poisson(2000, (1, 40)).astype(float)
+    other, one = exact[0, :20], exact[0, 20:]
+    wins = np.tril(np.ones((20, 20)), -1) + np.eye(20) / 2
+    truth, reading, law = (
+        float(one @ wins @ other / (one.sum() * other.sum())),
+        AreaUnderCurve(20),
+        LaplaceLaw(Fraction(1, 5)),
+    )
+    for told in (released(exact, [(law, 40)], rng) for _ in range(100)):
+        low, high = reading.interval(told, 1 - LEVEL)
+        assert low[0, 0] < reading.value(told)[0, 0] < high[0, 0] <= low[0, 0] + 0.0021
+        assert not missed(reading, truth, told).any()
+    apart = Released(np.array([[1000] * 5 + [0] * 5 + [0] * 5 + [1000] * 5]), (Noise(law, Fraction(1), 20),))
+    low, high = AreaUnderCurve(10).interval(apart, 1 - LEVEL)
+    assert low[0, 0] < high[0, 0] == 1
 
 
 def test_an_area_of_a_class_that_may_be_absent_is_unknown() -> None:
