@@ -12,7 +12,7 @@ from sulq.errors import QuestionError
 from sulq.language.domain import Category
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Floats
-from sulq.language.rowfn import Col, Lit, RowFn, Vector, named
+from sulq.language.rowfn import Col, Lit, Lookup, RowFn, Vector, named
 from sulq.language.rowfn.base import describe, several
 from sulq.language.rowfn.vectors import MAX_BITS, bounded
 
@@ -107,4 +107,7 @@ def _terms(facts: Facts, fn: RowFn, name: str | None) -> Sequence[Term]:
         return [term(facts, fn, name)]
     domain = facts.schema.find(fn.name) if isinstance(fn, Col) else None
     labels = domain.values if isinstance(domain, Category) else labels
-    return [term(facts, fn == label, f"{name or title(fn)}={label}") for label in labels[1:]]
+    called = name or title(fn)
+    if labels == (False, True) and isinstance(labels[0], bool):  # no literal of a question; 0 equals False
+        return [term(facts, Lookup((fn,), ((0,), (1,))), f"{called}=True")]
+    return [term(facts, fn == label, f"{called}={label}") for label in labels[1:]]
