@@ -50,6 +50,11 @@ def _population(name: str) -> np.ndarray:
     return np.rint(np.clip(found, 0, 128) * 128).astype(np.int64)
 
 
+def drawn_from(name: str) -> np.random.Generator:
+    """What a test draws from: the same in every short run, fresh in every long one."""
+    return np.random.default_rng(generator(name).getrandbits(64))
+
+
 NAMES = ("normal", "skewed", "clipped")
 POPULATIONS = {name: _population(name) for name in NAMES}
 
@@ -125,7 +130,7 @@ def test_intervals_cover_the_population(ask: str, name: str) -> None:
     """From 94% to 96.5% at 95%, at epsilon 1/2, 1 and 4; those of the noise alone are found out."""
     make, truth_of, poisson = ASKS[ask]
     question, reading = make()
-    truth, rng = truth_of(POPULATIONS[name] / 128), np.random.default_rng([11, *map(ord, ask + name)])
+    truth, rng = truth_of(POPULATIONS[name] / 128), drawn_from(f"sampling {ask} {name}")
     samples = Samples(question, POPULATIONS[name])
     sums = samples.sums(rng, RUNS, poisson=poisson)
     for epsilon in EPSILONS:
@@ -161,7 +166,7 @@ def test_small_counts_cover_their_population(scale: float, rows: int) -> None:
 def test_sums_of_few_rows_cover_their_population(values: tuple[int, int]) -> None:
     """Of a Poisson number of values from `values[0]` to `values[1]`, 94% at the least; noise alone is found out."""
     lo, hi = values
-    rng, runs = np.random.default_rng(generator(f"small sums {values}").getrandbits(64)), 20 * RUNS
+    rng, runs = drawn_from(f"sampled small sums {values}"), 20 * RUNS
     reading, least = RowSum(Fraction(lo), Fraction(hi)), binom.ppf(FALSE_ALARM, runs, 0.94)
     for rate in (0.3, 1, 2, 5, 10):
         counts = rng.poisson(rate / (hi - lo + 1), (runs, hi - lo + 1))
@@ -201,7 +206,7 @@ def _tree(values: np.ndarray, epsilon: float, q: Fraction, rng: np.random.Genera
 def test_intervals_of_quantiles_cover_the_population(name: str) -> None:
     """By the binomial law of ranks, whatever the distribution is; those of the noise alone are found out."""
     population, runs = POPULATIONS[name], max(RUNS // 6, 100)
-    rng = np.random.default_rng([12, *map(ord, name)])
+    rng = drawn_from(f"sampled quantile {name}")
     for q in (Fraction(1, 2), Fraction(9, 10)):
         truth = float(np.sort(population)[int(q * len(population))]) / 128
         for epsilon in EPSILONS:
@@ -227,7 +232,7 @@ def _pairs(rng: np.random.Generator, runs: int, correlation: float, scale: int) 
 @pytest.mark.parametrize("truth", [0.0, 0.5, -0.9])
 def test_intervals_of_correlations_cover_a_normal_population(truth: float) -> None:
     """Fisher's z beside the noise, from 94% to 96.5% at 95% where noise is small."""
-    rng, scale = np.random.default_rng(13), 512
+    rng, scale = drawn_from(f"sampled correlation {truth}"), 512
     sums = np.concatenate([_pairs(rng, min(100, RUNS - first), truth, scale) for first in range(0, RUNS, 100)])
     step = Fraction(1, scale)
     for epsilon in EPSILONS:
@@ -244,7 +249,7 @@ def test_intervals_of_correlations_cover_a_normal_population(truth: float) -> No
 def test_a_mean_without_its_spread_has_what_bounds_allow() -> None:
     """It holds the population's mean, and far too often: of a normal one always; of zeros and ones as it should."""
     question, reading = questions.mean(FACTS, X, None, (), Epsilon(1))
-    rng, coin = np.random.default_rng(14), np.repeat([0, 128 * 128], [300_000, 100_000])
+    rng, coin = drawn_from("sampled bare mean"), np.repeat([0, 128 * 128], [300_000, 100_000])
     for values, most in ((POPULATIONS["normal"], 1.0), (coin, 0.965)):
         samples = Samples(question, values)
         released = samples.released(samples.sums(rng, RUNS, poisson=False), 1.0, rng)
@@ -256,7 +261,7 @@ def test_a_mean_without_its_spread_has_what_bounds_allow() -> None:
 def test_rows_of_one_person_that_are_alike_are_covered() -> None:
     """Of four equal rows a person the interval of people holds the mean, that of independent rows does not."""
     question, reading = questions.sampled_mean(FACTS, X, None, ())
-    values, rng = POPULATIONS["skewed"], np.random.default_rng(15)
+    values, rng = POPULATIONS["skewed"], drawn_from("sampled alike rows")
     truth, samples = float(values.mean()) / 128, Samples(question, values)
     one = samples.sums(rng, RUNS, poisson=False)
     (part,) = Stub(SCHEMA, [], unit=Unit("p", rows=4)).foresee(question, spend=Epsilon(4)).parts
@@ -304,7 +309,7 @@ def test_a_count_among_reports_varies_as_a_binomial_number() -> None:
 
 def test_levels_and_cells_are_each_held_and_no_interval_is_narrower_than_noise() -> None:
     """At 50%, 90% and 99.9% too, with much noise and with little; an interval of the noise alone lies within it."""
-    rng, size = np.random.default_rng(16), 20 * RUNS
+    rng, size = drawn_from("sampled levels"), 20 * RUNS
     for scale in (1, 40, 400):
         law = LaplaceLaw(Fraction(scale))
         units = rng.poisson(1000, (size, 1)) + noise(law, rng, (size, 1))
