@@ -9,7 +9,10 @@ from sulq import col
 from sulq.errors import QuestionError
 from sulq.inference.design import labels_of, regressors, term
 from sulq.language.domain import Bool, Category, Date, Real, Schema, Text
-from sulq.language.rowfn import named
+from sulq.language.kinds import Cells
+from sulq.language.rowfn import Each, Relabel, named
+from sulq.language.rowfn.base import evaluate
+from sulq.sql.rows.values import TrialRows
 from tests.stub import facts
 
 COLUMNS = (
@@ -27,6 +30,16 @@ def test_numbers_truths_and_categories_are_terms() -> None:
     assert regressors(FACTS, "x").names == ("intercept", "x")
     assert labels_of(FACTS, named("c")) is not None
     assert labels_of(FACTS, named("x")) is None
+
+
+def test_a_key_of_truth_values_is_one_term() -> None:
+    """As the predicted class of a model: 1 where it is true; keys of the numbers 0 and 1 are as other labels."""
+    told = Relabel(Each(~col("b")), (False, True))
+    found = regressors(FACTS, {"p": told, "q": Each(col("b")), "n": Relabel(Each(col("b")), (0, 1))})
+    assert found.names == ("intercept", "p=True", "q=True", "n=1")
+    frame = TrialRows(FACTS.schema, 4, lambda _: Cells(np.array([0, 1, 0, 1]), None))
+    row = found.terms[0].row
+    assert evaluate(row, frame).values.tolist() == [1.0, -1.0, 1.0, -1.0]
 
 
 def test_coefficients_are_told_in_the_columns_own_units() -> None:

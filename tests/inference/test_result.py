@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sulq import Epsilon
 from sulq.errors import QuestionError
-from sulq.inference.result import COLUMNS, checked_level, estimates_of
+from sulq.inference.result import COLUMNS, checked_level, estimates_of, unknown
 from tests.inference.cases import opened
 
 
@@ -38,6 +39,20 @@ def test_estimates_that_are_not_known_have_no_number() -> None:
     (one,) = estimates_of(("a",), nothing, nothing, reach=nothing, p=nothing, known=False)
     assert math.isnan(one.coef)
     assert (one.low, one.high) == (-math.inf, math.inf)
+
+
+def test_a_p_value_without_a_hypothesis_is_a_dash() -> None:
+    """Of group means, in text and in HTML; that of an estimate which is not known is unknown."""
+    with opened() as db:
+        found = db.ttest("y", by="who'se", spend=Epsilon(4))
+    tested = [one.term for one in found if not math.isnan(one.p)]
+    assert len(tested) == 1
+    assert "unknown" not in repr(found)
+    assert repr(found).count(" -\n") == len(list(found)) - 1
+    assert found._repr_html_().count("<td>-</td>") == len(list(found)) - 1
+    bare = replace(found, estimates=(unknown("a"),))
+    assert "unknown" in repr(bare)
+    assert bare._repr_html_().count("<td>unknown</td>") == 2
 
 
 @pytest.mark.parametrize("level", [0, 1, 1.0, 0.2, "0.95", True, math.nan])

@@ -16,7 +16,7 @@ from sulq.errors import QuestionError
 from sulq.language.law import LaplaceLaw
 from sulq.sql.answer import SqlAnswer
 from sulq.sql.released.ratios import JointRatio
-from tests.answers.readings.test_sampling import held
+from tests.answers.readings.test_sampling import drawn_from, held
 from tests.counts import count
 from tests.stub import noise
 
@@ -41,7 +41,7 @@ def asked(db, text: str) -> SqlAnswer:
 
 def test_a_share_of_a_population_is_covered():
     """From 94% to 96.5% at 95%, with a tenth and a half; the interval of the noise alone is found out."""
-    rng, law = np.random.default_rng(21), LaplaceLaw(Fraction(8))
+    rng, law = drawn_from("sampled shares"), LaplaceLaw(Fraction(8))
     for part in (0.5, 0.1):
         below = np.full(RUNS, 5_000)
         above = rng.binomial(5_000, part, RUNS) + noise(law, rng, (RUNS,))

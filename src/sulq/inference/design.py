@@ -9,10 +9,11 @@ from typing import Final
 import numpy as np
 
 from sulq.errors import QuestionError
+from sulq.inference.titles import labelled, title
 from sulq.language.domain import Category
 from sulq.language.facts import Facts
 from sulq.language.kinds import Code, Floats
-from sulq.language.rowfn import Col, Lit, RowFn, Vector, named
+from sulq.language.rowfn import Col, Lit, Lookup, RowFn, Vector, named
 from sulq.language.rowfn.base import describe, several
 from sulq.language.rowfn.vectors import MAX_BITS, bounded
 
@@ -90,11 +91,6 @@ def term(facts: Facts, fn: RowFn, name: str | None = None) -> Term:
     return Term(name or title(fn), (fn - middle) / half, middle, half)
 
 
-def title(fn: RowFn) -> str:
-    """What a row function is called."""
-    return fn.name if isinstance(fn, Col) else describe(fn)
-
-
 def labels_of(facts: Facts, fn: RowFn) -> tuple[object, ...] | None:
     """The labels of a key; None for what is no key."""
     kind = fn.kind(facts.schema)
@@ -107,4 +103,6 @@ def _terms(facts: Facts, fn: RowFn, name: str | None) -> Sequence[Term]:
         return [term(facts, fn, name)]
     domain = facts.schema.find(fn.name) if isinstance(fn, Col) else None
     labels = domain.values if isinstance(domain, Category) else labels
-    return [term(facts, fn == label, f"{name or title(fn)}={label}") for label in labels[1:]]
+    if labels == (False, True) and isinstance(labels[0], bool):  # no literal of a question; 0 equals False
+        return [term(facts, Lookup((fn,), ((0,), (1,))), labelled(fn, label=True, name=name))]
+    return [term(facts, fn == label, labelled(fn, label, name)) for label in labels[1:]]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from sulq.errors import QuestionError
-from sulq.inference.design import labels_of, title
+from sulq.inference.design import labels_of
+from sulq.inference.titles import labelled, title
 from sulq.language.facts import Facts
 from sulq.language.kinds import Truth
 from sulq.language.rowfn import Each, RowFn, named
@@ -52,4 +53,4 @@ def groups_of(facts: Facts, by: object, wanted: object, *, fewest: int = 2, most
 
 def named_groups(groups: ComparedGroups) -> Sequence[str]:
     """What the groups are called in a table."""
-    return [f"{groups.name}={label}" for label in groups.labels]
+    return [labelled(groups.key, label) for label in groups.labels]

@@ -9,10 +9,11 @@ import numpy as np
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.inference import logit
-from sulq.inference.design import Regressors, regressors, title
+from sulq.inference.design import Regressors, regressors
 from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.regression import UNKNOWN
 from sulq.inference.result import EstimateTable, estimates_of
+from sulq.inference.titles import title
 from sulq.language.kinds import Floats, Truth
 from sulq.language.question import Sums
 from sulq.language.rowfn import Dot, Outer, RowFn, Scaled, Vector, named

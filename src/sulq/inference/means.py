@@ -17,11 +17,11 @@ from sulq.answers.oracle import Oracle
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
 from sulq.forms.parameters import number
-from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
 from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.result import EstimateRow, EstimateTable, unknown
+from sulq.inference.titles import title
 from sulq.language.facts import Facts
 from sulq.language.kinds import Floats, Truths
 from sulq.language.question import Sums
@@ -92,8 +92,8 @@ def t_test(
         raise QuestionError("bad-question", "Two groups (by=) are not paired, nor beside a number (mean=).")
     name = title(fn)
     if paired is not None:
-        other = named(paired)
-        fn, name = fn - other, f"{name} - {title(other)}"
+        fn = fn - named(paired)
+        name = title(fn)
     lo, whole = _scale(facts, fn)
     width = float(whole)
     split = None if by is None else groups_of(facts, by, groups, most=2)

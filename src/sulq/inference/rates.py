@@ -13,11 +13,11 @@ import numpy as np
 from sulq.answers.oracle import Oracle
 from sulq.answers.released import Noise
 from sulq.errors import QuestionError
-from sulq.inference.design import title
 from sulq.inference.error_law import ErrorLaw, noise_law
 from sulq.inference.groups import groups_of, named_groups
 from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.result import EstimateRow, EstimateTable, unknown
+from sulq.inference.titles import title
 from sulq.language.kinds import Floats, Truth, Truths
 from sulq.language.question import Sums
 from sulq.language.rowfn import Bernstein, named

@@ -7,9 +7,10 @@ import numpy as np
 from sulq.answers.oracle import Oracle
 from sulq.errors import QuestionError
 from sulq.inference import ols
-from sulq.inference.design import regressors, term, title
+from sulq.inference.design import regressors, term
 from sulq.inference.purchase import InferenceTerms, Purchase
 from sulq.inference.result import EstimateTable, estimates_of
+from sulq.inference.titles import title
 from sulq.language.question import Sums
 from sulq.language.rowfn import Outer, named
 

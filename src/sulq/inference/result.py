@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from sulq.answers.answer import Receipt, extra, paid
+from sulq.display.numbers import UNKNOWN
 from sulq.display.tables import as_html
 from sulq.display.text_table import Cell, TextTable
 from sulq.errors import QuestionError
@@ -21,6 +22,7 @@ NOISE_AND_SAMPLING: Final = (
     "Standard errors, intervals and p-values count the noise and the sampling of a larger population."
 )
 CLAMPED: Final = "Values beyond their declared bounds count as the bound."
+NO_HYPOTHESIS: Final = "-"  # in the place of a p-value: the estimate is known, and nothing is tested
 COLUMNS: Final = ("term", "coef", "se", "low", "high", "p")
 
 
@@ -115,9 +117,8 @@ class EstimateTable:
 
     def _repr_html_(self) -> str:
         table = self.table()
-        body = [["unknown" if cell is None else str(cell) for cell in row] for row in table.rows]
-        title, *_ = (self.title,)
-        return f"<p>{_escaped(title)}</p>" + as_html(table.columns, body, " ".join([self._tail(), *self.notes]))
+        body = [[UNKNOWN if cell is None else str(cell) for cell in row] for row in table.rows]
+        return f"<p>{_escaped(self.title)}</p>" + as_html(table.columns, body, " ".join([self._tail(), *self.notes]))
 
 
 def _escaped(text: str) -> str:
@@ -144,7 +145,10 @@ def _cells(one: EstimateRow) -> Iterator[Cell]:
     yield one.term
     for value in (one.coef, one.se, one.low, one.high):
         yield None if math.isnan(value) else f"{value:,.{places}f}" if math.isfinite(value) else str(value)
-    yield None if math.isnan(one.p) else "<0.0001" if one.p < 1e-4 else f"{one.p:.4f}"
+    if math.isnan(one.p):
+        yield None if math.isnan(one.coef) else NO_HYPOTHESIS
+        return
+    yield "<0.0001" if one.p < 1e-4 else f"{one.p:.4f}"
 
 
 def _places(error: float) -> int:

@@ -12,7 +12,7 @@ from sulq.answers.readings.sampling import sampled
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw, Law
 from tests.answers.readings.test_estimators import covers, misses, runs
-from tests.answers.readings.test_sampling import ROWS, held
+from tests.answers.readings.test_sampling import ROWS, drawn_from, held
 from tests.answers.readings.test_sampling import misses as missed_by
 from tests.counts import count
 from tests.stub import noise
@@ -70,7 +70,7 @@ def parts(law: Law) -> list[Noise]:
 @pytest.mark.parametrize(("size", "slope", "spread"), [(3000, 0.6, 8), (3000, -0.2, 3), (200, 0.5, 4)])
 def test_lines_are_covered_T28(law: Law, size: int, slope: float, spread: float) -> None:
     """Slope, intercept and what they are made of, few rows or many; a third of an interval is found out (T28)."""
-    rng = np.random.default_rng(61)
+    rng = drawn_from(f"lines {law} {size} {slope}")
     z = pairs(size, slope, spread, rng)
     released, expected = runs(sums(z), parts(law), rng, RUNS), truths(z)
     for name, reading in READINGS.items():
@@ -94,7 +94,7 @@ def test_without_noise_they_are_the_statistics_themselves() -> None:
 
 def test_lines_of_a_population_are_covered() -> None:
     """Slope and intercept of a linear model from 94% to 96.5% at 95%; those of the noise alone are found out."""
-    rng, size = np.random.default_rng(63), min(RUNS, 20_000)
+    rng, size = drawn_from("sampled lines"), min(RUNS, 20_000)
     exact = np.concatenate([_samples(min(200, size - first), rng) for first in range(0, size, 200)])
     for scale in (8, 1):
         noises = parts(LaplaceLaw(Fraction(scale)))

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.stats import binom, poisson
 
 from sulq.answers.readings.estimators import Estimated, Plain
 from sulq.answers.readings.joint import Correlation
@@ -27,7 +28,7 @@ from sulq.language.rowfn import Col, Lit
 from sulq.language.rowfn.base import evaluate, numbers
 from sulq.language.rowfn.vectors import to_grid
 from sulq.sql.rows.values import TrialRows
-from tests.counts import count
+from tests.counts import count, generator
 from tests.stub import Stub, noise
 
 RUNS = count("coverage of intervals that count sampling", short=600, long=20_000)
@@ -47,6 +48,11 @@ def _population(name: str) -> np.ndarray:
         "clipped": lambda: rng.lognormal(3.6, 0.8, 400_000),
     }[name]()
     return np.rint(np.clip(found, 0, 128) * 128).astype(np.int64)
+
+
+def drawn_from(name: str) -> np.random.Generator:
+    """What a test draws from: the same in every short run, fresh in every long one."""
+    return np.random.default_rng(generator(name).getrandbits(64))
 
 
 NAMES = ("normal", "skewed", "clipped")
@@ -124,7 +130,7 @@ def test_intervals_cover_the_population(ask: str, name: str) -> None:
     """From 94% to 96.5% at 95%, at epsilon 1/2, 1 and 4; those of the noise alone are found out."""
     make, truth_of, poisson = ASKS[ask]
     question, reading = make()
-    truth, rng = truth_of(POPULATIONS[name] / 128), np.random.default_rng([11, *map(ord, ask + name)])
+    truth, rng = truth_of(POPULATIONS[name] / 128), drawn_from(f"sampling {ask} {name}")
     samples = Samples(question, POPULATIONS[name])
     sums = samples.sums(rng, RUNS, poisson=poisson)
     for epsilon in EPSILONS:
@@ -133,6 +139,53 @@ def test_intervals_cover_the_population(ask: str, name: str) -> None:
         assert held(missed, RUNS, 0.94, 0.965), (epsilon, 1 - missed / RUNS)
     alone = misses(*reading.interval(released, 0.05), truth)  # at epsilon 4
     assert not held(alone, RUNS, 0.94, 1.0), 1 - alone / RUNS
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("scale", [0.25, 1.0])
+def test_small_counts_cover_their_population(scale: float, rows: int) -> None:
+    """By the exact law of a Poisson count and its noise, 94% at the least; the noise's own interval is found out.
+
+    `rows`: of each person, all alike.
+    """
+    law = LaplaceLaw(Fraction(scale))
+    people, away = np.arange(60), np.arange(-60, 61)
+    decay = math.exp(-1 / scale)
+    of_noise = (1 - decay) / (1 + decay) * decay ** np.abs(away)
+    values = np.add.outer(rows * people, away)
+    released = Released(values.reshape(-1, 1), (Noise(law, Fraction(1), 1),))
+    low, high = (end.reshape(values.shape) for end in sampled(RowSum(), released, 0.05, factor=math.sqrt(rows)))
+    alone = tuple(end.reshape(values.shape) for end in RowSum().interval(released, 0.05))
+    for rate in (0.01, 0.1, *np.arange(0.3, 10.01, 0.05)):
+        chance = np.multiply.outer(poisson.pmf(people, rate), of_noise)
+        assert chance[(low <= rows * rate) & (high >= rows * rate)].sum() >= 0.94, rate
+    assert chance[(alone[0] <= rows * rate) & (alone[1] >= rows * rate)].sum() < 0.8
+
+
+@pytest.mark.parametrize("values", [(1, 1), (0, 4), (1, 5)], ids=str)
+def test_sums_of_few_rows_cover_their_population(values: tuple[int, int]) -> None:
+    """Of a Poisson number of values from `values[0]` to `values[1]`, 94% at the least; noise alone is found out."""
+    lo, hi = values
+    rng, runs = drawn_from(f"sampled small sums {values}"), 20 * RUNS
+    reading, least = RowSum(Fraction(lo), Fraction(hi)), binom.ppf(FALSE_ALARM, runs, 0.94)
+    for rate in (0.3, 1, 2, 5, 10):
+        counts = rng.poisson(rate / (hi - lo + 1), (runs, hi - lo + 1))
+        exact = counts @ np.arange(lo, hi + 1)[:, None]
+        for scale in (Fraction(hi, 4), Fraction(hi)):
+            law = LaplaceLaw(scale)
+            released = Released(exact + noise(law, rng, exact.shape), (Noise(law, Fraction(1), 1),))
+            low, high = sampled(reading, released, 0.05, factor=1.0)
+            truth = rate * (lo + hi) / 2
+            assert runs - misses(low, high, truth) >= least, (rate, scale)
+    assert runs - misses(*reading.interval(released, 0.05), truth) < least
+
+
+def test_an_upper_end_of_a_count_is_never_that_of_no_rows_or_less() -> None:
+    """A released number at or below 0 has an upper end of z^2 rows or more; a higher one a higher end."""
+    released = Released(np.arange(-9, 10)[:, None], (Noise(LaplaceLaw(Fraction(1, 4)), Fraction(1), 1),))
+    high = sampled(RowSum(), released, 0.05, factor=1.0)[1][:, 0]
+    assert high.min() >= 1.96**2
+    assert (np.diff(high[9:]) > 0).all()
 
 
 def _tree(values: np.ndarray, epsilon: float, q: Fraction, rng: np.random.Generator) -> tuple[Quantile, Released]:
@@ -153,7 +206,7 @@ def _tree(values: np.ndarray, epsilon: float, q: Fraction, rng: np.random.Genera
 def test_intervals_of_quantiles_cover_the_population(name: str) -> None:
     """By the binomial law of ranks, whatever the distribution is; those of the noise alone are found out."""
     population, runs = POPULATIONS[name], max(RUNS // 6, 100)
-    rng = np.random.default_rng([12, *map(ord, name)])
+    rng = drawn_from(f"sampled quantile {name}")
     for q in (Fraction(1, 2), Fraction(9, 10)):
         truth = float(np.sort(population)[int(q * len(population))]) / 128
         for epsilon in EPSILONS:
@@ -179,7 +232,7 @@ def _pairs(rng: np.random.Generator, runs: int, correlation: float, scale: int) 
 @pytest.mark.parametrize("truth", [0.0, 0.5, -0.9])
 def test_intervals_of_correlations_cover_a_normal_population(truth: float) -> None:
     """Fisher's z beside the noise, from 94% to 96.5% at 95% where noise is small."""
-    rng, scale = np.random.default_rng(13), 512
+    rng, scale = drawn_from(f"sampled correlation {truth}"), 512
     sums = np.concatenate([_pairs(rng, min(100, RUNS - first), truth, scale) for first in range(0, RUNS, 100)])
     step = Fraction(1, scale)
     for epsilon in EPSILONS:
@@ -196,7 +249,7 @@ def test_intervals_of_correlations_cover_a_normal_population(truth: float) -> No
 def test_a_mean_without_its_spread_has_what_bounds_allow() -> None:
     """It holds the population's mean, and far too often: of a normal one always; of zeros and ones as it should."""
     question, reading = questions.mean(FACTS, X, None, (), Epsilon(1))
-    rng, coin = np.random.default_rng(14), np.repeat([0, 128 * 128], [300_000, 100_000])
+    rng, coin = drawn_from("sampled bare mean"), np.repeat([0, 128 * 128], [300_000, 100_000])
     for values, most in ((POPULATIONS["normal"], 1.0), (coin, 0.965)):
         samples = Samples(question, values)
         released = samples.released(samples.sums(rng, RUNS, poisson=False), 1.0, rng)
@@ -208,7 +261,7 @@ def test_a_mean_without_its_spread_has_what_bounds_allow() -> None:
 def test_rows_of_one_person_that_are_alike_are_covered() -> None:
     """Of four equal rows a person the interval of people holds the mean, that of independent rows does not."""
     question, reading = questions.sampled_mean(FACTS, X, None, ())
-    values, rng = POPULATIONS["skewed"], np.random.default_rng(15)
+    values, rng = POPULATIONS["skewed"], drawn_from("sampled alike rows")
     truth, samples = float(values.mean()) / 128, Samples(question, values)
     one = samples.sums(rng, RUNS, poisson=False)
     (part,) = Stub(SCHEMA, [], unit=Unit("p", rows=4)).foresee(question, spend=Epsilon(4)).parts
@@ -256,7 +309,7 @@ def test_a_count_among_reports_varies_as_a_binomial_number() -> None:
 
 def test_levels_and_cells_are_each_held_and_no_interval_is_narrower_than_noise() -> None:
     """At 50%, 90% and 99.9% too, with much noise and with little; an interval of the noise alone lies within it."""
-    rng, size = np.random.default_rng(16), 20 * RUNS
+    rng, size = drawn_from("sampled levels"), 20 * RUNS
     for scale in (1, 40, 400):
         law = LaplaceLaw(Fraction(scale))
         units = rng.poisson(1000, (size, 1)) + noise(law, rng, (size, 1))

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from sulq.answers.released import Noise, Released
 from sulq.language.law import GaussianLaw, LaplaceLaw
 from sulq.learn.evaluation.readings import AreaUnderCurve, ExplainedShare, Part, PartOfCounts
+from tests.answers.readings.test_sampling import drawn_from
 from tests.counts import count
 from tests.stub import noise
 
@@ -43,7 +44,7 @@ def too_many(runs: int) -> int:
 @pytest.mark.parametrize(("rest", "y"), [(300, (0.2, 0.5)), (20, (0.5, 0.1)), (4000, (0.4, 0.3))])
 def test_r2_lies_in_its_interval(law: object, rest: int, y: tuple[float, float]) -> None:
     """Of models that explain much, nothing, or less; a control that halves the noise it speaks of fails."""
-    rng = np.random.default_rng(rest)
+    rng = drawn_from(f"R^2 {law} {rest} {y}")
     values = np.clip(rng.normal(*y, 3000), 0, 1)
     terms = [float((values**2).sum()), float((2 * values * (1 - values)).sum()), float(((1 - values) ** 2).sum())]
     unit = 2**6  # grid units of one squared width
@@ -77,7 +78,7 @@ def test_r2_of_hardly_any_rows_claims_nothing() -> None:
 @pytest.mark.parametrize("counts", [(900, 100), (500, 500), (10, 2000)])
 def test_a_part_lies_in_its_interval(law: object, counts: tuple[int, int]) -> None:
     """Of two sums with noise of their own; a control that halves the noise it speaks of fails."""
-    rng = np.random.default_rng(counts[0])
+    rng = drawn_from(f"parts {law} {counts}")
     runs = count("intervals of parts", short=4000, long=400_000)
     exact = np.tile(np.array(counts, dtype=float), (runs, 1))
     truth = counts[0] / sum(counts)
@@ -88,7 +89,7 @@ def test_a_part_lies_in_its_interval(law: object, counts: tuple[int, int]) -> No
 @pytest.mark.parametrize("law", LAWS, ids=["laplace", "gaussian"])
 def test_parts_of_a_matrix_lie_in_their_intervals(law: object) -> None:
     """Accuracy, a precision and a recall of three classes, in rare and in frequent classes; with a control."""
-    rng = np.random.default_rng(8)
+    rng = drawn_from(f"matrix parts {law}")
     exact = np.array([[700, 40, 9, 60, 300, 20, 5, 30, 90]], dtype=float)
     runs = count("intervals of matrix parts", short=60, long=20_000)
     cells = [((0, 4, 8), tuple(range(9))), ((8,), (2, 5, 8)), ((8,), (6, 7, 8)), ((0,), (0, 1, 2))]
@@ -118,7 +119,7 @@ def test_a_part_of_nothing_is_unknown() -> None:
 @pytest.mark.parametrize(("positive", "apart", "grades"), [(4000, 1.0, 50), (300, 2.0, 50), (2000, 0.0, 12)])
 def test_an_area_lies_in_its_interval(law: object, positive: int, apart: float, grades: int) -> None:
     """Of many rows, few, and of a score that tells nothing; a control that halves the noise it speaks of fails."""
-    rng = np.random.default_rng(positive)
+    rng = drawn_from(f"areas {law} {positive} {apart}")
     edges = np.linspace(-4, 5, grades + 1)
     one = np.histogram(rng.normal(apart, 1, positive), edges)[0]
     other = np.histogram(rng.normal(0, 1, 6000), edges)[0]
@@ -134,6 +135,26 @@ def test_an_area_lies_in_its_interval(law: object, positive: int, apart: float, 
     )
     assert misses <= too_many(runs)
     assert control > too_many(runs)
+
+
+def test_an_area_with_hardly_any_noise_has_an_interval_of_some_width() -> None:
+    """Noise so small that no area looked at is held: the interval reaches beyond the value, and holds the area."""
+    rng = drawn_from("small areas")
+    exact = rng.poisson(2000, (1, 40)).astype(float)
+    other, one = exact[0, :20], exact[0, 20:]
+    wins = np.tril(np.ones((20, 20)), -1) + np.eye(20) / 2
+    truth, reading, law = (
+        float(one @ wins @ other / (one.sum() * other.sum())),
+        AreaUnderCurve(20),
+        LaplaceLaw(Fraction(1, 5)),
+    )
+    for told in (released(exact, [(law, 40)], rng) for _ in range(100)):
+        low, high = reading.interval(told, 1 - LEVEL)
+        assert low[0, 0] < reading.value(told)[0, 0] < high[0, 0] <= low[0, 0] + 0.0021
+        assert not missed(reading, truth, told).any()
+    apart = Released(np.array([[1000] * 5 + [0] * 5 + [0] * 5 + [1000] * 5]), (Noise(law, Fraction(1), 20),))
+    low, high = AreaUnderCurve(10).interval(apart, 1 - LEVEL)
+    assert low[0, 0] < high[0, 0] == 1
 
 
 def test_an_area_of_a_class_that_may_be_absent_is_unknown() -> None:

@@ -199,10 +199,12 @@ def _joined(
     scale = z / -_NORMAL.inv_cdf(NEAR / 2)
     below = np.maximum(value - low, scale * (value - near[0]))
     above = np.maximum(high - value, scale * (near[1] - value))
-    a, b = value - below, value + above
+    half, nothing = _half_row(reading, value, deviation)
+    a, b = value - half - below, np.maximum(value, nothing) + above + 2 * z**2 * half
     for _ in range(ROUNDS):
-        a, before = value - np.hypot(below, z * deviation(a)), a
-        b = value + np.hypot(above, z * deviation(b))
+        a, before = value - half - np.hypot(below, z * deviation(a)), a
+        sampling = z * deviation(b)
+        b = np.maximum(value + half + np.hypot(above, sampling), nothing + sampling)
     a = np.minimum(a, before)  # near 0 the ends may alternate
     bounds = getattr(reading, "bounds", None)
     if bounds is not None:
@@ -211,6 +213,19 @@ def _joined(
     elif isinstance(reading, Average):
         a, b = (np.clip(end, float(reading.lo), float(reading.hi)) for end in (a, b))
     return np.minimum(a, low), np.maximum(b, high)
+
+
+def _half_row(reading: object, value: Floats, deviation: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    """By how much farther either end is of a count, a Poisson number; and the least from where the upper one is.
+
+    Without half a row few rows are covered too seldom. That least is half a row as well: else a released 0 would have
+    the upper end 0, and a negative number none. Of anything else: nothing, and the value.
+    """
+    if not isinstance(reading, RowSum) or reading.size is not None or reading.lo < 0 or reading.hi == 0:
+        return np.zeros_like(value), value
+    row = np.full_like(value, float(reading.hi))
+    half = deviation(row) ** 2 / row / 2  # of all the rows of a person, where they may be alike
+    return half, half
 
 
 def _fisher(reading: Correlation, released: Released, beta: float, factor: float) -> tuple[Floats, Floats]:

@@ -222,9 +222,9 @@ class AreaUnderCurve:
         reach = -NormalDist().inv_cdf(beta / 2) * np.sqrt(variance * (squares + both))
         held = areas[np.abs(off) <= reach]
         step = 1 / (AREA_STEPS - 1)
-        ends = (held.min() - step, held.max() + step) if len(held) else (float(value[0, 0]),) * 2
-        low, high = (np.clip(np.array([[end]]), 0.0, 1.0) for end in ends)
-        return np.minimum(low, value), np.maximum(high, value)
+        held = np.append(held, value)  # noise may be so small that it holds none of the areas looked at
+        low, high = (np.clip(np.array([[end]]), 0.0, 1.0) for end in (held.min() - step, held.max() + step))
+        return low, high
 
 
 def _squares(values: Floats, less: Floats) -> Floats:
