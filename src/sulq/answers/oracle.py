@@ -162,7 +162,7 @@ class ColumnChoice(Operators):
     @property
     def row(self) -> tuple[Col, ...]:
         """The columns as row functions."""
-        return tuple(Col(name) for name in self.names)
+        return tuple(Col.of(name, self.oracle) for name in self.names)
 
     def as_row(self) -> RowFn:
         """The one column as a row function, so that `db["age"] > 40` is a condition."""

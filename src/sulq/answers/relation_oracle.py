@@ -275,7 +275,11 @@ def base_of(oracle: Oracle) -> Oracle:
     return oracle.base if isinstance(oracle, RowsOracle) else oracle
 
 
+def scope_of(oracle: Oracle) -> tuple[str, ...]:
+    """A text for the rows of an Oracle, equal for the same rows of one database; of the whole database none."""
+    return oracle.scope if isinstance(oracle, RowsOracle) else ()
+
+
 def same_rows(one: Oracle, other: Oracle) -> bool:
     """Whether two Oracles are of the same rows of one database."""
-    scopes = [item.scope if isinstance(item, RowsOracle) else () for item in (one, other)]
-    return base_of(one) is base_of(other) and scopes[0] == scopes[1]
+    return base_of(one) is base_of(other) and scope_of(one) == scope_of(other)

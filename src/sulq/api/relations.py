@@ -5,13 +5,15 @@ What is given back has the named asks, handles for learners, and is what release
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import wraps
 from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar, cast
 
+from sulq.answers.handle_rows import own_rows, rows_of_handles
 from sulq.answers.oracle import ColumnChoice, Oracle
 from sulq.answers.relation_oracle import MAX_PARTS, RelationOracle, base_of, divided
 from sulq.errors import QuestionError
@@ -20,6 +22,7 @@ from sulq.language.relation import Table
 from sulq.language.rowfn import Col, RowFn
 from sulq.language.rowfn.base import condition as check_condition
 from sulq.language.rowfn.base import walk
+from sulq.language.rowfn.operators import Operators
 from sulq.sql.conditions import CONDITION_HINT, Condition, condition
 from sulq.sql.view import view_rows
 
@@ -39,7 +42,7 @@ class Handles(ColumnChoice):
 
     def where(self, condition: Condition) -> Handles:
         """The same columns of the rows for which a condition holds."""
-        return Handles(self.names, restricted(self.oracle, condition))
+        return Handles(self.names, restricted(self.oracle, own_rows(condition, self.oracle)))
 
 
 class PeopleSplit(NamedTuple):
@@ -99,7 +102,7 @@ class RelationAsks(ABC):
 
     def where(self, condition: Condition) -> NamedAsks:
         """The rows of the first table for which a condition holds, asked as a database is."""
-        return self.asking(restricted(self._oracle, condition))
+        return self.asking(restricted(rows_of_handles(self._oracle, (condition,)), condition))
 
     def split(self, test: float = 0.2, *, salt: int = 0) -> PeopleSplit:
         """Divide the people by a public hash into those to learn from and those to test by (SR11).
@@ -203,11 +206,18 @@ def _placed(name: str, facts: Facts) -> tuple[str | None, str]:
     return None if table is first else table.schema.table, column
 
 
-# -- a column that another table has
+# -- the rows that an ask is about
+
+COLUMNS: Final = frozenset({"value", "columns", "by", "y", "x", "success", "paired"})  # a text there is a column's name
+ROWS: Final = COLUMNS | {"where"}
 
 
 def of_table(ask: Callable[P, T]) -> Callable[P, T]:
-    """A named ask of the table that is named; its refusal of an unknown column names the table that has it."""
+    """A named ask of the table that is named, or of the rows whose handles it is given.
+
+    Its refusal of an unknown column names the table that has it.
+    """
+    order = tuple(inspect.signature(ask).parameters)
 
     @wraps(ask)
     def call(*given: P.args, **named: P.kwargs) -> T:
@@ -215,10 +225,35 @@ def of_table(ask: Callable[P, T]) -> Callable[P, T]:
         asks = cast("RelationAsks", given[0])
         if table is not None:
             asks = asks.table(cast("str", table))
-        with naming((*given[1:], *named.values()), asks._oracle):  # noqa: SLF001 - a method of its own
-            return cast("Callable[..., T]", ask)(asks, *given[1:], **named)
+        roles = [*order[1 : len(given)], *[""] * (len(given) - len(order)), *map(str, named)]
+        told = [_told(asks, role, item) for role, item in zip(roles, (*given[1:], *named.values()), strict=True)]
+        own = asks._oracle  # noqa: SLF001 - a method of its own
+        rows = rows_of_handles(own, [item for role, item in zip(roles, told, strict=True) if role in ROWS])
+        asks = asks if rows is own else asks.asking(rows)
+        listed, more = told[: len(given) - 1], dict(zip(named, told[len(given) - 1 :], strict=True))
+        with naming(told, rows):
+            return cast("Callable[..., T]", ask)(asks, *listed, **more)
 
     return call
+
+
+def _told(asks: RelationAsks, role: str, item: object) -> object:
+    """An argument as the ask takes it: a handle of several columns as a list, "b.year" as db["b.year"]."""
+    if role not in COLUMNS:
+        return item
+    if isinstance(item, ColumnChoice):
+        return list(item.row) if role in ("columns", "x") else item
+    if isinstance(item, Mapping):
+        return {name: _told(asks, "by", value) for name, value in item.items()}
+    if isinstance(item, Iterable) and not isinstance(item, (str, bytes, Operators)):
+        several = [_told(asks, "by", each) for each in item]
+        return tuple(several) if isinstance(item, tuple) else several
+    if not isinstance(item, str) or "." not in item:
+        return item
+    return item if _placed(item, asks.facts) == (None, item) else asks[item].as_row()
+
+
+# -- a column that another table has
 
 
 @contextmanager

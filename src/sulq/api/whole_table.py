@@ -9,6 +9,7 @@ from typing import cast
 
 from sulq.answers.answer import Answer
 from sulq.answers.call import timed_asks
+from sulq.answers.handle_rows import own_rows
 from sulq.answers.oracle import GraphTable, Oracle
 from sulq.api.questions import Pay, Where
 from sulq.errors import QuestionError
@@ -41,7 +42,7 @@ class WholeTableAsks(ABC):
 
     def _rows(self, where: Where) -> RowFn | None:
         """A condition as a row function; facts, at a far curator a call, are read for a text alone."""
-        return condition(where, self.facts) if isinstance(where, str) else row_condition(where)
+        return condition(where, self.facts) if isinstance(where, str) else row_condition(own_rows(where, self._oracle))
 
     @property
     def graph(self) -> GraphTable:

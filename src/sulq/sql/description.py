@@ -9,9 +9,10 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final
+from typing import Final, cast
 
 from sulq.answers.answer import Answers
+from sulq.answers.oracle import ColumnChoice
 from sulq.answers.readings.estimators import Spread
 from sulq.answers.readings.joint import SpreadMean, WeightedSum
 from sulq.answers.readings.sampling import RowSum
@@ -87,7 +88,10 @@ def wished_columns(facts: Facts, columns: Sequence[str] | None) -> tuple[str, ..
     """The columns named, or all that are declared but the person's."""
     if columns is None:
         return tuple(name for name in facts.schema.names if name != facts.unit.column)
-    names = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, (list, tuple)) else ()
+    several = tuple(columns) if isinstance(columns, (list, tuple)) else ()
+    listed = (columns,) if isinstance(columns, (str, Col)) else several
+    plain = (item.as_row() if isinstance(item, ColumnChoice) else item for item in listed)
+    names = tuple(cast("str", item.name if isinstance(item, Col) else item) for item in plain)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise QuestionError("bad-question", 'columns is a list of different names: columns=["age", "city"].')
     return names

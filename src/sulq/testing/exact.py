@@ -51,7 +51,7 @@ class ExactOracle:
     """An Oracle that answers exactly and charges nothing."""
 
     def __init__(self, curator: Curator) -> None:
-        self._curator = curator
+        self.curator = curator
         rows = curator._rows  # noqa: SLF001 - no door leads here; that is the point
         if not isinstance(rows, Rows):
             raise AccessDenied("private-value", "These rows are in another process, which gives nothing exact.")
@@ -63,7 +63,7 @@ class ExactOracle:
     @property
     def facts(self) -> Facts:
         """The database's public facts."""
-        return self._curator.facts
+        return self.curator.facts
 
     def foresee(self, question: Question, *, spend: Loss | None = None) -> Plan:
         """What the noisy database would plan; without a spend, for epsilon 1."""
@@ -87,7 +87,7 @@ class ExactOracle:
         plan = self.foresee(_own_ranks(question), spend=spend)
         self._rows.ready()
         receipt = Receipt(0, "exact", "", "")
-        found = self._curator.answer(plan, receipt, self._rows.run(plan, receipt))
+        found = self.curator.answer(plan, receipt, self._rows.run(plan, receipt))
         return Answers(tuple(map(_marked, found))) if isinstance(found, Answers) else _marked(found)
 
 

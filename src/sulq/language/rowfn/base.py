@@ -59,11 +59,13 @@ class RowFn(Operators):
 
     A subclass names the fields that hold row functions, with what a refusal calls them, and the fields that hold
     constants, with what reads and checks one: `class Clip(RowFn, item="The item", lo=figure, hi=figure)`.
-    `held`: memo of derived public facts; excluded from equality and serialisation.
+    `held`: memo of derived public facts; `origin`: of a handle's column, whose rows it is of, which the asks look at
+    and a question does not say. Both are excluded from equality and serialisation.
     """
 
-    __slots__ = ("held",)
+    __slots__ = ("held", "origin")
     held: tuple[object, object]
+    origin: object
     operands: ClassVar[tuple[tuple[str, str], ...]] = ()
     constants: ClassVar[tuple[tuple[str, Callable[[Any], object]], ...]] = ()
 
@@ -285,6 +287,13 @@ class Col(RowFn):
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise QuestionError("bad-question", "A column is named by a text.")
+
+    @classmethod
+    def of(cls, name: str, origin: object) -> Col:
+        """The column of a handle, which says whose rows it is of."""
+        made = cls(name)
+        object.__setattr__(made, "origin", origin)
+        return made
 
     def kind(self, schema: Schema) -> Kind:
         column = schema.find(self.name)
