@@ -109,6 +109,23 @@ def test_questions_end_before_anything_is_noted_SR12(tmp_path: Path, monkeypatch
         assert len(db._ledger.erased) == len(NAMES)
 
 
+def test_who_opened_the_rows_before_answers_nothing_from_them_SR12(tmp_path: Path) -> None:
+    """As a running server: no debit and no stored answer after another process erased; control: before, both."""
+    data = placed("parquet", tmp_path)
+    with opened("parquet", data, tmp_path) as old:
+        old.count(spend=sulq.Epsilon(1))
+        assert old.count(spend=sulq.Epsilon(1)).reused
+        with opened("parquet", data, tmp_path) as db:
+            db.forget(NAMES)
+        for spend in (1, 2):
+            with pytest.raises(SetupError, match="erased since") as refused:
+                old.count(spend=sulq.Epsilon(spend))
+            assert refused.value.code == "not-ready"
+        assert old.spent == sulq.Epsilon(1)
+    with opened("parquet", data, tmp_path) as db:
+        assert not db.count(spend=sulq.Epsilon(1)).reused
+
+
 def test_the_copy_in_use_is_deleted_whatever_it_is_called(tmp_path: Path) -> None:
     """Another name and folder than the ledger's; what cannot be looked at is named to the owner."""
     copy = tmp_path / "away" / "rows.db"

@@ -11,7 +11,7 @@ still holds them: delete them there too, and from backups of your own. The ledge
 Nothing is given back: the budget stays spent. Answers that were given stay as they are, and so do releases and models
 made of them; what these can tell about any one person was bounded before they left, by what the budget says, and
 asking on tells nothing more of those who are gone. No answer from before is given again.
-A server that is running answers from the rows it opened: restart it."""
+A server that is running answers nothing more from the rows it opened: restart it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
