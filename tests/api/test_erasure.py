@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import duckdb
@@ -89,6 +90,55 @@ def test_nothing_is_given_back_and_no_stored_answer_is_given_again_SR12(tmp_path
         db.forget(NAMES)  # again: nothing more to note
     with opened("parquet", data, tmp_path) as db:
         assert db.facts.version == version + 1
+
+
+def test_questions_end_before_anything_is_noted_SR12(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer over the old rows is never stored under the new version; where they do not end nobody is erased."""
+    data = placed("parquet", tmp_path)
+    for ends in (False, True):
+        with opened("parquet", data, tmp_path) as db:
+            ledger, order, erase = db._ledger, [], db._ledger.erase
+            monkeypatch.setattr(db._waits, "end", lambda _, ends=ends, order=order: (order.append("end"), ends)[1])
+            monkeypatch.setattr(
+                ledger, "erase", lambda told, order=order, erase=erase: (order.append("erase"), erase(told))
+            )
+            with contextlib.nullcontext() if ends else pytest.raises(SetupError, match="nobody was erased"):
+                db.forget(NAMES)
+            assert order[:2] == (["end", "erase"] if ends else ["end", "end"])
+    with opened("parquet", data, tmp_path) as db:
+        assert len(db._ledger.erased) == len(NAMES)
+
+
+def test_who_opened_the_rows_before_answers_nothing_from_them_SR12(tmp_path: Path) -> None:
+    """As a running server: no debit and no stored answer after another process erased; control: before, both."""
+    data = placed("parquet", tmp_path)
+    with opened("parquet", data, tmp_path) as old:
+        old.count(spend=sulq.Epsilon(1))
+        assert old.count(spend=sulq.Epsilon(1)).reused
+        with opened("parquet", data, tmp_path) as db:
+            db.forget(NAMES)
+        for spend in (1, 2):
+            with pytest.raises(SetupError, match="erased since") as refused:
+                old.count(spend=sulq.Epsilon(spend))
+            assert refused.value.code == "not-ready"
+        assert old.spent == sulq.Epsilon(1)
+    with opened("parquet", data, tmp_path) as db:
+        assert not db.count(spend=sulq.Epsilon(1)).reused
+
+
+def test_the_copy_in_use_is_deleted_whatever_it_is_called(tmp_path: Path) -> None:
+    """Another name and folder than the ledger's; what cannot be looked at is named to the owner."""
+    copy = tmp_path / "away" / "rows.db"
+    copy.parent.mkdir()
+    (tmp_path / "odd.prepared").write_bytes(b"no copy")
+    told = {"columns": {"x": (0, 999)}, "unit": sulq.Unit("pid", rows=2), "budget": sulq.Epsilon(1)}
+    with sulq.connect(placed("parquet", tmp_path), ledger=tmp_path / "t.ledger", prepared=copy, **told) as db:
+        db.prepare()
+        assert copy.exists()
+        found = db.forget(NAMES)
+    assert not copy.exists()
+    assert found.unread == (str(tmp_path / "odd.prepared"),)
+    assert "odd.prepared" in str(found)
 
 
 def test_no_id_stands_anywhere_and_entries_do_not_tell_who_was_there(

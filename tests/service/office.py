@@ -98,7 +98,7 @@ class Office:
     def check(self, declared: DatasetSettings) -> Frame:
         """In this process; that the owner looked is noted as the real one does."""
         noted_look(declared)
-        return ipc.opened(counted(declared))
+        return {"tables": ipc.opened(counted(declared))["tables"]}
 
     def hold(self, declared: DatasetSettings) -> bool:
         if declared.name in self.datasets:

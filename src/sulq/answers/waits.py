@@ -183,11 +183,11 @@ class Waits:
             time.sleep(BEAT_SECONDS)
         return True
 
-    def end(self, interrupt: Callable[[Collection[int]], None]) -> None:
-        """Cancel all, and refuse what comes from here on."""
+    def end(self, interrupt: Callable[[Collection[int]], None]) -> bool:
+        """Cancel all, and refuse what comes from here on; whether all of it ended."""
         with self._lock:
             self._ended = True
-        self.cancel(interrupt)
+        return self.cancel(interrupt)
 
 
 def _entered(work: Work[T]) -> None:

@@ -191,11 +191,18 @@ class Database(NamedAsks):
             why = "The ledger is in memory and forgotten at exit, and who was erased with it."
             raise SetupError("not-available", why, "Leave their rows out of the frame, or name a ledger: ledger=...")
         digests, there = find_persons(replace(self._rows_of(self._given), erased=()), ids)
-        self._ledger.erase({digest for each in digests for digest in each})
         space, places = self._ledger.space, [self._copy, self._ledger.path]
-        self.close()
-        drop_copies({path.resolve().parent for path in places if isinstance(path, Path)}, space)
-        return Erasure(len(ids), tuple(i for i, found in enumerate(there, 1) if not found))
+        try:
+            # An answer over rows with these persons would be stored under the version without them.
+            if not self._waits.end(self._interrupt_for_good):
+                why = "Questions under way did not end, so nobody was erased."
+                raise SetupError("not-ready", why, "Open the database again and name the persons again.")
+            self._ledger.erase({digest for each in digests for digest in each})
+        finally:
+            self.close()
+        used = self._copy if isinstance(self._copy, Path) else None
+        unread = drop_copies({path.resolve().parent for path in places if isinstance(path, Path)}, space, used=used)
+        return Erasure(len(ids), tuple(i for i, found in enumerate(there, 1) if not found), tuple(map(str, unread)))
 
     def _rows_of(self, given: Sequence[Given]) -> Dataset:
         ledger = self._ledger

@@ -15,6 +15,7 @@ from sulq.errors import SetupError
 from sulq.language.domain import Schema
 from sulq.language.estimator import Certificate, Estimator
 from sulq.language.facts import TableFacts
+from sulq.language.statistic import Graph
 
 FACTS = TableFacts(Schema.of("data", {"x": Int(0, 9)}))
 
@@ -83,6 +84,29 @@ def test_a_look_is_noted_once_and_what_differs_since_is_registered_SR28(tmp_path
         assert ledger.looked(["t", "u"]) == tuple(("t", item) for item in items)
         assert ledger.looked(["u"]) == ()
     assert verify(path, mechanisms=()).entries == 4
+
+
+def test_a_size_or_graph_said_after_a_look_and_a_renamed_table_are_registered_SR28(tmp_path: Path) -> None:
+    """A look counts rows, so that a later size may be their number; control: the size that was said at the look."""
+    schema = Schema.of("t", {"x": Int(0, 9), "y": Int(0, 9)})
+    told, edges = TableFacts(schema), TableFacts(schema, graph=Graph("x", "y"))
+    renamed = TableFacts(Schema.of("u", dict(schema.columns)))
+    cases = [
+        (told, None, None, ()),
+        (told, 302, None, ("size",)),
+        (told, 302, 302, ()),
+        (told, None, 302, ("size left out",)),
+        (edges, None, None, ("graph",)),
+        (renamed, None, None, ("column x", "column y", "key, person and references")),
+    ]
+    for i, (facts, size, before, items) in enumerate(cases):
+        path = tmp_path / f"{i}.ledger"
+        note_look(path, [told], Unit(), {"t": before})
+        note_look(path, [facts], Unit(), {"t": size})
+        with Ledger.open(path, unit=Unit(), budget=Epsilon(1), mechanisms=()) as ledger:
+            register(ledger, facts, source="a", size=size, renew=False)
+            name = facts.schema.table
+            assert ledger.looked([name]) == tuple((name, item) for item in items)
 
 
 def test_a_note_that_is_damaged_stops_its_owner(tmp_path: Path) -> None:

@@ -103,7 +103,22 @@ def test_a_check_counts_for_the_owner_alone_and_keeps_nothing_SR28(
     assert len(acts) >= 2, "before it is done, and after"
     for told in ("dropped", "persons", "age", "below"):
         assert told not in json.dumps(acts) + "".join(capfd.readouterr())
+    assert all("clinic/fitted.csv" in json.dumps(each) for each in acts), "which files were looked at"
+    copy = running.folder / "copy.csv"
+    copy.write_bytes((running.folder / "clinic" / "fitted.csv").read_bytes())
     running.ask("owner", "withdraw", dataset="fitted")
+    for file in ("copy.csv", "survey.parquet", "clinic/fitted.csv"):
+        other = {"file": "few.csv", "columns": {"age": wire.to_json(sulq.Int(0, 120))}}
+        (running.folder / "few.csv").write_text("who,age\na,1\n")
+        known = {"file": file, "columns": {"age": wire.to_json(sulq.Int(0, 120))}, "public": True}
+        tables = {name: body[name] for name in ("unit", "budget")} | {"name": "two"}
+        with pytest.raises(SetupError) as covered:
+            running.ask("owner", "check", tables | {"tables": {"d": other, "t": known}})
+        assert covered.value.code == "covered-source", file
+    assert len(running.ask("owner", "check", tables | {"tables": {"d": other}})["tables"]) == 1
+    (running.folder / "few.looked").unlink()
+    (running.folder / "few.csv").unlink()
+    copy.unlink()
 
 
 def test_a_broken_file_says_nothing_of_its_bytes_T31(running: Running, capfd: pytest.CaptureFixture[str]) -> None:

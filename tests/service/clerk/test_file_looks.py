@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import sulq
+from sulq.curator.ledger.opening import covers_at
+from sulq.curator.ledger.sources import Source
 from sulq.errors import SetupError
-from sulq.service.clerk.file_looks import FileLooks, noted_look
+from sulq.service.clerk.file_looks import FileLooks, known_books, noted_look, refuse_copies, refuse_known
 from sulq.service.clerk.registration import declare
 from sulq.service.ipc import Frame
 
@@ -48,3 +50,56 @@ def test_a_look_at_rows_is_noted_beside_the_ledger_SR28(tmp_path: Path) -> None:
     with pytest.raises(SetupError) as refused:
         noted_look(replace(declared, ledger="postgresql://localhost/x?ledger=a"))
     assert refused.value.code == "not-available"
+
+
+def refused(call: object) -> bool:
+    try:
+        call()
+    except SetupError as error:
+        return error.code == "covered-source"
+    return False
+
+
+def test_a_file_of_any_dataset_is_not_counted_wherever_its_ledger_lies_SR28(tmp_path: Path) -> None:
+    """By path, by link, by size, as a public table too, its ledger there or not; control: another file is."""
+    (tmp_path / "a.csv").write_text("x\n1\n", encoding="utf-8")
+    (tmp_path / "link.csv").hardlink_to(tmp_path / "a.csv")
+    (tmp_path / "same.csv").write_text("x\n2\n", encoding="utf-8")
+    (tmp_path / "d.csv").write_text("x\n1\n2\n", encoding="utf-8")
+    words = {"budget": sulq.Epsilon(1)}
+    for ledger in (str(tmp_path / "far" / "x.ledger"), "postgresql://localhost/x?ledger=a"):
+        ours = declare("a", tmp_path / "a.csv", {"x": (0, 9)}, ledger=ledger, **words)
+        found = {
+            name: refused(
+                lambda name=name, ours=ours: refuse_known(
+                    declare(
+                        "t", {"d": tmp_path / "d.csv", "t": tmp_path / name}, {"d": {"x": (0, 9)}, "t": {"x": (0, 9)}},
+                        public=("t",), **words,
+                    ),
+                    [ours], [], None,
+                )
+            )
+            for name in ("a.csv", "link.csv", "same.csv", "d.csv")
+        }  # fmt: skip
+        assert found == {"a.csv": True, "link.csv": True, "same.csv": True, "d.csv": False}
+
+
+def test_a_copy_is_known_by_its_bytes_and_a_ledger_that_is_away_refuses_T98(tmp_path: Path) -> None:
+    """What a worker says of bytes is compared with every ledger; control: before it is read nobody can tell."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "a.csv").write_text("x\n1\n", encoding="utf-8")
+    ledger = tmp_path / "far" / "x.ledger"
+    with sulq.connect(
+        tmp_path / "a.csv", columns={"x": (0, 9)}, budget=sulq.Epsilon(1), ledger=ledger, unit=sulq.Unit()
+    ):
+        pass
+    (tmp_path / "a.csv").rename(tmp_path / "far" / "gone.csv")
+    (tmp_path / "c.csv").write_text("x\n1\n", encoding="utf-8")
+    books = known_books([], {}, {str(ledger)})
+    assert [book.opened for book in books] == [book.opened for book in covers_at([ledger])]
+    source = Source.file(tmp_path / "c.csv")
+    refuse_copies([source.unread()], books)
+    assert refused(lambda: refuse_copies([source.read()], books))
+    ledger.unlink()
+    assert refused(lambda: known_books([], {}, {str(ledger)}))
+    assert refused(lambda: known_books([], {}, {"postgresql://localhost/x?ledger=a"}))

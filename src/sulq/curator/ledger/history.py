@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, cast
@@ -355,6 +355,11 @@ def unit_of(state: State) -> Unit:
     """Who is protected: the first entry's unit, with the number of rows that was chosen since."""
     choice = of(state).choice
     return state.genesis.unit if choice is None else replace(state.genesis.unit, rows=choice.rows)
+
+
+def erasures(registered: Mapping[str, Registration]) -> int:
+    """How often a person was erased from a table; it only grows, so that a change of it says that rows are gone."""
+    return sum(len(known.erased) for known in registered.values())
 
 
 def pending(draft: Draft) -> Pending:

@@ -83,6 +83,7 @@ class Ledger(ProbedLedger):
         self._anchor: Anchor | None = None
         self._keys = Keys(answer_wait)
         self._version = self._history.version
+        self._erasures = history.erasures(self._history.registered)  # the rows that it opens are without these persons
         self._late = LateAnswers(self)
         self._check: FullCheck | None = None
         self._verification = None if path is None else Verification(path, self._writer.fail)
@@ -205,7 +206,8 @@ class Ledger(ProbedLedger):
         Raises:
             BudgetExceeded: It does not fit the budget, or what of it is this analyst's; nothing was written.
             QuestionError: The budget cannot hold such an event, or the key is taken; nothing was written.
-            SetupError: `ledger-busy`, `bad-anchor`, `no-entropy`; nothing was written.
+            SetupError: `ledger-busy`, `bad-anchor`, `no-entropy`; `not-ready`: persons were erased since it was opened;
+                nothing was written.
             CuratorError: `ledger-failed`; whether it was written is not known, and no answer may follow.
         """
         self._writer.guard()
@@ -230,6 +232,9 @@ class Ledger(ProbedLedger):
         name = None if key is None else (analyst, key)
 
         def propose(draft: Draft) -> Receipt | int:
+            if history.erasures(pending(draft).registered) != self._erasures:
+                why = "Persons' rows were erased since this dataset was opened, so nothing is answered from its rows."
+                raise SetupError("not-ready", why, "Open it again; of a server, its owner restarts it.")
             used = None if name is None else history.of(draft.state).key(*name)
             if used is not None:
                 return self._again(draft.state, used, question_digest)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -60,21 +60,32 @@ def register(ledger: Ledger, facts: TableFacts, *, source: str, size: int | None
         source=source,
         public=facts.public,
         estimators=facts.estimators,
-        looked=declared_after(ledger, facts),
+        looked=declared_after(ledger, facts, size),
         anew=anew,
     )
 
 
-def note_look(ledger: Path, tables: Sequence[TableFacts], unit: Unit) -> None:
+def note_look(
+    ledger: Path, tables: Sequence[TableFacts], unit: Unit, sizes: Mapping[str, int | None] | None = None
+) -> None:
     """Note, durably and before anything is counted, that its owner looks; what was noted before stays.
+
+    A table that an earlier look does not name has nothing declared before it: it may be one of that look's, renamed.
+
+    Args:
+        ledger: beside which the note is left.
+        tables: what is declared of them.
+        unit: whom the ledger protects.
+        sizes: the sizes that are declared already; rows are counted, so that a later one may be such a count.
 
     Raises:
         SetupError: `bad-declaration`: it cannot be written, or what is there is no such note.
     """
     noted, rows = _read(ledger), "auto" if isinstance(unit, AutoUnit) else unit.rows
+    declared = {table.schema.table: _digests(table, (sizes or {}).get(table.schema.table)) for table in tables}
     found = (
         {UNIT: wire.digest((unit.column, rows, unit.neighbors, unit.fold))}
-        | {table.schema.table: _digests(table) for table in tables}
+        | ({name: {} for name in declared} if noted else declared)
         | noted
     )
     place = _beside(ledger)
@@ -93,19 +104,21 @@ def note_look(ledger: Path, tables: Sequence[TableFacts], unit: Unit) -> None:
         ) from None
 
 
-def declared_after(ledger: Ledger, table: TableFacts) -> tuple[str, ...]:
+def declared_after(ledger: Ledger, table: TableFacts, size: int | None) -> tuple[str, ...]:
     """What of a table's declarations was not said so when its owner first looked; nothing where no one did."""
     noted = _read(ledger.path) if isinstance(ledger.path, Path) else {}
     if not noted:
         return ()
-    before, now = noted.get(table.schema.table, {}), _digests(table)
+    before, now = noted.get(table.schema.table, {}), _digests(table, size)
     changed = [name for name in now if not isinstance(before, dict) or before.get(name) != now[name]]
     gone = [f"{name} left out" for name in before if name not in now] if isinstance(before, dict) else []
     return (*changed, *gone, *([UNIT] if noted.get(UNIT) != wire.digest(ledger.told_unit) else []))
 
 
-def _digests(table: TableFacts) -> dict[str, str]:
+def _digests(table: TableFacts, size: int | None) -> dict[str, str]:
     own = {f"column {name}": wire.digest(column) for name, column in table.schema.columns}
+    more = {"size": size, "graph": table.graph, "estimators": table.estimators or None}
+    own |= {name: wire.digest(value) for name, value in more.items() if value is not None}
     return own | {"key, person and references": wire.digest((table.key, table.public, table.person, table.references))}
 
 

@@ -121,6 +121,7 @@ class LedgerView:
     _signer: Signer
     _source_key: bytes
     _version: int
+    _erasures: int
 
     @property
     def book(self) -> LedgerCover:
@@ -234,6 +235,8 @@ class LedgerView:
         with self._writer.looking() as (state, store):
             found, waiting = history.of(state), self._unwritten()
             if key is not None and found.key(analyst, key) is not None:
+                return []
+            if history.erasures(found.registered) != self._erasures:  # persons were erased since it was opened
                 return []
             charges = {
                 seq: debit

@@ -12,6 +12,7 @@ from sulq.service.ipc import Frame
 
 Kind = Literal["act", "read", "ask", "note", ""]  # how a call is written down; "": only where its role is refused
 MAX_WORD_CHARACTERS: Final = 80
+MAX_FILE_CHARACTERS: Final = 400
 MAX_WORDS: Final = 100  # of a list
 FIELDS: Final = ("name", "role", "datasets", "days", "overlap", "analyst", "share", "reserve")  # of a body
 
@@ -45,6 +46,7 @@ class CallRecord:
         self._told |= {name: plain(body[name]) for name in FIELDS if body.get(name) is not None}
         if self._what in ("register", "check"):
             self._told["dataset"] = self._told.pop("name", None)
+            self._told["files"] = _files(body)
         with self._log.act(self._what, **self._told):
             yield
 
@@ -72,6 +74,15 @@ def charged(reply: Frame) -> Frame:
     return found | ({"reused": True} if tree.get("reused") else {})
 
 
+def _files(body: Mapping[str, object]) -> list[str | None]:
+    """Which files a body names, of one table or of several."""
+    tables = body.get("tables")
+    parts = [body, *(tables.values() if isinstance(tables, dict) else ())]
+    told = [part.get("file") for part in parts if isinstance(part, Mapping)]
+    named = [each for file in told for each in (file if isinstance(file, list) else [file]) if each is not None]
+    return [_word(file, MAX_FILE_CHARACTERS) for file in named[:MAX_WORDS]]
+
+
 def plain(value: object) -> object:
     """A name, a number or a list of names as they may stand in the log."""
     if isinstance(value, (bool, int, float)):
@@ -79,10 +90,10 @@ def plain(value: object) -> object:
     return [_word(item) for item in value[:MAX_WORDS]] if isinstance(value, list) else _word(value)
 
 
-def _word(value: object) -> str | None:
+def _word(value: object, most: int = MAX_WORD_CHARACTERS) -> str | None:
     """A short text that moves no terminal; a token that somebody pasted in its place is not repeated."""
     if not isinstance(value, str):
         return None
     if value.startswith((PREFIX, SESSION_PREFIX)):
         return "..."
-    return "".join(each if each.isprintable() else "?" for each in value[:MAX_WORD_CHARACTERS])
+    return "".join(each if each.isprintable() else "?" for each in value[:most])

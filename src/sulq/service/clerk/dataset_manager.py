@@ -28,7 +28,7 @@ from sulq.errors import AccessDenied, CuratorError, QuestionError, SetupError, S
 from sulq.language.facts import TableFacts
 from sulq.language.sublinear import check_size
 from sulq.service import ipc
-from sulq.service.clerk.file_looks import MAX_CHECK_SECONDS, MAX_LOOK_SECONDS, FileLooks, noted_look
+from sulq.service.clerk import file_looks
 from sulq.service.clerk.ledger_places import placed
 from sulq.service.clerk.person_space import Known, PersonSpace, agree_with
 from sulq.service.clerk.readiness import Readiness
@@ -69,7 +69,7 @@ class DatasetManager:
         self._taking = threading.Lock()  # of whose rows are whose
         self._holding = threading.Lock()  # of calls that register and withdraw
         self._covering = threading.Lock()  # of what is covered for the first time
-        self._looks = FileLooks(self._say)
+        self._looks = file_looks.FileLooks(self._say)
         self.readiness = Readiness(self.datasets)
 
     def take_on(self, declared: DatasetSettings, wait: float = MAX_OPEN_SECONDS) -> OpenDataset:
@@ -379,12 +379,19 @@ class DatasetManager:
 
     def look(self, path: Path, partitions: Sequence[str] = ()) -> Frame:
         """Names and kinds of a file's columns."""
-        return self._looks.take({"look": str(path), "partitions": list(partitions)}, MAX_LOOK_SECONDS)
+        return self._looks.take({"look": str(path), "partitions": list(partitions)}, file_looks.MAX_LOOK_SECONDS)
 
     def check(self, declared: DatasetSettings) -> Frame:
         """How declarations fit the rows that they are about; that their owner looks is noted first (SR28)."""
-        noted_look(placed(declared, self.service, self._store.ledgers))
-        return self._looks.take({"check": declared.for_worker().to_json()}, MAX_CHECK_SECONDS)
+        noted = self._store.ledgers
+        with self._lock:
+            others, spaces = list(self._declared.values()), dict(self._spaces)
+        books = file_looks.known_books(others, {place: space.ledger for place, space in spaces.items()}, noted.values())
+        file_looks.refuse_known(declared, others, books, self.service.ledgers)
+        file_looks.noted_look(placed(declared, self.service, noted))
+        found = self._looks.take({"check": declared.for_worker().to_json()}, file_looks.MAX_CHECK_SECONDS)
+        file_looks.refuse_copies([Source.from_json(tree) for tree in cast("list[Frame]", found.pop("covers"))], books)
+        return found
 
     def heard(self, frame: Frame) -> None:
         """What the supervisor says: a worker was started, or a file was looked at."""

@@ -206,7 +206,7 @@ def _same(table: TableSettings, other: TableSettings) -> bool:
     if isinstance(table.data, str) or isinstance(other.data, str):
         return isinstance(table.data, str) and isinstance(other.data, str) and _one_table(table, other)
     apart = None not in (table.inside, other.inside) and table.inside != other.inside
-    return not apart and not _identities(table).isdisjoint(_identities(other))
+    return not apart and not identities(table).isdisjoint(identities(other))
 
 
 def _named(table: TableSettings) -> str:
@@ -233,7 +233,7 @@ def _hosts(url: str) -> set[tuple[str, int]]:
     return {(host.lower(), port) for host, port in both}
 
 
-def _identities(table: TableSettings) -> set[object]:
+def identities(table: TableSettings) -> set[object]:
     """By what each of a table's files is known: where it lies, and what lies there under another name too."""
     found: set[object] = set()
     for path in table.files:

@@ -12,6 +12,7 @@ import os
 import sys
 from typing import Final, cast
 
+from sulq.curator.ledger.opening import sources_of
 from sulq.errors import SetupError, SulqError
 from sulq.language.rows_choice import AutoUnit
 from sulq.service.ipc import Frame, refusal
@@ -28,11 +29,16 @@ _log = logging.getLogger("sulq.service.worker.row_check")  # the module is run, 
 
 
 def counted(declared: DatasetSettings) -> Frame:
-    """The reply to a check."""
+    """The reply to a check: counts, and what the files' bytes are known by, which the clerk may not read (T98).
+
+    Privacy: the clerk compares these with what ledgers cover, and passes no count on of rows that one does.
+    """
     try:
         given = tuple(Given(Origin.of(table.data), table.facts, table.inside) for table in declared.tables)
+        files = dict.fromkeys(file for table in declared.tables for file in table.files)
+        covers = [source.read().to_json() for source in sources_of([(file, "") for file in files])]  # as it is counted
         chosen = not isinstance(declared.unit, AutoUnit)
-        return {"ok": {"tables": declared_fit(Dataset(given, declared.unit, b""), chosen=chosen)}}
+        return {"ok": {"tables": declared_fit(Dataset(given, declared.unit, b""), chosen=chosen), "covers": covers}}
     except SulqError as error:
         return refusal(error)
     except Exception as error:  # noqa: BLE001 - a broken file's error may hold its bytes (T31)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -83,18 +83,27 @@ def _texts(cursor: duckdb.DuckDBPyConnection, form: Form, fold: Fold | None, ids
     return [text or None for (text,) in cursor.execute(f"SELECT {told} FROM named ORDER BY i").fetchall()]
 
 
-def drop_copies(folders: Iterable[Path], space: str) -> list[Path]:
-    """Delete the prepared copies of a person space in these folders; which they were."""
-    gone = []
-    for folder in folders:
-        for path in sorted([*folder.glob("*.prepared"), *folder.glob("*.prepared.d/rows")]):
-            connection = Connection(threads=1)
-            try:
-                found = prepare.read(connection, path)
-            finally:
-                connection.close()
-            if found is not None and found.get("space") == space:
-                with suppress(FileNotFoundError):
-                    path.unlink()
-                    gone.append(path)
-    return gone
+def drop_copies(folders: Iterable[Path], space: str, *, used: Path | None = None) -> list[Path]:
+    """Delete the prepared copies of a person space in these folders, and the one in use whatever it is called.
+
+    Returns those that could not be looked at or deleted.
+    """
+    found = {path for folder in folders for each in ("*.prepared", "*.prepared.d/rows") for path in folder.glob(each)}
+    if used is not None:
+        used = used.resolve()
+        found |= {path for path in (used, used.with_name(f"{used.name}.d") / "rows") if path.exists()}
+    unread = []
+    for path in sorted(found):
+        connection = Connection(threads=1)
+        try:
+            facts = prepare.read(connection, path)
+        finally:
+            connection.close()
+        try:
+            if facts is None:
+                unread.append(path)
+            elif facts.get("space") == space:
+                path.unlink(missing_ok=True)
+        except OSError:
+            unread.append(path)
+    return unread
