@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import binom
 
 from tests.inference.simulations import Found
 
 LEAST, MOST = 0.94, 0.965
-DEVIATIONS = 5.3  # a false alarm once in 1e7
+FALSE_ALARM = 1e-7  # of each bar of each estimate, by the exact binomial law
 MIN_TOLD = 0.9  # of the samples: the suites are of spends at which something is told
+
+
+def bars(runs: int) -> tuple[int, int]:
+    """From how many to how many of so many intervals hold the truth; so few runs that all may have no bar above."""
+    return int(binom.ppf(FALSE_ALARM, runs, LEAST)), int(binom.isf(FALSE_ALARM, runs, MOST))
 
 
 def assert_covers(found: Found, truth: np.ndarray) -> None:
     """Every estimate's interval covers as often as it says."""
     covered = found.covered(truth)
-    slack = DEVIATIONS * (0.05 * 0.95 / len(covered)) ** 0.5
-    shares = covered.mean(axis=0)
+    least, most = bars(len(covered))
+    hits = covered.sum(axis=0)
     assert found.clear.mean() >= MIN_TOLD
-    assert (shares >= LEAST - slack).all(), shares
-    assert (shares <= MOST + slack).all(), shares
+    assert (hits >= least).all(), hits / len(covered)
+    assert (hits <= most).all(), hits / len(covered)
 
 
 def assert_fails(found: Found, truth: np.ndarray) -> None:

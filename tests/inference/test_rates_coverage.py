@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from sulq.language.privacy import Epsilon
 from tests.counts import count, generator
-from tests.inference.coverage import assert_covers, assert_fails
+from tests.inference.coverage import FALSE_ALARM, LEAST, MOST, assert_covers, assert_fails, bars
 from tests.inference.simulations import Found, bernstein_noise, blurred, rates_found
 
 RATES = {"even": (0.5, 0.55), "few": (0.1, 0.13), "alike": (0.3, 0.3)}
@@ -43,3 +46,13 @@ def test_an_interval_of_noise_alone_or_of_sampling_alone_does_not_cover() -> Non
     """The control: at a very small epsilon the noise, at a large one the sampling, is what an interval must count."""
     assert_fails(found("even", 0.02, 2_000, lift=False).without("noise"), truth("even", lift=False))
     assert_fails(found("even", 4, 2_000, lift=False).without("sampling"), truth("even", lift=False))
+
+
+def test_an_interval_that_is_twice_as_wide_as_it_should_be_is_found_out() -> None:
+    """The control of the upper bar: intervals that cover nearly always."""
+    one = found("even", 4, 2_000, lift=False)
+    wide = replace(one, law=replace(one.law, sampling=4 * one.law.sampling, laplace=2 * one.law.laplace))
+    with pytest.raises(AssertionError):
+        assert_covers(wide, truth("even", lift=False))
+    least, most = bars(2_000)
+    assert binom.cdf(least - 1, 2_000, LEAST) <= FALSE_ALARM >= binom.sf(most, 2_000, MOST)
