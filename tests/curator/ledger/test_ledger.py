@@ -356,8 +356,10 @@ def test_there_is_no_way_to_edit_remove_or_refund_T60() -> None:
     public = {name for name in dir(Ledger) if not name.startswith("_")}
     assert public == {
         "abandon", "after", "again", "agrees", "anchored", "book", "budget", "choice", "choose_rows", "close",
-        "contains", "cover", "debit", "declarations", "declared_estimators", "declared_public", "durable", "failed",
+        "contains", "cover", "debit", "declarations", "declared_estimators", "declared_public", "durable",
+        "erase", "erased", "failed",
         "flush", "give_up", "guard", "hash_key", "head", "histogram_share", "keep", "kept", "kept_source",
+        "looked", "told_unit",
         "known_book", "lacks", "last_known", "last_noted", "open", "probe", "proved", "public_key", "raise_to",
         "receipt", "redeem", "register", "registered", "remaining", "rho_left", "seal", "share", "space", "spent",
         "split", "standing", "standings", "synthetic", "times", "totals", "transcript", "unit", "usable", "verify",

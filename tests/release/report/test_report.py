@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import html
 import re
@@ -14,6 +15,7 @@ import pytest
 import sulq
 from sulq import Epsilon, EpsilonDelta, Rho, Unit, release
 from sulq.release.report import PublishedReport, ReportSpec
+from sulq.release.report.report import _notes
 from tests.learn.cases import exact, opened, refused
 
 rng = np.random.default_rng(5)
@@ -67,6 +69,20 @@ def test_a_report_is_one_debit_and_is_made_again_from_its_answers(tmp_path: Path
         name: (tmp_path / "one" / name).read_bytes() for name in files
     }
     assert again[0].to_dict() == made[0].to_dict()
+
+
+def test_a_report_of_some_rows_or_of_late_declarations_says_so_SR28(tmp_path: Path) -> None:
+    """Of a view, and of declarations made after looking, also when it is loaded again; control: of all rows neither."""
+    view = {"title": "Some", "spend": {"epsilon": 0.5}, "table": [{"title": "n", "sql": "SELECT COUNT(*) FROM view"}]}
+    with opened(COLUMNS, DATA, Epsilon(3), unit=Unit("id")) as db:
+        plain = db.report(SPEC)
+        db.view("SELECT age FROM data WHERE age > 50").report(view).save(tmp_path / "view")
+        late = _notes(dataclasses.replace(db.facts, looked=(("data", "column age"),)))
+    assert plain.notes == ()
+    assert late == ("Some of what is declared was declared after looking at the data: column age.",)
+    release.load(tmp_path / "view").save(tmp_path / "again")
+    for folder in ("view", "again"):
+        assert "rows of the derived table view as they were chosen" in page_of(tmp_path / folder)
 
 
 def test_synthetic_rows_are_paid_and_saved_beside_the_tables(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from sulq.display.progress import shows_progress
 from sulq.errors import BudgetExceeded
 from sulq.language.facts import Facts
 from sulq.language.privacy import EpsilonKeys, Loss, Queries
+from sulq.language.shape import DerivedTable
 from sulq.release.aim import aim
 from sulq.release.base import Paid, Release, Written, unreadable
 from sulq.release.mwem import mwem
@@ -52,6 +53,7 @@ class PublishedReport(Release):
     synthetic: SyntheticData | None = None
     made: str  # the day, as YYYY-MM-DD
     budget: tuple[str, ...] = ()  # what readers are told of the whole budget, if its owner wants that
+    notes: tuple[str, ...] = ()  # what was declared after looking at the rows, and which rows it is of, if not of all
 
     def __len__(self) -> int:
         return len(self.spec.tables)
@@ -77,6 +79,7 @@ class PublishedReport(Release):
     def facts(self) -> dict[str, object]:
         """The specification, the answers, and what is said of the synthetic rows."""
         told: dict[str, object] = {"spec": self.spec.to_json(), "made": self.made, "budget": list(self.budget)}
+        told["notes"] = list(self.notes)
         told |= {"transcript": {"paid": self.answers.paid.to_json(), "facts": self.answers.facts()}}
         if self.synthetic is not None:
             told["synthetic"] = {"paid": self.synthetic.paid.to_json(), "facts": self.synthetic.facts()}
@@ -94,7 +97,8 @@ class PublishedReport(Release):
         synthetic = None if held is None else SyntheticData.of(Paid.from_json(held["paid"]), held["facts"], rows)
         day = datetime.date.fromisoformat(facts["made"]).isoformat()
         budget = tuple(str(text) for text in facts["budget"])
-        return cls(paid=paid, spec=spec, answers=answers, synthetic=synthetic, made=day, budget=budget)
+        notes = tuple(str(text) for text in facts.get("notes", ()))  # a report of version 0.1.0 has none
+        return cls(paid=paid, spec=spec, answers=answers, synthetic=synthetic, made=day, budget=budget, notes=notes)
 
     def charts(self) -> list[Chart]:
         """A picture of each table that has one."""
@@ -108,7 +112,7 @@ class PublishedReport(Release):
         if self.synthetic is not None:
             sections.append(self._synthetic_section(self.synthetic, f"{SYNTHETIC}rows.{written}"))
         by = " · ".join(text for text in (spec.author, self.made) if text)
-        notes = method(self._parts(), self.answers.database, spec.level)
+        notes = [*self.notes, *method(self._parts(), self.answers.database, spec.level)]
         return report_page(spec.title, [by, spec.about], sections, self.promise(), notes)
 
     def promise(self) -> list[Said]:
@@ -181,7 +185,15 @@ def report(
     tell(steps, steps)
     budget = _budget(facts, db.facts) if read.show_budget else ()
     made = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return PublishedReport(paid=answers.paid, spec=read, answers=answers, synthetic=synthetic, made=made, budget=budget)
+    return PublishedReport(
+        paid=answers.paid,
+        spec=read,
+        answers=answers,
+        synthetic=synthetic,
+        made=made,
+        budget=budget,
+        notes=_notes(facts),
+    )
 
 
 def file_names(spec: ReportSpec) -> list[str]:
@@ -208,6 +220,18 @@ def _check_left(db: Oracle, spends: Sequence[Loss | None]) -> None:
 def _synthetic(db: Oracle, part: SyntheticPart) -> SyntheticData:
     told = {name: value for name in ("rows", "bins") if (value := getattr(part, name)) is not None}
     return METHODS[part.method](db, list(part.columns), spend=part.spend, **told)
+
+
+def _notes(facts: Facts) -> tuple[str, ...]:
+    """What was declared after looking at exact counts (SR28), and of which rows the report is, if not of a database."""
+    found = [f"Some of what is declared was {facts.after_looking}."] if facts.looked else []
+    found += [
+        f"The numbers are of the rows of the derived table {table.schema.table} as they were chosen for this "
+        "report: it may hold a part of the people, or of their rows, and not all of the data."
+        for table in facts.tables
+        if isinstance(table, DerivedTable)
+    ]
+    return tuple(found)
 
 
 def _budget(before: Facts, after: Facts) -> tuple[str, ...]:
