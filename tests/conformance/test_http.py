@@ -54,6 +54,7 @@ def line(db: NamedAsks) -> str:
 
 Program = Callable[[NamedAsks], object]
 OLD = col("age") > 40
+REPORT = {"title": "A", "table": [{"title": "All", "sql": "SELECT COUNT(*) AS rows FROM survey"}]}
 PROGRAMS: dict[str, Program] = {
     "ask": lambda db: db.ask(sulq.Together((sulq.Sums((sulq.lit(1),)), sulq.Sums((col("age"),), OLD))), spend=PAY),
     "foresee": lambda db: db.foresee(sulq.Sums((sulq.lit(1),), by=(col("city"),)), spend=Rho(0.1)),
@@ -92,6 +93,7 @@ PROGRAMS: dict[str, Program] = {
     "max, of a population": lambda db: db.max("age", spend=PAY).with_sampling(),
     "corr": lambda db: db.corr(["age", "income"], spend=PAY).with_sampling(),
     "describe": lambda db: repr(db.describe(spend=PAY)),
+    "report": lambda db: json.dumps(db.report(REPORT, spend=PAY).tables()["01-all"].to_pydict(), default=str),
     "describe_plan": lambda db: repr(db.describe_plan(["age", "city"], spend=PAY)),
     "sql, a line of a population": lambda db: db.sql(
         "SELECT city, REGR_SLOPE(income, age), AVG(age) FROM survey GROUP BY city", spend=PAY

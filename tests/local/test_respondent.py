@@ -72,7 +72,7 @@ def test_a_report_is_of_one_record(method: str) -> None:
 
 def test_the_law_of_a_report_can_be_audited() -> None:
     """The auditor's own enumeration of what a respondent says its law is; unknown records and long reports refused."""
-    domain = {"a": sulq.Bool(), "b": range(3)}
+    domain = {"a": sulq.Bool(), "b": list(range(3))}
     for method in METHODS:
         respondent = Respondent(domain, epsilon=0.7, method=method)
         laws = [respondent.pmf({"a": a, "b": b}) for a in (False, True) for b in range(3)]
