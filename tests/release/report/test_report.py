@@ -173,11 +173,11 @@ def test_every_kind_of_price_is_told_and_read_again(spend: sulq.language.privacy
 
 def test_a_budget_is_shown_only_where_its_owner_wants_that(tmp_path: Path) -> None:
     """What else was spent or is left is nobody's business. Control: with show_budget the page says it."""
-    db = opened(COLUMNS, DATA, Epsilon(7.2537193))
+    db = opened(COLUMNS, DATA, Epsilon(7.25371))
     for show in (False, True):
         db.report(SPEC | {"show_budget": show}).save(tmp_path / str(show))
         files = b"".join(file.read_bytes() for file in sorted((tmp_path / str(show)).iterdir()))
-        assert (b"7.2537193" in files) is show
+        assert (b"epsilon 7.25371" in files) is show
 
 
 def test_a_report_without_noise_says_what_the_data_say() -> None:
