@@ -29,8 +29,8 @@ NUMBER = re.compile(r"[-+]?\d(?:[\d,_]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def shape(text: str) -> list[str]:
-    """What a printed text says when its numbers and spacing are left aside; an interval may be written either way."""
-    lines = [" ".join(NUMBER.sub("#", line).split()) for line in text.splitlines() if line.strip()]
+    """What a printed text says when its numbers and spacing are left aside; an interval and a small p-value may be written either way."""
+    lines = [" ".join(NUMBER.sub("#", line).replace("<#", "#").split()) for line in text.splitlines() if line.strip()]
     return [line.replace("in [#, #]", "+- #") for line in lines]
 
 
