@@ -29,7 +29,7 @@ NUMBER = re.compile(r"[-+]?\d(?:[\d,_]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def shape(text: str) -> list[str]:
-    """What a printed text says when its numbers and spacing are left aside, and how intervals and p-values are written."""
+    """What a printed text says when its numbers and spacing are left aside, and how intervals are written."""
     lines = [" ".join(NUMBER.sub("#", line).replace("<#", "#").split()) for line in text.splitlines() if line.strip()]
     return [line.replace("in [#, #]", "+- #") for line in lines]
 
