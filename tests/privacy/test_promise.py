@@ -252,7 +252,7 @@ def test_nothing_public_on_a_database_returns_a_row_S0_1(kind: str) -> None:
     arguments = {
         "ask": (Sums((Lit(1),)),), "foresee": (Sums((Lit(1),)),), "sum": ("age",), "mean": ("age",), "std": ("age",),
         "variance": ("age",), "covariance": (["age"],), "histogram": ("age", 3), "sql": ("SELECT 1",),
-        "asking": (None,),
+        
     }  # fmt: skip
     with opened(table, columns={"age": Int(0, 100), "name": Text()}, engine=kind) as db:
         seen = []

@@ -129,7 +129,7 @@ def _away(away: float | Mapping[str, float], name: str) -> float:
 
 def _cell(cell: object) -> object:
     """One spelling of a value, whatever library it comes from."""
-    if cell is None or cell is pd.NaT or (isinstance(cell, float) and math.isnan(cell)):
+    if cell is None or cell is pd.NaT or cell is pd.NA or (isinstance(cell, float) and math.isnan(cell)):
         return None
     if isinstance(cell, (bool, str)):
         return cell

@@ -28,7 +28,7 @@ AGGREGATED = (
     "STRING_AGG(sex, ',')", "STRING_AGG(sex, ',' ORDER BY age)", "ARRAY_AGG(DISTINCT age)", "JSON_AGG(sex)",
     "GROUP_CONCAT(sex SEPARATOR ',')", "DECODE(age, 1, 2, 3)", "IIF(age > 1, 1, 2)",
     "mode() WITHIN GROUP (ORDER BY age)",
-    "RANK() OVER (ORDER BY age)", "SUM(age) OVER ()", "ABS(age) FILTER (WHERE age > 1)", "REGR_SLOPE(age, income)",
+    "RANK() OVER (ORDER BY age)", "SUM(age) OVER ()", "ABS(age) FILTER (WHERE age > 1)",
     "PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY age, income)", "APPROX_COUNT_DISTINCT(age)", "COUNT(*)::json",
     "PERCENTILE_DISC(0.2) WITHIN GROUP (ORDER BY age DESC)", "md5(COUNT(*))", "to_char(COUNT(*), '9')", "SUM(ARRAY[1])",
     "COUNT(DISTINCT 3)", "random()",

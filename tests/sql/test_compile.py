@@ -32,8 +32,8 @@ def test_the_constructs_others_were_measured_with(one: constructs.Construct) -> 
 
 
 def test_most_constructs_are_answered() -> None:
-    """Bar: 58 of the 61."""
-    assert len(constructs.CONSTRUCTS) == 61
+    """Bar: 58 of the 62."""
+    assert len(constructs.CONSTRUCTS) == 62
     assert sum(one.expect == constructs.ANSWERED for one in constructs.CONSTRUCTS) >= 58
 
 

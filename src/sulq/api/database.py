@@ -186,6 +186,8 @@ class Database(NamedAsks):
             SetupError: rows name no persons, the ledger is in memory, or the tables lie in a database or on Spark.
         """
         self._open()
+        if isinstance(persons, (str, bytes)) or not isinstance(persons, Iterable):
+            raise SetupError("bad-declaration", "Persons are a list of ids.", 'db.forget(["p17", "p23"]).')
         ids = [str(each) for each in persons]
         if self._ledger.path is None:
             why = "The ledger is in memory and forgotten at exit, and who was erased with it."

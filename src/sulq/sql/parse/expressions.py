@@ -85,6 +85,8 @@ class ExpressionReader(ABC):
 
     def node(self, node: exp.Expr) -> Node:
         """Read an expression."""
+        if node is None:
+            raise SqlRefused("sql-syntax", "An argument is missing", 0, "Give every function all of its arguments.")
         kind = type(node)
         if any(needed and node.args.get(name) is None for name, needed in kind.arg_types.items()):
             raise self.unfit(node)
