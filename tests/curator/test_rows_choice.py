@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -237,12 +238,14 @@ def test_killed_between_steps_nothing_is_free_and_nothing_is_bought_twice_unsaid
 
 
 def once(monkeypatch: pytest.MonkeyPatch, owner: object, name: str, first: Callable[[], object]) -> None:
-    """Have something done before the next call of a function, and before no other."""
+    """Have something done, by another thread, before the next call of a function, and before no other."""
     real, left = getattr(owner, name), [first]
 
     def called(*told: object, **named: object) -> object:
         if left:
-            left.pop()()
+            other = threading.Thread(target=left.pop())
+            other.start()
+            other.join()
         return real(*told, **named)
 
     monkeypatch.setattr(owner, name, called)
