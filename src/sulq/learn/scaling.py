@@ -13,6 +13,7 @@ from sulq.answers.auto_bounds import Bounds
 from sulq.answers.oracle import ColumnChoice, Progress, SpendPlan
 from sulq.answers.readings.estimators import Spread
 from sulq.answers.readings.joint import SpreadMean
+from sulq.display.progress import shows_progress
 from sulq.errors import QuestionError
 from sulq.forms.parameters import checked
 from sulq.language.domain import Bool, Category, Column, Real, Text
@@ -53,6 +54,7 @@ class StandardScaler(Learner):
 
     by: Literal["moments", "bounds"] = "moments"
 
+    @shows_progress
     def fit(
         self,
         X: ColumnChoice,

@@ -216,7 +216,7 @@ def test_a_threshold_is_one_of_several_questions() -> None:
     assert isinstance(plan.parts[1].laws[0], AboveLaw)
     assert plan.parts[1].laws[0].scale == pytest.approx(2 * 2 * 4 / 3, rel=1e-12)
     assert (
-        "Above x 9 sums: one person moves two of them 1 apart at most, LaplaceLaw on each and on the threshold, within"
+        "Above x 9 sums one person moves two of them 1 apart at most LaplaceLaw on each and on the threshold within"
         in " ".join(str(plan).split())
     )
     assert "of the threshold at 95%" in str(plan)
