@@ -29,7 +29,10 @@ def rows_of_handles(own: Oracle, asked: Sequence[object]) -> Oracle:
         own: what is asked.
         asked: columns, lists of them and row functions; what is no handle, nor made from one, goes with those that are.
     """
-    found = _of_this_database(own, asked)
+    try:
+        found = _of_this_database(own, asked)
+    except RecursionError:
+        raise QuestionError("too-large", "What is asked is nested too deeply.") from None
     if not found:
         return own
     scopes = [scope_of(each) for each in found]
