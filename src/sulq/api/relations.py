@@ -226,7 +226,10 @@ def of_table(ask: Callable[P, T]) -> Callable[P, T]:
         if table is not None:
             asks = asks.table(cast("str", table))
         roles = [*order[1 : len(given)], *[""] * (len(given) - len(order)), *map(str, named)]
-        told = [_told(asks, role, item) for role, item in zip(roles, (*given[1:], *named.values()), strict=True)]
+        try:
+            told = [_told(asks, role, item) for role, item in zip(roles, (*given[1:], *named.values()), strict=True)]
+        except RecursionError:
+            raise QuestionError("too-large", "What is asked is nested too deeply.") from None
         own = asks._oracle  # noqa: SLF001 - a method of its own
         rows = rows_of_handles(own, [item for role, item in zip(roles, told, strict=True) if role in ROWS])
         asks = asks if rows is own else asks.asking(rows)
